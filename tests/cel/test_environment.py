@@ -153,3 +153,12 @@ def test_an_error_shows_that_it_can_be_pickled_and_read() -> None:
         ENVIRONMENT.compile("i +")
     assert (caught.value.source, len(caught.value.faults)) == ("i +", 1)
     assert repr(ENVIRONMENT.compile("i + 1")) == "CompiledExpression('i + 1', int)"
+
+
+def test_what_an_evaluation_cost_is_told_with_its_value_or_its_error() -> None:
+    compiled = ENVIRONMENT.compile("m.a + i")
+    assert compiled.evaluate_with_cost({"m": {"a": 1}, "i": 2}, limit=100) == cel.Evaluation(3, None, 4)
+    failed = compiled.evaluate_with_cost({"m": {}, "i": 2}, limit=100)
+    assert (failed.value, str(failed.error)) == (None, "no such key: a")
+    stopped = compiled.evaluate_with_cost({"m": {"a": 1}, "i": 2}, limit=3)
+    assert isinstance(stopped.error, CostLimitError)

@@ -26,8 +26,12 @@ a call costs is its overload's to say.
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """
 
+from deltaloop.cel.costs import UNLIMITED as UNLIMITED
+from deltaloop.cel.costs import Estimate as Estimate
+from deltaloop.cel.costs import SizeHints as SizeHints
 from deltaloop.cel.environment import CompiledExpression as CompiledExpression
 from deltaloop.cel.environment import Environment as Environment
+from deltaloop.cel.environment import Evaluation as Evaluation
 from deltaloop.cel.faults import ExpressionFault as ExpressionFault
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES as DEFAULT_LIBRARIES
 from deltaloop.cel.libraries import KUBERNETES_LANGUAGE as KUBERNETES_LANGUAGE

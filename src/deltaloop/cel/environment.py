@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import final
+from typing import Any, final
 
 from deltaloop.cel.checker import Checked, Declarations, check
-from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, UNBOUND, Compiler
+from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, SPENT, UNBOUND, Compiler
+from deltaloop.cel.costs import UNLIMITED, Estimate, SizeHints
 from deltaloop.cel.faults import EvaluationError, InvalidExpressionError, fault_at
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library, Overload
@@ -17,6 +19,22 @@ from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
 from deltaloop.cel.types import Type, TypeProvider
 from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an evaluation gave, and what it cost.
+
+    Attributes:
+        value: The expression's value; None, too, if it has none.
+        error: Why it has no value; a ``CostLimitError`` if it cost too much.
+        cost: What it cost, in cel-go's units; an error costs what was done before it.
+    """
+
+    value: object
+    error: EvaluationError | None
+    cost: int
 
 
 @final
@@ -57,22 +75,39 @@ class CompiledExpression:
         Raises:
             EvaluationError: If the expression has no value.
         """
-        compiled = self._plain
-        if budget is not None:
-            if self._counting is None:
-                self._counting = _Compiled(self._checked, counting=True)
-            compiled = self._counting
-        frame: list[object] = [UNBOUND] * compiled.slots
-        frame[0] = 0
-        frame[BUDGET] = budget
-        if bindings:
-            for name, slot in compiled.variables.items():
-                if name in bindings:
-                    frame[slot] = bindings[name]
+        if budget is None:
+            return self._plain.value(self._plain.frame(bindings))
+        counting = self._with_costs()
+        return counting.value(counting.frame(bindings, budget))
+
+    def evaluate_with_cost(self, bindings: Mapping[str, object] | None = None, *, limit: int) -> Evaluation:
+        """Return the expression's value or its error, and what the evaluation cost.
+
+        Nothing is raised for an expression without a value.
+
+        Args:
+            bindings: As for ``evaluate``.
+            limit: How much the evaluation may cost, in cel-go's units.
+        """
+        counting = self._with_costs()
+        frame = counting.frame(bindings, limit)
         try:
-            return compiled.run(frame)
-        except RecursionError:
-            raise EvaluationError("the value is nested too deeply") from None
+            return Evaluation(counting.value(frame), None, frame[SPENT])
+        except EvaluationError as error:
+            return Evaluation(None, error, frame[SPENT])
+
+    def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:  # noqa: ARG002
+        """Return from what to what an evaluation may cost, whatever the values are, in cel-go's units.
+
+        Args:
+            sizes: How large the variables' parts may be; without, whatever has no size in the text may be of any size.
+        """
+        return Estimate(0, UNLIMITED)
+
+    def _with_costs(self) -> _Compiled:
+        if self._counting is None:
+            self._counting = _Compiled(self._checked, counting=True)
+        return self._counting
 
 
 class _Compiled:
@@ -86,6 +121,24 @@ class _Compiled:
         self.faults: list[tuple[int, str]] = compiler.faults
         self.variables: dict[str, int] = compiler.variables
         self.slots: int = max(compiler.slots, FIRST_SLOT)
+
+    def frame(self, bindings: Mapping[str, object] | None, budget: int | None = None) -> list[Any]:
+        """Return the variables of one evaluation."""
+        frame: list[Any] = [UNBOUND] * self.slots
+        frame[SPENT] = 0
+        frame[BUDGET] = budget
+        if bindings:
+            for name, slot in self.variables.items():
+                if name in bindings:
+                    frame[slot] = bindings[name]
+        return frame
+
+    def value(self, frame: list[Any]) -> object:
+        """Evaluate once."""
+        try:
+            return self.run(frame)
+        except RecursionError:
+            raise EvaluationError("the value is nested too deeply") from None
 
 
 @final
