@@ -185,7 +185,7 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
         AccessRule("coordination.k8s.io", "leases", "create", "ops"),
         AccessRule("coordination.k8s.io", "leases", "update", "ops"),
         AccessRule("events.k8s.io", "events", "create"),
-        AccessRule("samples.deltaloop.dev", "foos", "update"),
+        AccessRule("samples.deltaloop.dev", "foos", "patch"),
         AccessRule("samples.deltaloop.dev", "foos/status", "patch"),
     }
 

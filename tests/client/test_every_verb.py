@@ -171,7 +171,7 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "method", "path"),
     [
-        ("add_finalizer", "PUT", "/x"),
+        ("add_finalizer", "PATCH", "/x"),
         ("apply", "PATCH", "/x"),
         ("create", "POST", ""),
         ("create_subresource", "POST", "/x/token"),
@@ -186,7 +186,7 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
         ("list_all", "GET", ""),
         ("logs", "GET", "/x/log"),
         ("patch", "PATCH", "/x"),
-        ("remove_finalizer", "PUT", "/x"),
+        ("remove_finalizer", "PATCH", "/x"),
         ("scale", "PATCH", "/x/scale"),
         ("update", "PUT", "/x"),
         ("update_status", "PUT", "/x/status"),

@@ -171,18 +171,18 @@ class AsyncCallable:
 
 
 @pytest.mark.parametrize(
-    ("function", "is_async"),
+    ("function", "needs_threads"),
     [
-        (plain_reconcile, True),
-        (AsyncCallable(), True),
-        (functools.partial(plain_reconcile), True),
-        (Callable2().reconcile, True),
-        (Callable2(), False),
-        (any_arguments, False),
+        (plain_reconcile, False),
+        (AsyncCallable(), False),
+        (functools.partial(plain_reconcile), False),
+        (Callable2().reconcile, False),
+        (Callable2(), True),
+        (any_arguments, True),
     ],
 )
-def test_a_function_that_is_a_coroutine_function_runs_on_the_loop(function: Any, is_async: bool) -> None:
-    assert controller("v1/ConfigMap")(function).is_async is is_async
+def test_a_function_that_is_no_coroutine_function_needs_a_thread(function: Any, needs_threads: bool) -> None:
+    assert controller("v1/ConfigMap")(function).needs_threads is needs_threads
 
 
 @pytest.mark.parametrize("workers", [0, -1])

@@ -336,3 +336,21 @@ async def test_a_mistake_that_parks_its_key_reaches_the_test(deltaloop_harness: 
     await ask(deltaloop_harness.client)
     with pytest.raises(dl.errors.UndeclaredAccessError, match="does not declare this: delete v1/Secret"):
         await deltaloop_harness.settled()
+
+
+async def test_children_that_cannot_be_applied_reach_the_test_and_are_not_tried_again(
+    deltaloop_harness: Harness,
+) -> None:
+    runs = list[str]()
+
+    @dl.controller(MAP, name="mothers", children=[SECRET], predicates=[dl.predicates.HasLabels("login")])
+    async def mothers(request: dl.Request, ctx: dl.Context) -> None:
+        runs.append(request.name)
+        await ctx.children.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}})
+
+    await deltaloop_harness.start(mothers)
+    await ask(deltaloop_harness.client)
+    with pytest.raises(dl.errors.InvalidChildrenError, match="v1/Pod is no declared kind of children"):
+        await deltaloop_harness.settled()
+    await deltaloop_harness.advance(3600)
+    assert len(runs) == 1

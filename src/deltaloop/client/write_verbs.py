@@ -262,6 +262,8 @@ class WriteVerbs(ReadVerbs):
     async def add_finalizer(self, rt: ResourceType[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
 
+        Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped.
+
         Raises:
             NotFoundError: If the object is gone.
             ConflictError: If it changes all the time.
@@ -296,22 +298,31 @@ class WriteVerbs(ReadVerbs):
         known = await self._known(rt, timeout)
         raw_type = untyped(known)
         present = obj if isinstance(obj, Resource) else Resource.from_json(encode_object(known, obj).body, raw_type)
+        name, uid, place = present.name, present.uid, namespace or present.namespace or None
+        if not name:
+            raise MalformedObjectError(f"the {known} object has no metadata.name, which its finalizers need")
+
+        async def asked_anew() -> Resource:
+            # The server is asked, and no cache: it is not of the cache that the conflict was.
+            found = await super(WriteVerbs, self)._read(raw_type, name, namespace=place, timeout=timeout)
+            if uid and found.uid != uid:
+                raise not_found(known, name)
+            return found
+
+        if not present.resource_version:  # a patch replaces the whole list
+            present = await asked_anew()
         for attempt in range(_CONFLICT_TRIES):
             finalizers = [*change(present.finalizers)]
             if finalizers == [*present.finalizers]:
                 break
-            fields = present.edit()
-            fields["metadata"]["finalizers"] = finalizers
+            base = {"uid": present.uid, "resourceVersion": present.resource_version}
+            patch = {"metadata": {**base, "finalizers": finalizers}}
             try:
-                return await self.update(known, fields, namespace=namespace, options=options, timeout=timeout)
+                return await self.patch(known, name, patch, namespace=place, options=options, timeout=timeout)
             except ConflictError:
                 if attempt + 1 == _CONFLICT_TRIES:
                     raise
-            uid, place = present.uid, namespace or present.namespace
-            # The server is asked, and no cache: it is not of the cache that the conflict was.
-            present = await super()._read(raw_type, present.name, namespace=place, timeout=timeout)
-            if present.uid != uid:
-                raise not_found(known, present.name)
+            present = await asked_anew()
         return typed(known, present)
 
     async def _store(

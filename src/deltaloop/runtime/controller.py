@@ -200,11 +200,6 @@ class Controller:
             raise InvalidControllerError(self.name, problem) from None
 
     @property
-    def is_async(self) -> bool:
-        """Whether its function is a coroutine function."""
-        return is_coroutine_function(self.function)
-
-    @property
     def needs_threads(self) -> bool:
         """Whether one of its functions is plain."""
         cleanup = self.declared_cleanup

@@ -2,13 +2,13 @@
 
 DeltaloopError
 ├── InvalidArgumentError
-│   ├── InvalidControllerError   a controller is declared in a way that cannot work
-│   └── InvalidChildrenError     desired children that cannot be applied
+│   └── InvalidControllerError   a controller is declared in a way that cannot work
 ├── NoStatusSubresourceError     the status of a kind that has no such subresource was to be written
 ├── ReconcileStoppedError        a write of a reconcile that was told to stop
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
 ├── TerminalError (workqueue)
+│   ├── InvalidChildrenError     desired children that cannot be applied; an InvalidArgumentError, too
 │   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
 │   ├── NotAwaitedError          same
@@ -50,8 +50,11 @@ class InvalidControllerError(InvalidArgumentError):
 
 
 @final
-class InvalidChildrenError(InvalidArgumentError):
-    """Desired children cannot be applied, and nothing was sent; the message says which, why, and what to do."""
+class InvalidChildrenError(InvalidArgumentError, TerminalError):
+    """Desired children cannot be applied, and nothing was sent; the message says which, why, and what to do.
+
+    The key is parked: the same children would be refused again.
+    """
 
 
 @final
