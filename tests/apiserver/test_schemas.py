@@ -63,10 +63,12 @@ async def test_a_later_default_shows_in_stored_objects() -> None:
         assert (await on.call.get(WIDGETS)).json["items"][0]["spec"]["color"] == "red"
 
 
-async def test_a_schema_that_is_not_structural_is_refused_and_rules_are_warned_of() -> None:
+async def test_a_schema_that_is_not_structural_is_refused_and_rules_are_asked() -> None:
     async with serving() as on:
         refused = await on.call.post(CRDS, crd(size={}))
         assert "must not be empty for specified object fields" in refused.refuses(422, "Invalid")
         rules = [{"rule": "self > 0"}]
         answer = await on.call.created(CRDS, crd(size={**SIZE, "x-kubernetes-validations": rules}))
-        assert "CEL" in answer.headers["Warning"]
+        assert "Warning" not in answer.headers
+        message = (await on.call.post(WIDGETS, widget("a", size=0))).refuses(422, "Invalid")
+        assert message.endswith("spec.size: Invalid value: 0: failed rule: self > 0")

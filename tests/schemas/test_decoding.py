@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.apiserver.core.crds.rules.definitions import RuleChecks
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts, schema_errors
 from deltaloop.schemas.pruning import unknown_fields
 from deltaloop.schemas.schema_compiler import schema_from_json
@@ -155,10 +156,12 @@ NOT_STRUCTURAL: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "text"), NOT_STRUCTURAL)
 def test_what_is_not_structural(schema: dict[str, Any], text: str) -> None:
-    assert [str(error) for error in crd_schema_errors(schema, "s", with_status=False)] == [text]
+    assert [str(error) for error in crd_schema_errors(schema, "s", with_status=False, expressions=RuleChecks())] == [
+        text
+    ]
 
 
 def test_a_default_has_to_be_valid() -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}
-    (error,) = crd_schema_errors(schema, "s", with_status=False)
+    (error,) = crd_schema_errors(schema, "s", with_status=False, expressions=RuleChecks())
     assert (error.field, error.reason) == ("s.properties[a].default", "FieldValueTypeInvalid")

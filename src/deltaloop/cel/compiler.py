@@ -480,7 +480,7 @@ def _chooser(overloads: Sequence[Overload], name: str) -> _Chooser:
         for accepted, implementation, overload in candidates:
             if all(types is None or kind_of(value) in types for types, value in zip(accepted, values, strict=True)):
                 return implementation, overload
-        raise EvaluationError(f"no such overload{_named(name)}")
+        raise no_such_overload(_named(name))
 
     return choose
 

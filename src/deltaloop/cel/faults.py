@@ -62,11 +62,13 @@ class EvaluationError(DeltaloopError):
 
     Attributes:
         message: What happened, in cel-go's words.
+        wrong_types: Whether it is that a function takes no values like these.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, wrong_types: bool = False) -> None:
         super().__init__(message)
         self.message = message
+        self.wrong_types = wrong_types
 
 
 class CostLimitError(EvaluationError):
@@ -76,6 +78,6 @@ class CostLimitError(EvaluationError):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-def no_such_overload() -> EvaluationError:
+def no_such_overload(named: str = "") -> EvaluationError:
     """Return the error of values that no implementation of a function takes."""
-    return EvaluationError("no such overload")
+    return EvaluationError(f"no such overload{named}", wrong_types=True)

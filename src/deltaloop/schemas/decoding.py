@@ -9,26 +9,13 @@ Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 from __future__ import annotations
 
 import json
-from typing import Final, cast
+from typing import cast
 
 import msgspec
 
 from deltaloop.schemas import defaulting, pruning, validating
-from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.nesting import decode_json
-from deltaloop.schemas.structural import has_rules
+from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.types import Schema
-
-_RULES: Final = b"x-kubernetes-validations"
-_BLOCKING: Final = frozenset(
-    {
-        "FieldValueNotSupported",
-        "FieldValueRequired",
-        "FieldValueTooLong",
-        "FieldValueTooMany",
-        "FieldValueTypeInvalid",
-    }
-)
 
 
 def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool = False) -> bool:
@@ -47,25 +34,12 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
 
 def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[FieldError]:
     """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
-    return _with_rules(schema, validating.validate(schema.tree, fields, old)) if schema.source else []
+    return validating.validate(schema.tree, fields, old) if schema.source else []
 
 
 def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, object]) -> list[FieldError]:
     """Return the same for a write of its status: the real server looks at the status alone then, as at an object."""
-    return _with_rules(schema, validating.validate_part(schema.tree, "status", fields, old)) if schema.source else []
-
-
-def _with_rules(schema: Schema, errors: list[FieldError]) -> list[FieldError]:
-    """Add that CEL rules were not looked at, where there are some and a real server would not have looked either.
-
-    Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (``hasBlockingErr``).
-    """
-    if not any(error.reason in _BLOCKING for error in errors) or _RULES not in schema.source:
-        return errors
-    if not has_rules(decode_json(schema.source)):
-        return errors
-    text = "some validation rules were not checked because the object was invalid; correct the existing errors to "
-    return [*errors, invalid_value("<nil>", "null", f"{text}complete validation")]
+    return validating.validate_part(schema.tree, "status", fields, old) if schema.source else []
 
 
 class _Object(dict[str, object]):

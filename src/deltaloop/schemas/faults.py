@@ -15,11 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field that is wrong; ``text`` is what follows the field's name."""
+    """One field that is wrong.
+
+    Attributes:
+        field: Where.
+        reason: Which of the API's field errors it is.
+        text: What follows the field's name.
+        tolerated: Whether it was so before, in a part that has not changed: the writer is only warned.
+    """
 
     field: str
     reason: str
     text: str
+    tolerated: bool = False
 
     def __str__(self) -> str:
         return f"{self.field}: {self.text}"
@@ -89,6 +97,11 @@ def missing(field: str, shown: str) -> FieldError:
 def forbidden_field(field: str, text: str) -> FieldError:
     """A field may not be set or changed."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
+
+
+def internal(field: str, text: str) -> FieldError:
+    """Something went wrong in the server while a field was looked at."""
+    return FieldError(field, "InternalError", f"Internal error: {text}")
 
 
 def too_long(field: str, most: int, unit: str = "byte") -> FieldError:

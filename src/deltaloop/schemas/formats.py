@@ -32,8 +32,18 @@ _NANOSECONDS: Final = {
     "h": 3600 * 10**9,
 }
 _DURATION_PART: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
-_LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
-_UNITS: Final = frozenset((*_LONG_UNITS, "ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
+_DAY: Final = 24 * 3600 * 10**9
+_LONG_UNITS: Final = {
+    "nano": 1,
+    "micro": 10**3,
+    "milli": 10**6,
+    "sec": 10**9,
+    "min": 60 * 10**9,
+    "hour": 3600 * 10**9,
+    "day": _DAY,
+    "week": 7 * _DAY,
+}
+_OLD_UNITS: Final = {"hr": 3600 * 10**9, "d": _DAY, "w": 7 * _DAY, "wk": 7 * _DAY}
 _HEX: Final = "[0-9a-f]"
 _HOSTNAME: Final = (
     r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}]"
@@ -86,6 +96,18 @@ def _is_date_time(value: str) -> bool:
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
+def duration_nanoseconds(value: str) -> int:
+    """Return how long a duration is, a text of that format, in nanoseconds."""
+    if _GO_DURATION.fullmatch(value) and _nanoseconds(value) < _INT64:
+        return -_nanoseconds(value) if value.startswith("-") else _nanoseconds(value)
+    return sum(int(number) * _unit(unit.lower()) for number, unit in _DURATION_PART.findall(value))
+
+
+def _unit(name: str) -> int:
+    longest = next((nanoseconds for long, nanoseconds in _LONG_UNITS.items() if name.startswith(long)), 0)
+    return _NANOSECONDS.get(name) or _OLD_UNITS.get(name, longest)
+
+
 def _is_duration(value: str) -> bool:
     if _GO_DURATION.fullmatch(value) and _nanoseconds(value) < _INT64:
         return True
@@ -94,7 +116,7 @@ def _is_duration(value: str) -> bool:
         if len(number) > 19 or int(number) >= _INT64:
             return False
         lower = unit.lower()
-        known = known or lower in _UNITS or lower.startswith(_LONG_UNITS)
+        known = known or _unit(lower) > 0
     return known
 
 

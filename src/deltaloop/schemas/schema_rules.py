@@ -2,6 +2,7 @@
 
     structure    it is structural (``structural``), and then its defaults are right
     rules        which keywords there are, types, list and map types with their keys
+    expressions  rules in expressions; who calls says what they mean (``ExpressionChecks``)
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/defaulting.
 """
@@ -9,14 +10,16 @@ Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go,
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
+from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import is_mapping, items, mapping, texts
+from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.pruning import prune_value
 from deltaloop.schemas.schema_compiler import compile_schema
 from deltaloop.schemas.structural import EMBEDDED, JUNCTORS, OPEN, structural_errors
@@ -24,6 +27,9 @@ from deltaloop.schemas.validating import validate_value
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
+_EXPRESSIONS: Final = "x-kubernetes-validations"
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_NEW_LINE: Final = re.compile(r"[\n\r]")
 _IDENTITY: Final = ("metadata", "kind", "apiVersion")
 _UNSUPPORTED_IF_SAID: Final = ("$ref", "additionalItems", "dependencies")
 _UNSUPPORTED: Final = ("id", "definitions", "patternProperties")
@@ -32,25 +38,44 @@ _SCHEMA_WITH_STATUS: Final = (
     "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties",
     "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
 )  # fmt: skip
-_AT_ROOT: Final = frozenset(
-    {name[0].lower() + name[1:] for name in _SCHEMA_WITH_STATUS} | {OPEN, "x-kubernetes-validations"}
-)
+_AT_ROOT: Final = frozenset({name[0].lower() + name[1:] for name in _SCHEMA_WITH_STATUS} | {OPEN, _EXPRESSIONS})
 
 
-def schema_errors(schema: dict[str, object], field: str, *, with_status: bool) -> list[FieldError]:
+class ExpressionChecks(Protocol):
+    """What looks at the rules of a schema that are expressions (``x-kubernetes-validations``)."""
+
+    def wrong_rules(self, schema: dict[str, object], field: str, others: Sequence[FieldError]) -> Iterable[FieldError]:
+        """Return what is wrong with them; ``others`` is what is wrong with the schema otherwise."""
+        ...
+
+    def wrong_default(
+        self, schema: dict[str, object], default: object, field: str, *, is_root: bool
+    ) -> Sequence[FieldError]:
+        """Return what they say of the schema's default."""
+        ...
+
+
+def schema_errors(
+    schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks
+) -> list[FieldError]:
     """Return what is wrong with the schema of a version; empty if nothing is.
 
     Args:
         schema: The decoded schema.
         field: Where it is in the CRD.
         with_status: Whether status is a subresource: it then has a schema of its own, so that the root may say less.
+        expressions: What looks at rules in expressions.
     """
     errors = list(_root_errors(schema, field, with_status=with_status))
     unsupported = _has_unsupported(schema)
+    structural: list[FieldError] = []
     if not unsupported:
-        found = structural_errors(schema, field) or list(_default_errors(schema, field, is_root=True))
-        errors += found
-    errors += _rule_errors(schema, field, _Inside(), is_root=True)
+        structural = structural_errors(schema, field) or list(_default_errors(schema, field, expressions, is_root=True))
+        errors += structural
+    others = list(_rule_errors(schema, field, _Inside(), is_root=True))
+    errors += others
+    if not unsupported and not structural:
+        errors += expressions.wrong_rules(schema, field, others)
     if not errors and unsupported:
         errors.append(invalid_value(field, '""', "OpenAPIV3Schema 'schema' is not supported"))
     return errors
@@ -133,6 +158,33 @@ def _rule_errors(
     yield from _list_type_errors(schema, field)
     yield from _list_key_errors(schema, field)
     yield from _keyed_item_errors(schema, field)
+    for position, rule in enumerate(items(schema.get(_EXPRESSIONS))):
+        yield from _expression_errors(mapping(rule), f"{field}.{_EXPRESSIONS}[{position}]", schema)
+
+
+def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, object]) -> Iterator[FieldError]:
+    """Yield what is wrong with a rule before its expression is read."""
+    test, message, own, path = (text(rule.get(name)) for name in ("rule", "message", "messageExpression", "fieldPath"))
+    if not test.strip():
+        yield required(f"{field}.rule", "rule is not specified")
+    elif message and not message.strip():
+        yield invalid_value(f"{field}.message", _written(message), "must be non-empty if specified")
+    elif _NEW_LINE.search(message.strip()):
+        yield invalid_value(f"{field}.message", _written(message), "must not contain line breaks")
+    elif _NEW_LINE.search(test.strip()) and not message.strip():
+        yield required(f"{field}.message", "message must be specified if rule contains line breaks")
+    if own and not own.strip():
+        yield required(f"{field}.messageExpression", "messageExpression must be non-empty if specified")
+    reason = rule.get("reason")
+    if isinstance(reason, str) and reason not in _REASONS:
+        yield not_supported(f"{field}.reason", reason, _REASONS)
+    where = f"{field}.fieldPath"
+    if path and not path.strip():
+        yield invalid_value(where, _written(path), "must be non-empty if specified")
+    if _NEW_LINE.search(path):
+        yield invalid_value(where, _written(path), "must not contain line breaks")
+    if path and described_field(path, schema).why:
+        yield invalid_value(where, _written(path), "must be a valid path")
 
 
 def _inside_child(schema: dict[str, object], keyword: str, where: str, inside: _Inside, *, is_root: bool) -> _Inside:
@@ -248,22 +300,27 @@ def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[FieldE
             yield forbidden_field(f"{where}.nullable", f"{reason} cannot be nullable")
 
 
-def _default_errors(schema: dict[str, object], field: str, *, is_root: bool = False) -> Iterator[FieldError]:
+def _default_errors(
+    schema: dict[str, object], field: str, expressions: ExpressionChecks, *, is_root: bool = False
+) -> Iterator[FieldError]:
+    whole = is_root or schema.get(EMBEDDED) is True
     if schema.get("default") is not None:
         node = compile_schema({**schema, EMBEDDED: True} if is_root else schema, either=False)
         value = copy.deepcopy(schema["default"])
         at_default = f"{field}.default"
         if prune_value(node, value):
             yield invalid_value(at_default, _written(schema["default"]), "must not have unknown fields")
-        for error in validate_value(node, schema["default"]):
+        errors = validate_value(node, schema["default"])
+        if not errors:
+            yield from expressions.wrong_default(schema, schema["default"], at_default, is_root=whole)
+        for error in errors:
             place = "" if error.field == "<nil>" else error.field
             joined = place if place.startswith("[") or not place else f".{place}"
             yield FieldError(f"{at_default}{joined}", error.reason, error.text)
     # Defaults in additionalProperties are not looked at; those of an object's own metadata are not allowed, or are
     # checked with the whole of it.
     if is_mapping(item := schema.get("items")):
-        yield from _default_errors(item, f"{field}.items")
-    whole = is_root or schema.get(EMBEDDED) is True
+        yield from _default_errors(item, f"{field}.items", expressions)
     for name, child in mapping(schema.get("properties")).items():
         if not (whole and name in _IDENTITY):
-            yield from _default_errors(mapping(child), f"{field}.properties[{name}]")
+            yield from _default_errors(mapping(child), f"{field}.properties[{name}]", expressions)

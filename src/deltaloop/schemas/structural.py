@@ -73,16 +73,6 @@ def structural_errors(schema: dict[str, object], field: str) -> list[FieldError]
     return sorted(errors, key=str)
 
 
-def has_rules(schema: object) -> bool:
-    """Tell whether a schema has CEL rules anywhere, which this server does not evaluate."""
-    if any(has_rules(item) for item in items(schema)):
-        return True
-    fields = mapping(schema)
-    if isinstance(fields.get("x-kubernetes-validations"), list) and fields["x-kubernetes-validations"]:
-        return True
-    return any(has_rules(inner) for name, inner in fields.items() if name not in ("default", "enum", "example"))
-
-
 def unknown_formats(schema: object) -> Iterator[str]:
     """Yield the formats in a schema that the real server does not know for their types.
 

@@ -23,7 +23,7 @@ from deltaloop.schemas.faults import FieldError, invalid_value, required, too_lo
 from deltaloop.schemas.formats import fits, format_of
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
-from deltaloop.schemas.json_values import at, mapping, value_type
+from deltaloop.schemas.json_values import at, items, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
 
@@ -99,7 +99,7 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
 
 def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
     """Check a value; ``old`` is what there was in its place, as far as that can be told."""
-    if old is not _UNKNOWN and _is_same(node, old, value):
+    if old is not _UNKNOWN and is_same(node, old, value):
         return
     if type(value) is int:
         value = as_sent(value)
@@ -140,17 +140,17 @@ def _check_wrong_type(node: TypeNode, kind: str, path: str, errors: Errors) -> N
         _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
 
-def _is_same(node: TypeNode, old: object, value: object) -> bool:
+def is_same(node: TypeNode, old: object, value: object) -> bool:
     """Tell whether a value is what it was; where items are told apart, their order is no matter."""
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
-        before, after = _by_keys(node, cast("object", old)), _by_keys(node, cast("object", value))
+        before, after = (keyed_items(node.list_keys, each) for each in (cast("object", old), cast("object", value)))
         item = node.items
-        return before.keys() == after.keys() and all(_is_same(item, before[key], after[key]) for key in after)
+        return before.keys() == after.keys() and all(is_same(item, before[key], after[key]) for key in after)
     if isinstance(old, dict) and isinstance(value, dict):
         fields, others = cast("dict[str, object]", old), cast("dict[str, object]", value)
         if fields.keys() != others.keys():
             return False
-        return all(_is_same(_child(node, name), before, others[name]) for name, before in fields.items())
+        return all(is_same(_child(node, name), before, others[name]) for name, before in fields.items())
     return shown(cast("object", old)) == shown(cast("object", value))
 
 
@@ -194,9 +194,9 @@ def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
 
 def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, old: object) -> None:
     if node.items is not None:
-        before = _by_keys(node, old)
+        before = keyed_items(_keys(node), old)
         for position, item in enumerate(value):
-            _check(node.items, item, f"{path}[{position}]", errors, before.get(_keys_of(node, item), _UNKNOWN))
+            _check(node.items, item, f"{path}[{position}]", errors, before.get(keys_of(_keys(node), item), _UNKNOWN))
     rules = node.rules
     if rules is None:
         return
@@ -206,15 +206,18 @@ def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, 
         _too_many(path, len(value), rules.max_items, errors)
 
 
-def _by_keys(node: TypeNode, old: object) -> dict[str, object]:
-    """Return the items of a list by what they are told apart by; those of other lists have no place of their own."""
-    if node.list_type != "map" or not isinstance(old, list):
-        return {}
-    return {_keys_of(node, item): item for item in cast("list[object]", old)}
+def keyed_items(keys: tuple[str, ...], value: object) -> dict[str, object]:
+    """Return the items of a list by the keys that tell them apart; those of other lists have no place of their own."""
+    return {keys_of(keys, item): item for item in reversed(items(value))} if keys else {}
 
 
-def _keys_of(node: TypeNode, item: object) -> str:
-    return shown([at(item, name) for name in node.list_keys])
+def keys_of(keys: tuple[str, ...], item: object) -> str:
+    """Return what tells an item of a list apart from the others."""
+    return shown([at(item, name) for name in keys])
+
+
+def _keys(node: TypeNode) -> tuple[str, ...]:
+    return node.list_keys if node.list_type == "map" else ()
 
 
 def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:

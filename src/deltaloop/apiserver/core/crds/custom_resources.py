@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.embedded import embedded_errors
+from deltaloop.apiserver.core.crds.rules.compiled import may_have_rules, rules_of
+from deltaloop.apiserver.core.crds.rules.evaluation import evaluate
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.schemas.decoding import schema_errors, status_errors
@@ -18,6 +20,15 @@ from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.types import Schema
 
+_BLOCKING: Final = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
 _MOST_REPLICAS: Final = 2**31 - 1
 _GO_TYPES: Final = {
     "str": "string",
@@ -51,21 +62,22 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
         schema: The version's schema.
         scale: Where its ``scale`` subresource reads and writes, if it has one.
     """
+    has_rules = may_have_rules(schema.source)
 
-    def new_errors(fields: dict[str, object]) -> Iterator[FieldError]:
-        yield from schema_errors(schema, fields)
-        yield from embedded_errors(schema, fields)
-        yield from replicas_errors(scale, fields)
+    def errors(
+        found: list[FieldError], fields: dict[str, object], before: dict[str, object] | None = None
+    ) -> list[FieldError]:
+        found += [*embedded_errors(schema, fields), *replicas_errors(scale, fields)]
+        return found + rule_errors(schema, fields, before, found) if has_rules else found
 
-    def update_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
-        yield from schema_errors(schema, after, before)
-        yield from embedded_errors(schema, after)
-        yield from replicas_errors(scale, after)
+    def new_errors(fields: dict[str, object]) -> list[FieldError]:
+        return errors(schema_errors(schema, fields), fields)
 
-    def wrong_status(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
-        yield from status_errors(schema, after, before)
-        yield from embedded_errors(schema, after)
-        yield from replicas_errors(scale, after)
+    def update_errors(before: dict[str, object], after: dict[str, object]) -> list[FieldError]:
+        return errors(schema_errors(schema, after, before), after, before)
+
+    def wrong_status(before: dict[str, object], after: dict[str, object]) -> list[FieldError]:
+        return errors(status_errors(schema, after, before), after, before)
 
     return Strategy(
         validate_new=new_errors,
@@ -74,6 +86,26 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
         check_new=_check_open,
         removed=_removed,
     )
+
+
+def rule_errors(
+    schema: Schema, fields: dict[str, object], before: dict[str, object] | None, others: list[FieldError]
+) -> list[FieldError]:
+    """Return what the rules of a schema say of an object; none is asked if a value has not the type it should have.
+
+    Args:
+        schema: The schema.
+        fields: The object.
+        before: The object that it replaces, if it does.
+        others: What is wrong with it otherwise.
+    """
+    root = rules_of(schema.source)
+    if root is None:
+        return []
+    if any(error.reason in _BLOCKING for error in others):
+        words = "some validation rules were not checked because the object was invalid; correct the existing errors to "
+        return [invalid_value("<nil>", "null", f"{words}complete validation")]
+    return evaluate(root, schema.tree, fields, before)
 
 
 def _check_open(resource: str, writes: Writes) -> None:

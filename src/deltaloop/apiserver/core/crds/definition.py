@@ -30,7 +30,7 @@ from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_compiler import schema_from_json
-from deltaloop.schemas.structural import has_rules, unknown_formats
+from deltaloop.schemas.structural import unknown_formats
 
 _WEBHOOK_PORT: Final = 443
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
@@ -114,18 +114,10 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
 
 
 def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
-    """Return what the author of a CRD should be told: of rules in CEL, which are not evaluated here, and of formats."""
+    """Return what the author of a CRD should be told: of formats that nobody knows."""
     schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
     unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
-    return (*(f'unrecognized format "{name}"' for name in unknown), *_rule_warnings(crd))
-
-
-def _rule_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
-    if any(has_rules(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))):
-        return (
-            "x-kubernetes-validations: this server does not evaluate CEL rules; objects that break them are stored",
-        )
-    return ()
+    return tuple(f'unrecognized format "{name}"' for name in unknown)
 
 
 def storage_version(crd: dict[str, Any]) -> str:

@@ -1,24 +1,23 @@
 """The fields of objects that a CRD points to: printer columns, the scale subresource, selectable fields.
 
-Source: apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/apiserver/schema/cel (``ValidFieldPath``).
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
+from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_many
-from deltaloop.schemas.json_values import is_mapping, mapping, text
+from deltaloop.schemas.json_values import mapping, text
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _MOST_SELECTABLE: Final = 8
 _SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
-_TOKEN: Final = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
 
 
 def _written(value: object) -> str:
@@ -72,7 +71,7 @@ def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any])
         if not path:
             yield required(where)
             continue
-        steps, found, why = _described(path, schema)
+        steps, found, why, _ = described_field(path, schema, brackets=False)
         if why:
             yield invalid_value(where, _written(path), f"is an invalid path: {why}")
             continue
@@ -89,26 +88,3 @@ def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any])
         seen.add(steps)
     if len(seen) > _MOST_SELECTABLE:
         yield too_many(field, len(seen), _MOST_SELECTABLE)
-
-
-def _described(path: str, schema: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any], str]:
-    """Return the steps of a path and the schema that it leads to, or why it leads to none."""
-    steps: list[str] = []
-    tokens = iter(_TOKEN.findall(path))
-    for token in tokens:
-        if token == "[":
-            return (), {}, "array notation is not allowed"
-        if token != ".":
-            return (), {}, f"expected [ or . but got: {token}"
-        name = next(tokens, None)
-        if name is None:
-            return (), {}, "unexpected end of JSON path"
-        properties, additional = mapping(schema.get("properties")), schema.get("additionalProperties")
-        if name in properties:
-            schema = mapping(properties[name])
-        elif not properties and is_mapping(additional):
-            schema = additional
-        else:
-            return (), {}, "does not refer to a valid field"
-        steps.append(name)
-    return tuple(steps), schema, ""

@@ -14,6 +14,7 @@ from deltaloop.apiserver.core.crds.approval import APPROVED, approval_of
 from deltaloop.apiserver.core.crds.conversion import conversion_errors
 from deltaloop.apiserver.core.crds.definition import is_established, storage_versions
 from deltaloop.apiserver.core.crds.fields import column_errors, scale_errors, selectable_errors
+from deltaloop.apiserver.core.crds.rules.definitions import RuleChecks, expressions_of
 from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
@@ -29,7 +30,7 @@ def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> l
         crd: The CRD as it would be stored.
         old: The stored CRD that it replaces; some fields must not change then.
     """
-    errors = [*_identity_errors(crd), *_spec_errors(crd), *_names_errors(crd)]
+    errors = [*_identity_errors(crd), *_spec_errors(crd, old), *_names_errors(crd)]
     errors += conversion_errors(crd)
     errors += _stored_version_errors(crd)
     errors += _approval_errors(crd, old)
@@ -101,7 +102,7 @@ def _label_errors(name: str, field: str, *, mixed: bool = False) -> Iterator[Fie
         yield invalid_value(field, _written(name), words)
 
 
-def _spec_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+def _spec_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
     versions = [mapping(version) for version in items(at(crd, "spec", "versions"))]
     has_defaults = False
     for position, version in enumerate(versions):
@@ -113,7 +114,7 @@ def _spec_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
         words = "must be false in order to use defaults in the schema"
         yield invalid_value("spec.preserveUnknownFields", "true", words)
     names = [text(version.get("name")) for version in versions]
-    yield from _common_errors(versions)
+    yield from _common_errors(versions, old or {})
     if len(set(names)) != len(names):
         yield invalid_value("spec.versions", _written(names), "must contain unique version names")
     if len(storage_versions(crd)) != 1:
@@ -139,7 +140,7 @@ _COMMON: Final = {
 }
 
 
-def _common_errors(versions: list[dict[str, Any]]) -> Iterator[FieldError]:
+def _common_errors(versions: list[dict[str, Any]], old: dict[str, Any]) -> Iterator[FieldError]:
     if not versions:
         return
     first = versions[0]
@@ -148,13 +149,17 @@ def _common_errors(versions: list[dict[str, Any]]) -> Iterator[FieldError]:
         for field, path in _COMMON.items()
         if first.get(field) and all(version.get(field) == first[field] for version in versions)
     }
+    known = expressions_of(old)
+    before = {at(version, "name"): at(version, "schema") for version in items(at(old, "spec", "versions"))}
     for position, version in enumerate(versions):
         path = f"spec.versions[{position}]"
+        unchanged = version.get("name") in before and before[version["name"]] == version.get("schema")
         places = {field: f"{path}.{field}" for field in _COMMON} | common
         looked_at = _COMMON if position == 0 else [field for field in _COMMON if field not in common]
         yield from _label_errors(text(version.get("name")), f"{path}.name")
         yield from _warning_errors(version, f"{path}.deprecationWarning")
-        yield from _version_errors(version, {field: places[field] for field in looked_at})
+        checks = RuleChecks(known, unchanged=unchanged)
+        yield from _version_errors(version, {field: places[field] for field in looked_at}, checks)
 
 
 def _warning_errors(version: dict[str, Any], field: str) -> Iterator[FieldError]:
@@ -177,12 +182,13 @@ def _warning_errors(version: dict[str, Any], field: str) -> Iterator[FieldError]
             break
 
 
-def _version_errors(version: dict[str, Any], places: dict[str, str]) -> Iterator[FieldError]:
+def _version_errors(version: dict[str, Any], places: dict[str, str], checks: RuleChecks) -> Iterator[FieldError]:
     """Yield what is wrong with the parts of a version that are looked at; ``places`` has where each of them is."""
     schema = at(version, "schema", "openAPIV3Schema")
     with_status = isinstance(at(version, "subresources", "status"), dict)
     if "schema" in places and is_mapping(schema):
-        yield from schema_errors(schema, f"{places['schema']}.openAPIV3Schema", with_status=with_status)
+        where = f"{places['schema']}.openAPIV3Schema"
+        yield from schema_errors(schema, where, with_status=with_status, expressions=checks)
     scale = at(version, "subresources", "scale")
     if "subresources" in places and scale is not None:
         yield from scale_errors(f"{places['subresources']}.scale", mapping(scale))

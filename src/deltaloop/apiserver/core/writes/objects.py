@@ -193,12 +193,12 @@ def changed_warnings(strategy: Strategy, before: dict[str, object], after: dict[
 
 
 def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> None:
-    """Refuse a write if there are errors.
+    """Refuse a write if there are errors that are not tolerated.
 
     Raises:
         InvalidError: Naming all of them.
     """
-    found = [*errors]
+    found = [error for error in errors if not error.tolerated]
     if found:
         raise failures.invalid(served.type, name, found)
 

@@ -238,7 +238,9 @@ class Operations:
         if not subresource:
             served.strategy.keep(before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
-        refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
+        errors += changed_errors(served, before, after, whole=not subresource)
+        stamp.warn(str(error) for error in errors if error.tolerated)
+        refuse(served, name, errors)
         if written in ("", "scale"):
             stamp.warn(changed_warnings(served.strategy, before, after))
         sent = metadata.get("managedFields")

@@ -1,0 +1,245 @@
+"""What the rules of a schema say of an object when it is written.
+
+Rules are asked from the root down. What a rule costs is counted: one rule may cost so much, all rules of an object so
+much together; then no more are asked. A rule that compares is asked where something was there before: fields of an
+object and items of a list with keys have a former value, items of other lists have none. A rule that was broken before,
+in a part that has not changed, is told as a warning.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, rules_below
+from deltaloop.cel import OptionalValue
+from deltaloop.cel.faults import CostLimitError
+from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
+from deltaloop.cel.values import NO_VALUE
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
+from deltaloop.schemas.types import TypeNode
+from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
+
+_LONGEST_MESSAGE: Final = 5 * 1024
+# Values of these types are not repeated in messages.
+_PARTED: Final = ("object", "array")
+_NO_MORE: Final = "no further validation rules will be run"
+
+
+class _Pair(NamedTuple):
+    """A value and what was there before, with their type."""
+
+    node: TypeNode
+    old: object
+    value: object
+
+
+class _Former(NamedTuple):
+    """What is known of a part's former value.
+
+    Attributes:
+        here: The part itself, if it has one.
+        around: The nearest part around it that has one.
+    """
+
+    here: _Pair | None = None
+    around: _Pair | None = None
+
+    def is_unchanged(self) -> bool:
+        """Tell whether the part, or what is around it, is what it was."""
+        pair = self.here or self.around
+        return pair is not None and is_same(*pair)
+
+    def field(self, name: str) -> _Former:
+        """Return the same of a field."""
+        if self.here is None:
+            return self
+        if self.around is None and name in ("apiVersion", "kind"):
+            return _Former()  # both are what the request has them
+        node, old, value = self.here
+        child = node.fields.get(name) or node.other
+        has_both = is_mapping(old) and is_mapping(value) and name in old and name in value
+        pair = _Pair(child, mapping(old)[name], mapping(value)[name]) if has_both and child is not None else None
+        return _Former(pair, self.here)
+
+    def item(self, value: object) -> _Former:
+        """Return the same of an item of a list."""
+        if self.here is None:
+            return self
+        node = self.here.node
+        keys = node.list_keys if node.list_type == "map" else ()
+        found = keyed_items(keys, self.here.old).get(keys_of(keys, value))
+        pair = None if found is None or node.items is None else _Pair(node.items, found, value)
+        return _Former(pair, self.here)
+
+
+class _BudgetSpentError(Exception):
+    """No more rules are asked."""
+
+
+def evaluate(
+    root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
+) -> list[FieldError]:
+    """Return what rules say of an object.
+
+    Args:
+        root: The rules of its schema.
+        tree: The compiled type of the object.
+        fields: The object; it breaks nothing else that would keep rules from being asked.
+        old: The object that it replaces, if it does.
+    """
+    former = _Former() if old is None else _Former(_Pair(tree, old, fields))
+    evaluation = _Evaluation(OBJECT_BUDGET)
+    evaluation.run(root, fields, old, "", former)
+    return evaluation.errors
+
+
+def wrong_default(schema: dict[str, object], default: object, field: str, *, is_root: bool) -> list[FieldError]:
+    """Return what the rules of a schema say of its default: as of an unchanged value, and as of a new one."""
+    root = rules_below(schema, is_root=is_root)
+    if root is None:
+        return []
+    for old in (default, None):
+        evaluation = _Evaluation(OBJECT_BUDGET)
+        evaluation.run(root, default, old, field, _Former())
+        if evaluation.errors:
+            return evaluation.errors
+    return []
+
+
+class _Evaluation:
+    """One object; ``_budget`` is what is left."""
+
+    def __init__(self, budget: int) -> None:
+        self.errors: list[FieldError] = []
+        self._budget = budget
+
+    def run(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
+        """Ask all rules, until the budget is spent."""
+        try:
+            self._visit(node, value, old, path, former)
+        except _BudgetSpentError:
+            return
+
+    def _visit(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
+        if value is None:
+            return
+        if node.rules:
+            self._ask(node, value, old, path, former)
+        if node.items is not None and isinstance(value, list):
+            self._visit_items(node, node.items, items(cast("object", value)), old, path, former)
+            return
+        fields, before = mapping(value), mapping(old)
+        if node.others is not None:
+            for name, inner in fields.items():
+                self._visit(node.others, inner, before.get(name), f"{path}[{name}]", former.field(name))
+        for name, inner in fields.items() if node.fields else ():
+            child = node.fields.get(name)
+            if child is not None:
+                where = f"{path}.{name}" if path else name
+                self._visit(child, inner, before.get(name), where, former.field(name))
+
+    def _visit_items(
+        self, node: RuleNode, child: RuleNode, value: list[object], old: object, path: str, former: _Former
+    ) -> None:
+        keys = texts(node.schema.get("x-kubernetes-list-map-keys"))
+        keys = keys if node.schema.get("x-kubernetes-list-type") == "map" else ()
+        before = keyed_items(keys, old)
+        for place, item in enumerate(value):
+            self._visit(child, item, before.get(keys_of(keys, item)), f"{path}[{place}]", former.item(item))
+
+    def _ask(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
+        if self._budget <= 0:
+            self._stop(node, path, f"validation failed due to running out of cost budget, {_NO_MORE}")
+        bindings: dict[str, object] = {SELF: node.read(value)}
+        if old is not None and node.compares:
+            bindings[OLD_SELF] = node.read(old)
+        for rule in node.rules:
+            if rule.needs_old and old is None and not rule.is_optional:
+                continue
+            self._ask_one(node, rule, bindings, value, path, former)
+
+    def _ask_one(
+        self, node: RuleNode, rule: CompiledRule, bindings: dict[str, object], value: object, path: str, former: _Former
+    ) -> None:
+        if rule.test.compiled is None:
+            if rule.test.fault:
+                self._add(node, path, f"rule compile error: {rule.test.fault}")
+            return
+        given = bindings
+        if rule.is_optional:
+            former_value = OptionalValue(bindings[OLD_SELF]) if OLD_SELF in bindings else NO_VALUE
+            given = {SELF: bindings[SELF], OLD_SELF: former_value}
+        found = rule.test.compiled.evaluate_with_cost(given, limit=PER_CALL_LIMIT)
+        if found.cost > self._budget:
+            self._stop(node, path, f"validation failed due to running out of cost budget, {_NO_MORE}")
+        self._budget -= found.cost
+        if found.error is not None:
+            named, error = (rule.message or rule.test.source).strip(), found.error
+            if isinstance(error, CostLimitError):
+                self._stop(node, path, f"'{error}': {_NO_MORE} due to call cost exceeds limit for rule: {named}")
+            if error.wrong_types:
+                words = "call arguments did not match a supported operator, function or macro signature for rule"
+                self._add(node, path, f"'{error}': {words}: {named}")
+            else:
+                self._add(node, path, f"{error} evaluating rule: {named}")
+            return
+        if found.value is True:
+            return
+        where = f"{path}.{rule.path}" if path and rule.path else path or rule.path or "<nil>"
+        # The real server gives the message what is not optional, which none can use: it has another type.
+        words = self._own_message(node, rule, {SELF: bindings[SELF]} if rule.is_optional else bindings, where, former)
+        words = words or rule.message.strip() or f"failed rule: {rule.test.source.strip()}"
+        self._tell(rule, former, _refusal(rule, where, "" if _kind(node) in _PARTED else shown(value), words))
+
+    def _own_message(
+        self, node: RuleNode, rule: CompiledRule, bindings: dict[str, object], where: str, former: _Former
+    ) -> str:
+        """Return the message that the rule's own expression gives; "" without one that can be used."""
+        if rule.own_message is None or rule.own_message.compiled is None:
+            return ""
+        found = rule.own_message.compiled.evaluate_with_cost(bindings, limit=PER_CALL_LIMIT)
+        words = ""
+        if found.cost > self._budget:
+            words = f"messageExpression evaluation failed due to running out of cost budget, {_NO_MORE}"
+        elif isinstance(found.error, CostLimitError):
+            source = msgspec.json.encode(rule.own_message.source).decode()
+            words = f"{_NO_MORE} due to call cost exceeds limit for messageExpression: {source}"
+        if words:
+            self._tell(rule, former, invalid_value(where, shown(_kind(node)), words))
+            raise _BudgetSpentError
+        self._budget -= found.cost
+        message = found.value.strip() if isinstance(found.value, str) else ""
+        return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
+
+    def _tell(self, rule: CompiledRule, former: _Former, error: FieldError) -> None:
+        self.errors.append(replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
+
+    def _add(self, node: RuleNode, path: str, words: str) -> None:
+        self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))
+
+    def _stop(self, node: RuleNode, path: str, words: str) -> None:
+        self._add(node, path, words)
+        raise _BudgetSpentError
+
+
+def _kind(node: RuleNode) -> str:
+    return text(node.schema.get("type"))
+
+
+def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> FieldError:
+    """Return the error of a broken rule, of the sort that its author chose; ``value`` is "" if it is not shown."""
+    if rule.reason == "FieldValueForbidden":
+        return forbidden_field(where, words)
+    if rule.reason == "FieldValueRequired":
+        return required(where, words)
+    if rule.reason == "FieldValueDuplicate":
+        return duplicate(where, value) if value else FieldError(where, rule.reason, "Duplicate value")
+    if value:
+        return invalid_value(where, value, words)
+    return FieldError(where, "FieldValueInvalid", f"Invalid value: {words}")
