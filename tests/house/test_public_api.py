@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-import typing
 from pathlib import Path
 from types import ModuleType
 
@@ -57,10 +57,12 @@ class Options:
 """
 
 
+_NUMBERS = itertools.count()
+
+
 def described(source: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Describe a module as if it were a room."""
-    module = ModuleType("deltaloop.example")
-    typing.clear_overloads()
+    module = ModuleType(f"deltaloop.example{next(_NUMBERS)}")  # overloads are kept by module
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(source, "example.py", "exec", dont_inherit=True), vars(module))
     public = ("Client", "Mode", "Options")
