@@ -229,6 +229,8 @@ def test_options_that_mean_nothing_are_refused(pytester: pytest.Pytester) -> Non
     result.stderr.fnmatch_lines(["*--deltaloop-context needs --deltaloop-kubeconfig*"])
     write(pytester, "def test_it(): pass\n", ini='deltaloop_server_scope = "module"')
     run(pytester).stderr.fnmatch_lines(["*deltaloop_server_scope is 'module'; 'function' or 'session' is needed*"])
+    write(pytester, "def test_it(): pass\n", ini='deltaloop_network = "none"')
+    run(pytester).stderr.fnmatch_lines(["*deltaloop_network is 'none'; 'memory' or '' is needed*"])
     write(pytester, "def test_it(deltaloop_cluster): pass\n")
     result = run(pytester, "--deltaloop-kubeconfig", "/elsewhere")
     result.stderr.fnmatch_lines(["*write --deltaloop-kubeconfig=/elsewhere, in one word*"])
@@ -283,3 +285,23 @@ def test_other_plugins_async_tests_have_the_server_in_a_thread(pytester: pytest.
         """
     )
     run(pytester).assert_outcomes(passed=1)
+
+
+def test_connections_are_in_memory_where_the_configuration_says_so(pytester: pytest.Pytester) -> None:
+    write(
+        pytester,
+        """
+        from deltaloop.testing import MemoryNetwork
+
+        async def test_virtual(deltaloop_client):
+            await deltaloop_client.list(dl.kinds.CONFIG_MAP)
+            assert isinstance(asyncio.get_running_loop().network, MemoryNetwork)
+
+        @pytest.mark.real_time
+        async def test_real(deltaloop_client):
+            await deltaloop_client.list(dl.kinds.CONFIG_MAP)
+            assert asyncio.get_running_loop().network is None
+        """,
+        ini=f'{VIRTUAL}\ndeltaloop_network = "memory"',
+    )
+    run(pytester).assert_outcomes(passed=2)

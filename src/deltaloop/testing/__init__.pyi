@@ -15,6 +15,7 @@ from deltaloop.testing.core.relay import Throttle as Throttle
 from deltaloop.testing.crash_exploration import crash_at_every_write as crash_at_every_write
 from deltaloop.testing.harness import Harness as Harness
 from deltaloop.testing.harness import embedded_harness as embedded_harness
+from deltaloop.testing.memory_network import MemoryNetwork as MemoryNetwork
 from deltaloop.testing.relay import Relay as Relay
 from deltaloop.testing.relay import RelayConnection as RelayConnection
 from deltaloop.testing.replica import Replica as Replica

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, final
 
+from deltaloop.testing.memory_network import MemoryNetwork
 from deltaloop.testing.processes import ProcessLoop
 from deltaloop.testing.virtual_loop import VirtualLoop
 
@@ -36,10 +37,19 @@ class _Guest:
 class ItemLoop:
     """A loop for one test; close it."""
 
-    def __init__(self, *, real: bool) -> None:
-        """Make a loop, in real or in virtual time."""
+    def __init__(self, *, real: bool, in_memory: bool = False) -> None:
+        """Make a loop, in real or in virtual time.
+
+        Args:
+            real: Whether its clock is the real one.
+            in_memory: Whether the connections of a loop in virtual time are in memory.
+        """
+
+        def make_loop() -> asyncio.AbstractEventLoop:
+            return ProcessLoop() if real else VirtualLoop(network=MemoryNetwork() if in_memory else None)
+
         self.real = real
-        self._runner = asyncio.Runner(loop_factory=ProcessLoop if real else VirtualLoop)
+        self._runner = asyncio.Runner(loop_factory=make_loop)
         self._guests: list[_Guest] = []
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:

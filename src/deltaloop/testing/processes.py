@@ -25,6 +25,8 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar, TypeVarTuple, final
 
+from deltaloop.testing.memory_network import NetworkLoop
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -38,7 +40,7 @@ class _Gone(BaseException):
     """Takes what a crash has left standing off its place."""
 
 
-class ProcessLoop(asyncio.SelectorEventLoop):
+class ProcessLoop(NetworkLoop):
     """An event loop that knows processes; ``VirtualLoop`` is one, too."""
 
     _crashes = 0  # so that a loop without one looks at nothing

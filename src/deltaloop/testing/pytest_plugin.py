@@ -5,7 +5,8 @@ Async tests. It stays out of the way unless it is asked for, because other plugi
 * ``deltaloop_async_tests = "virtual"`` in the configuration takes all async tests that no other plugin has taken;
 * ``@pytest.mark.virtual_time`` takes one test, ``@pytest.mark.real_time`` runs one on the real clock.
 
-A test that leaves a task running fails and names the task.
+A test that leaves a task running fails and names the task. ``deltaloop_network = "memory"`` has the connections of
+tests in virtual time be in memory (``memory_network.py``).
 
 Servers. A test gets an embedded server of its own, or a namespace on a shared one, or a namespace on a real cluster:
 
@@ -54,6 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "deltaloop_async_tests", "'virtual' runs async tests in virtual time; '' leaves them alone", default=""
     )
     parser.addini(
+        "deltaloop_network",
+        "'memory': connections of tests in virtual time are in memory; '' is the machine's TCP",
+        default="",
+    )
+    parser.addini(
         "deltaloop_server_scope",
         "'function': an embedded server for each test; 'session': one for all, and a namespace for each test",
         default="function",
@@ -74,6 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
     scope = config.getini("deltaloop_server_scope")
     if scope not in ("function", "session"):
         raise pytest.UsageError(f"deltaloop_server_scope is {scope!r}; 'function' or 'session' is needed")
+    network = config.getini("deltaloop_network")
+    if network not in ("", "memory"):
+        raise pytest.UsageError(f"deltaloop_network is {network!r}; 'memory' or '' is needed")
     if config.getoption(_CONTEXT) and not config.getoption(_KUBECONFIG):
         raise pytest.UsageError(f"{_CONTEXT} needs {_KUBECONFIG}: no cluster is used by chance")
     path, given = config.getoption(_KUBECONFIG), config.invocation_params
@@ -118,7 +127,8 @@ def _loop_of(item: pytest.Function) -> ItemLoop:
         elsewhere = _server_is_elsewhere(item)
         if elsewhere and item.get_closest_marker("virtual_time"):
             pytest.skip("needs virtual time, and its server is not on its loop: a shared or a real one")
-        item.stash[_LOOP] = ItemLoop(real=elsewhere or item.get_closest_marker("real_time") is not None)
+        real = elsewhere or item.get_closest_marker("real_time") is not None
+        item.stash[_LOOP] = ItemLoop(real=real, in_memory=item.config.getini("deltaloop_network") == "memory")
     return item.stash[_LOOP]
 
 

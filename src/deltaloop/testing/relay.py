@@ -21,6 +21,7 @@ from typing import Any, Final, Self, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
 from deltaloop.testing.core.relay import Close, Direction, Finish, RelayFault, RelayMachine, Send
+from deltaloop.testing.memory_network import MemoryTransport
 
 _LINGER_NOT_AT_ALL: Final = struct.pack("ii", 1, 0)
 _BACKLOG: Final = 128
@@ -412,7 +413,9 @@ class _Side(asyncio.Protocol):
     def close(self, *, by_reset: bool) -> None:
         if self.transport is None:
             return
-        if by_reset:
+        if by_reset and isinstance(self.transport, MemoryTransport):
+            self.transport.reset()
+        elif by_reset:
             opened = self.transport.get_extra_info("socket")
             with contextlib.suppress(OSError):
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT_AT_ALL)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar, TypeVarTuple, cast, final
 
+from deltaloop.testing.memory_network import MemoryNetwork
 from deltaloop.testing.processes import ProcessLoop
 
 T = TypeVar("T")
@@ -142,8 +143,14 @@ class _VirtualSelector(selectors.BaseSelector):
 class VirtualLoop(ProcessLoop):
     """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer."""
 
-    def __init__(self, *, start: float = 0.0) -> None:
-        """Make a loop whose clock shows ``start`` seconds."""
+    def __init__(self, *, start: float = 0.0, network: MemoryNetwork | None = None) -> None:
+        """Make a loop whose clock shows ``start`` seconds.
+
+        Args:
+            start: Virtual seconds at the beginning.
+            network: Where its TCP goes; None is the machine's.
+        """
+        self.network = network
         self._virtual_selector = _VirtualSelector(start)
         super().__init__(self._virtual_selector)
         self._virtual_selector.next_timer_at = self._next_timer_at
@@ -241,7 +248,13 @@ def _place_of(task: asyncio.Task[Any]) -> str:
     return f"{code.co_name}, line {frames[0].f_lineno}" if code is not None else "not started"
 
 
-def run_virtual(main: Coroutine[Any, Any, T], *, start: float = 0.0, debug: bool | None = None) -> T:
+def run_virtual(
+    main: Coroutine[Any, Any, T],
+    *,
+    start: float = 0.0,
+    debug: bool | None = None,
+    network: MemoryNetwork | None = None,
+) -> T:
     """Run a coroutine to its end in virtual time, as ``asyncio.run`` does in real time.
 
     Args:
@@ -249,12 +262,14 @@ def run_virtual(main: Coroutine[Any, Any, T], *, start: float = 0.0, debug: bool
         start: Virtual seconds at the beginning.
         debug: asyncio's debug mode; by default as asyncio decides it (``PYTHONASYNCIODEBUG``, ``python -X dev``).
 
+        network: Connections in memory instead of TCP: ``MemoryNetwork()``; None is the machine's TCP.
+
     Raises:
         StalledError: If it waits for something that cannot come.
     """
 
     def make_loop() -> asyncio.AbstractEventLoop:
-        return VirtualLoop(start=start)
+        return VirtualLoop(start=start, network=network)
 
     with asyncio.Runner(debug=debug, loop_factory=make_loop) as runner:
         return runner.run(main)
