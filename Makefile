@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording cel-spec corpus-own corpus-record soak soak-year test-soak versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ conformance: $(VENV)/.dev  ## Run the conformance suite on the embedded and on t
 # FUZZ_FLAGS="--seconds 600 --seed 7": longer, or the same again.
 fuzz-apiserver: $(VENV)/.dev  ## Send the same random requests to the embedded and the real API server for a minute
 	@$(BIN)/python -m tests.conformance.fuzz $(FUZZ_FLAGS)
+
+# FUZZ_FLAGS="--seed 1 --evaluations 100000".
+fuzz-rules: $(VENV)/.dev  ## Compare what the embedded and the real API server say of random rules in CRDs, and of objects
+	@$(BIN)/python -m tests.conformance.fuzz.of_rules $(FUZZ_FLAGS)
 
 # Twenty minutes the first time: it builds them with Go, and the real server. WORLD_FLAGS="deployment helm_3": these steps.
 world: $(VENV)/.dev  ## Run a controller manager, scheduler, KWOK, Helm and our examples on both API servers

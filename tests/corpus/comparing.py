@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.conformance.fuzz.differential import first_difference
-from tests.corpus.outcomes import Cause, Outcome
+from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
-from tests.corpus.schemas import rule_messages, rules_with_expressions, value_type
+from tests.corpus.schemas import value_type
 
 # What is compared, in this order; a difference is named by the first.
 VERDICT, FAULT, STATUS, REASON, FIELDS, WARNINGS, BODY = (
     "verdict", "internal error", "status", "reason", "fields of causes", "warnings", "body",
 )  # fmt: skip
-# Of the cause that says that rules were not looked at, for the object was wrong before.
-NO_FIELD, NOT_CHECKED = "<nil>", "some validation rules were not checked"
 
 
 @dataclass(frozen=True)
@@ -57,33 +55,6 @@ def compare(ours: Outcome, real: Outcome) -> Difference | None:
 def _seen(outcome: Outcome) -> str:
     causes = "; ".join(f"{cause.field}: {cause.message}" for cause in outcome.causes[:3])
     return f"{outcome.status} {outcome.reason} {causes or outcome.message}".strip()
-
-
-class Rules:
-    """The CEL rules of the kinds, and whether they decided an answer."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[object, frozenset[str], frozenset[str]]] = {}
-
-    def decided(self, request: Request, real: Outcome) -> bool:
-        """Return whether every cause of the real server's refusal is a rule's."""
-        return not real.accepted and bool(real.causes) and all(self.of_a_rule(request, cause) for cause in real.causes)
-
-    def of_a_rule(self, request: Request, cause: Cause) -> bool:
-        """Return whether a cause is a broken rule, or says that rules were not looked at."""
-        if request.kind is None:
-            return False
-        schema = request.kind.schema
-        known = self._known.get(id(schema))
-        if known is None:
-            # The schema is kept with it: its id stays its own.
-            known = self._known[id(schema)] = (schema, rule_messages(schema), rules_with_expressions(schema))
-        _, messages, computed = known
-        text = cause.message.strip()
-        if any(text.endswith(message) for message in messages) or (cause.field == NO_FIELD and NOT_CHECKED in text):
-            return True
-        place = re.sub(r"\[[^\]]*\]", "[]", cause.field)
-        return place in computed and not re.search(r"(?: in body | must be of type )", text)
 
 
 def class_of(request: Request, difference: Difference, ours: Outcome, real: Outcome) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.corpus.comparing import FIELDS, WARNINGS, Difference, Rules
+from tests.corpus.comparing import FIELDS, Difference
 from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
 from tests.corpus.schemas import paths_of
@@ -24,19 +24,6 @@ class Explanation:
 
     reason: str
     holds: Holds
-
-
-NO_RULES: Final = "CEL rules are not evaluated"
-
-
-def _of_rules(request: Request, difference: Difference, ours: Outcome, real: Outcome, rules: Rules) -> bool:
-    """Return whether the answers are equal but for what rules said."""
-    if difference.what == WARNINGS and request.action == "create a CRD":
-        return [text for text in ours.warnings if "CEL rules" not in text] == list(real.warnings)
-    if rules.decided(request, real):
-        return True
-    without = {cause.field for cause in real.causes if not rules.of_a_rule(request, cause)}
-    return difference.what == FIELDS and without == set(ours.fields)
 
 
 def _described_columns(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
@@ -67,10 +54,8 @@ EXPLANATIONS: Final[Sequence[Explanation]] = (
 )
 
 
-def explanation(request: Request, difference: Difference, ours: Outcome, real: Outcome, *, rules: Rules) -> str:
+def explanation(request: Request, difference: Difference, ours: Outcome, real: Outcome) -> str:
     """Return the reason for a difference; empty if nobody knows one."""
-    if _of_rules(request, difference, ours, real, rules):
-        return NO_RULES
     for each in EXPLANATIONS:
         if each.holds(request, difference, ours, real):
             return each.reason

@@ -9,13 +9,10 @@ from typing import Any, Final
 
 from bench.page import fill, table
 
-from tests.corpus.counting import FEW, GROUPS, field_of
+from tests.corpus.counting import FEW, GROUPS
 
 PAGE: Final = Path("docs/corpus.md")
-_PROJECT: Final = (
-    "project", "writes", "same verdict", "equal", "decided by CEL",
-    "mutations", "same verdict", "equal", "decided by CEL",
-)  # fmt: skip
+_PROJECT: Final = ("project", "writes", "same verdict", "equal", "mutations", "same verdict", "equal")
 
 Figures = Mapping[str, Any]
 
@@ -27,7 +24,7 @@ def write_page(page: Path, figures: Figures) -> None:
 
 def blocks(figures: Figures) -> dict[str, str]:
     """Return the text of each block."""
-    groups = [_group(group, figures[field_of(group)]) for group in GROUPS]
+    groups = [_group(group, figures[group]) for group in GROUPS]
     return {
         "groups": table(["", "requests", "equal", "same verdict"], groups),
         "projects": table(_PROJECT, [_project(name, read) for name, read in figures["projects"].items()]),
@@ -48,7 +45,6 @@ def _project(name: str, read: Figures) -> list[str]:
     for group in ("writes", "mutations"):
         count = read[group]
         row += [f"{count['requests']:,}", _part("same_verdict", count), _part("equal", count)]
-        row.append(f"{read[f'{group}_decided_by_cel']['requests']:,}")
     return row
 
 

@@ -163,28 +163,6 @@ def value_type(value: object) -> str:
     return "boolean" if found == "bool" else found
 
 
-def rule_messages(schema: Schema) -> frozenset[str]:
-    """Return what the CEL rules of a schema say when they are broken."""
-    found: set[str] = set()
-    for place in paths_of(schema):
-        for rule in place.schema.get(RULES) or ():
-            text = str(rule.get("rule", "")).strip()
-            found.add(str(rule.get("message", "")).strip() or f"failed rule: {text}")
-            if rule.get("messageExpression"):
-                found.add(f"failed rule: {text}")
-    return frozenset(found)
-
-
-def rules_with_expressions(schema: Schema) -> frozenset[str]:
-    """Return the paths, without numbers and keys, at which a rule computes what it says."""
-    return frozenset(
-        plain_path(place.path)
-        for place in paths_of(schema)
-        for rule in place.schema.get(RULES) or ()
-        if rule.get("messageExpression")
-    )
-
-
 def plain_path(path: Path) -> str:
     """Write a path as the field of a cause, with ``[]`` for numbers and keys."""
     return "".join("[]" if isinstance(step, int) or step == "key" else f".{step}" for step in path).lstrip(".")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.conformance.rule_facts import VALUES, struct
 from tests.conformance.target import widget_crd
 from tests.corpus.features import FILE, ITEM, PROPERTY, VALUE, Edge, Features, read
 from tests.corpus.making import fullest, object_of, smallest
@@ -255,10 +256,30 @@ def extras() -> Iterator[Part]:
         yield _named(widget_crd(_EXTRA_GROUP, schema=schema, status=False, scale=False), f"wrong{number}")
     for number, version in enumerate(VERSIONS, 1):
         yield _named(widget_crd(_EXTRA_GROUP, **version), f"odd{number}")
+    yield from _ruled()
     head = {"apiVersion": f"{_EXTRA_GROUP}/v1", "kind": "Column"}
     for metadata in _METADATA:
         yield {**head, "metadata": metadata, "spec": {"size": 2, "colour": "red"}}
 
+
+def _ruled() -> Iterator[Part]:
+    """Yield a CRD with rules, and objects that keep and break them."""
+    fields = {f"f{number}": VALUES[name] for number, name in enumerate(_RULED)}
+    status = struct("!has(self.size) || self.size > 0", size={"type": "integer"})
+    spec = struct("!has(self.f0) || !has(self.f1)", **{name: field for name, (field, _) in fields.items()})
+    schema = struct("self.metadata.name != 'forbidden'", spec=spec, status=status)
+    yield _named(widget_crd(_EXTRA_GROUP, schema=schema, scale=False), "ruled")
+    head = {"apiVersion": f"{_EXTRA_GROUP}/v1", "kind": "Ruled"}
+    for name, (_, tried) in fields.items():
+        for number, steps in enumerate(tried[:2]):
+            yield {**head, "metadata": {"name": f"{name}-{number}"}, "spec": {name: steps[-1]}}
+    yield {**head, "metadata": {"name": "forbidden"}, "spec": {}}
+
+
+_RULED: Final = (
+    "text", "message", "reason FieldValueForbidden", "path", "own message", "several", "either", "has", "old",
+    "old, optional", "old, of its items", "old, of a map", "item with a key", "odd names", "time", "open", "embedded",
+)  # fmt: skip
 
 _METADATA: Final[Sequence[Any]] = (
     {"name": "plain", "labels": {"a": "b", "example.com/c": ""}, "annotations": {"note": "x" * 300}},
