@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
-from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.library import CallCost, Implementation, Overload
-from deltaloop.cel.loops import LOOPS, Closure, FailedBinding, Frame, put
+from deltaloop.cel.loops import LOOPS, Closure, Frame, put
 from deltaloop.cel.operators import (
     ORDERED,
     SIMPLE,
@@ -291,7 +291,7 @@ def _variable(slot: int, name: str) -> Closure:
 def _bound(slot: int) -> Closure:
     def bound(frame: Frame) -> Any:
         value = frame[slot]
-        if kind_of(value) is FailedBinding:
+        if kind_of(value) is FailedValue:
             raise value.error
         return value
 
@@ -324,7 +324,7 @@ def _logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
             if verdict is deciding:
                 return deciding
             if kind_of(verdict) is not bool:
-                error = error or no_such_overload()
+                error = error or no_such_overload(verdict)
         if error is not None:
             raise error
         return not deciding
@@ -341,7 +341,7 @@ def _conditional(operands: Sequence[Closure]) -> Closure:
             return chosen(frame)
         if verdict is False:
             return other(frame)
-        raise no_such_overload()
+        raise no_such_overload(verdict)
 
     return conditional
 
@@ -353,7 +353,7 @@ def _not(operands: Sequence[Closure]) -> Closure:
         verdict = operand(frame)
         if kind_of(verdict) is bool:
             return not verdict
-        raise no_such_overload()
+        raise no_such_overload(verdict)
 
     return negated
 
@@ -477,10 +477,12 @@ def _chooser(overloads: Sequence[Overload], name: str) -> _Chooser:
     ]
 
     def choose(values: tuple[Any, ...]) -> tuple[Implementation, Overload]:
+        if any(kind_of(value) is FailedValue for value in values):
+            raise no_such_overload(*values)
         for accepted, implementation, overload in candidates:
             if all(types is None or kind_of(value) in types for types, value in zip(accepted, values, strict=True)):
                 return implementation, overload
-        raise no_such_overload(_named(name))
+        raise no_such_overload(*values, named=_named(name))
 
     return choose
 

@@ -10,7 +10,7 @@ from typing import Any, final
 from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, SPENT, UNBOUND, Compiler
 from deltaloop.cel.costs import UNLIMITED, Estimate, SizeHints
-from deltaloop.cel.faults import EvaluationError, InvalidExpressionError, fault_at
+from deltaloop.cel.faults import EvaluationError, FailedValue, InvalidExpressionError, fault_at
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library, Overload
 from deltaloop.cel.loops import Closure
@@ -136,9 +136,12 @@ class _Compiled:
     def value(self, frame: list[Any]) -> object:
         """Evaluate once."""
         try:
-            return self.run(frame)
+            value = self.run(frame)
         except RecursionError:
             raise EvaluationError("the value is nested too deeply") from None
+        if isinstance(value, FailedValue):
+            raise value.error
+        return value
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from deltaloop.root_error import DeltaloopError
 
@@ -78,6 +79,23 @@ class CostLimitError(EvaluationError):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-def no_such_overload(named: str = "") -> EvaluationError:
-    """Return the error of values that no implementation of a function takes."""
+@final
+class FailedValue:
+    """What there is instead of a value that could not be computed or read; whoever uses it gets the error.
+
+    Attributes:
+        error: Why there is no value.
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: EvaluationError) -> None:
+        self.error: EvaluationError = error
+
+
+def no_such_overload(*values: object, named: str = "") -> EvaluationError:
+    """Return the error of values that no implementation takes; that of the first that has failed, if one has."""
+    for value in values:
+        if isinstance(value, FailedValue):
+            return value.error
     return EvaluationError(f"no such overload{named}", wrong_types=True)

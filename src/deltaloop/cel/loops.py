@@ -10,11 +10,11 @@ Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast
 
-from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.operators import find, is_missing, sorting_key
-from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of
+from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 
 Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Any]
@@ -22,13 +22,13 @@ LoopBuilder: TypeAlias = Callable[[Closure, Sequence[int], Sequence[Closure]], C
 
 
 def _elements(collection: Any) -> Iterable[Any]:
-    if kind_of(collection) is list or kind_of(collection) is dict:
+    if kind_of(collection) in LIST_KINDS or kind_of(collection) is dict:
         return cast("Iterable[Any]", collection)
     raise _not_iterable(collection)
 
 
 def _pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
-    if kind_of(collection) is list:
+    if kind_of(collection) in LIST_KINDS:
         return enumerate(cast("list[Any]", collection))
     if kind_of(collection) is dict:
         return cast("dict[Any, Any]", collection).items()
@@ -37,6 +37,8 @@ def _pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
 
 def _not_iterable(value: Any) -> EvaluationError:
     """Return the error of a loop over something else; cel-go names it as its own code does."""
+    if isinstance(value, FailedValue):
+        return value.error
     name = _GO_NAMES.get(kind_of(value), kind_of(value).__name__)
     return EvaluationError(f"got 'types.{name}', expected iterable type")
 
@@ -64,7 +66,7 @@ def _quantifier(deciding: bool) -> LoopBuilder:
                 if verdict is deciding:
                     return deciding
                 if verdict is not True and verdict is not False:
-                    error = error or no_such_overload()
+                    error = error or no_such_overload(verdict)
             if error is not None:
                 raise error
             return not deciding
@@ -173,16 +175,6 @@ def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     mapping[key] = value
 
 
-@final
-class FailedBinding:
-    """What a bound name has instead of a value that could not be computed."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: EvaluationError) -> None:
-        self.error: EvaluationError = error
-
-
 def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
     (slot,), (body,) = slots, bodies
 
@@ -192,7 +184,7 @@ def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> 
         except CostLimitError:
             raise
         except EvaluationError as error:
-            frame[slot] = FailedBinding(error)  # raised where the name is used, if it is
+            frame[slot] = FailedValue(error)  # raised where the name is used, if it is
         return body(frame)
 
     return run

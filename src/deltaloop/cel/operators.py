@@ -13,9 +13,20 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.faults import EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.types import Type, runtime_type, type_name
-from deltaloop.cel.values import NO_VALUE, Duration, OptionalValue, Timestamp, Uint, kind_of
+from deltaloop.cel.values import (
+    LIST_KINDS,
+    NO_VALUE,
+    Duration,
+    KeyedList,
+    OptionalValue,
+    SetList,
+    Timestamp,
+    Uint,
+    by_keys,
+    kind_of,
+)
 
 # Two values of one of these types compare as Python does it; ``Uint`` is an int's subclass, which has its operators.
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
@@ -31,9 +42,13 @@ def equal(left: Any, right: Any) -> bool:
     if kind is other and kind in SIMPLE:
         return bool(left == right)
     if kind is not other:
+        if kind is FailedValue or other is FailedValue:
+            raise no_such_overload(left, right)
+        if kind in LIST_KINDS and other in LIST_KINDS:
+            return _equal_lists(left, right)
         return kind in NUMBERS and other in NUMBERS and compare_numbers(operator.eq, left, right)
-    if kind is list:
-        return len(left) == len(right) and all(map(equal, left, right))
+    if kind in LIST_KINDS:
+        return _equal_lists(left, right)
     if kind is dict:
         return len(left) == len(right) and all(
             (found := find(right, key)) is not _MISSING and equal(value, found) for key, value in left.items()
@@ -42,7 +57,21 @@ def equal(left: Any, right: Any) -> bool:
         return left.present == right.present and equal(left.value, right.value)
     if kind is Type:
         return type_name(left) == type_name(right)
+    if kind is FailedValue:
+        raise left.error
     return bool(left == right)
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    """Tell whether lists are equal; the first one says whether their order matters."""
+    if len(left) != len(right):
+        return False
+    if isinstance(left, KeyedList):
+        before, after = by_keys(left, left.keys), by_keys(right, left.keys)
+        return before.keys() == after.keys() and all(equal(before[key], after[key]) for key in before)
+    if isinstance(left, SetList):
+        return all(contains(item, left) for item in right) and all(contains(item, right) for item in left)
+    return all(map(equal, left, right))
 
 
 def compare_numbers(compare: Callable[[Any, Any], bool], left: float, right: float) -> bool:
@@ -68,7 +97,7 @@ def ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
             if math.isnan(left) or math.isnan(right):
                 raise EvaluationError("NaN values cannot be ordered")
             return compare_numbers(compare, left, right)
-        raise no_such_overload()
+        raise no_such_overload(left, right)
 
     return compared
 
@@ -114,8 +143,8 @@ def contains(element: Any, collection: Any) -> bool:
     """Tell whether a list has such an element, or a map such a key."""
     if kind_of(collection) is dict:
         return find(cast("dict[Any, Any]", collection), element) is not _MISSING
-    if kind_of(collection) is not list:
-        raise no_such_overload()
+    if kind_of(collection) not in LIST_KINDS:
+        raise no_such_overload(collection)
     items = cast("list[Any]", collection)
     if kind_of(element) is str:
         return element in items
@@ -134,10 +163,12 @@ def index(operand: Any, key: Any) -> Any:
         if found is _MISSING:
             raise EvaluationError(f"no such key: {shown_key(key)}")
         return found
-    if kind is list:
+    if kind in LIST_KINDS:
         return operand[position(key, len(operand))]
     if kind is OptionalValue:
         return optional_index(operand, key)
+    if kind is FailedValue:
+        raise operand.error
     raise EvaluationError(f"no such key: {shown_key(key)}")
 
 
@@ -164,7 +195,7 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
     if kind is dict:
         found = find(operand, key)
         return NO_VALUE if found is _MISSING else OptionalValue(found)
-    if kind is list:
+    if kind in LIST_KINDS:
         if kind_of(key) in NUMBERS and not (0 <= key < len(operand)):
             return NO_VALUE
         return OptionalValue(operand[position(key, len(operand))])
@@ -181,8 +212,10 @@ def select(operand: Any, name: str) -> Any:
     if kind is dict:
         if name in operand:
             return operand[name]
-    elif kind is OptionalValue or kind is list:
+    elif kind is OptionalValue or kind in LIST_KINDS:
         return index(operand, name)
+    elif kind is FailedValue:
+        raise operand.error
     raise EvaluationError(f"no such key: {name}")
 
 
@@ -190,7 +223,11 @@ def has_field(operand: Any, name: str) -> bool:
     """Tell whether a map or an object has a field."""
     kind = kind_of(operand)
     if kind is dict:
+        if name in operand and kind_of(operand[name]) is FailedValue:
+            raise operand[name].error
         return name in operand
+    if kind is FailedValue:
+        raise operand.error
     return kind is OptionalValue and operand.present and has_field(operand.value, name)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
-from deltaloop.cel.values import Duration, OptionalValue, Timestamp, Uint, kind_of
+from deltaloop.cel.values import LIST_KINDS, Duration, OptionalValue, Timestamp, Uint, kind_of
 
 
 @final
@@ -106,7 +106,7 @@ _RUNTIME: Final[Mapping[type, Type]] = {
     str: STRING,
     bytes: BYTES,
     type(None): NULL,
-    list: NAMED["list"],
+    **dict.fromkeys(LIST_KINDS, NAMED["list"]),
     dict: NAMED["map"],
     Timestamp: TIMESTAMP,
     Duration: DURATION,
@@ -123,7 +123,7 @@ REPRESENTED: Final[Mapping[str, frozenset[type]]] = {
     "string": frozenset({str}),
     "bytes": frozenset({bytes}),
     "null": frozenset({type(None)}),
-    "list": frozenset({list}),
+    "list": LIST_KINDS,
     "map": frozenset({dict}),
     "timestamp": frozenset({Timestamp}),
     "duration": frozenset({Duration}),

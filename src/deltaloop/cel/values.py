@@ -7,11 +7,12 @@ does; Python's own types end at microseconds. Types are values, too: ``types.Typ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, final
 
 from deltaloop.cel.faults import EvaluationError
+from deltaloop.schemas.json_values import mapping
 
 # ``type``, as the language asks it of values: exactly which type a value has. Python's type checkers conclude nothing.
 kind_of: Final[Callable[[object], type[object]]] = type
@@ -72,6 +73,40 @@ class OptionalValue:
     present: bool = True
 
 
+@final
+class SetList(list[object]):
+    """A list of scalars that is a set: its order is no matter, and ``+`` adds what is not there yet."""
+
+    __slots__ = ()
+
+    def __add__(self, other: list[object]) -> list[object]:  # type: ignore[override]
+        return SetList([*self, *(item for item in other if item not in self)])
+
+
+@final
+class KeyedList(list[object]):
+    """A list of objects that some fields tell apart: its order is no matter, and ``+`` puts one in another's place.
+
+    Attributes:
+        keys: The names of these fields.
+    """
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: Iterable[object], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys: tuple[str, ...] = keys
+
+    def __add__(self, other: list[object]) -> list[object]:  # type: ignore[override]
+        return KeyedList({**by_keys(self, self.keys), **by_keys(other, self.keys)}.values(), self.keys)
+
+
+def by_keys(elements: Iterable[object], keys: tuple[str, ...]) -> dict[str, object]:
+    """Return objects by what tells them apart."""
+    return {repr([mapping(element).get(key) for key in keys]): element for element in elements}
+
+
+LIST_KINDS: Final = frozenset({list, SetList, KeyedList})
 NO_VALUE: Final = OptionalValue(present=False)
 
 

@@ -46,3 +46,18 @@ def shown_number(value: float) -> str:
     if -5 < power < 6 or not math.isfinite(value):
         return format(decimal, "f")
     return f"{decimal.scaleb(-power):f}e{power:+03d}"
+
+
+_GO_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def go_type(value: object) -> str:
+    """Return the type that a decoded value has in Go."""
+    return _GO_TYPES.get(type(value), "<nil>")

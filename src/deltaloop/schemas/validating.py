@@ -28,7 +28,6 @@ from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
 
 _UNKNOWN: Final = object()
-_ANY: Final = TypeNode()
 _NO_RULES: Final = Rules()
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
@@ -141,7 +140,10 @@ def _check_wrong_type(node: TypeNode, kind: str, path: str, errors: Errors) -> N
 
 
 def is_same(node: TypeNode, old: object, value: object) -> bool:
-    """Tell whether a value is what it was; where items are told apart, their order is no matter."""
+    """Tell whether a value is what it was; where items are told apart, their order is no matter.
+
+    An object with a field that no schema names is not, as on the real server.
+    """
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = (keyed_items(node.list_keys, each) for each in (cast("object", old), cast("object", value)))
         item = node.items
@@ -150,12 +152,26 @@ def is_same(node: TypeNode, old: object, value: object) -> bool:
         fields, others = cast("dict[str, object]", old), cast("dict[str, object]", value)
         if fields.keys() != others.keys():
             return False
-        return all(is_same(_child(node, name), before, others[name]) for name, before in fields.items())
-    return shown(cast("object", old)) == shown(cast("object", value))
+        return all(_is_same_field(node, name, before, others[name]) for name, before in fields.items())
+    return _is_equal(cast("object", old), cast("object", value))
 
 
-def _child(node: TypeNode, name: str) -> TypeNode:
-    return node.fields.get(name) or node.other or _ANY
+def _is_same_field(node: TypeNode, name: str, old: object, value: object) -> bool:
+    child = node.fields.get(name) or node.other
+    return child is not None and is_same(child, old, value)
+
+
+def _is_equal(old: object, value: object) -> bool:
+    """Tell whether two values are equal, and of one type all through: 1 is not 1.0."""
+    if type(old) is not type(value):
+        return False
+    if isinstance(old, list):
+        before, after = items(cast("object", old)), items(value)
+        return len(before) == len(after) and all(map(_is_equal, before, after))
+    if isinstance(old, dict):
+        fields, others = mapping(cast("object", old)), mapping(value)
+        return fields.keys() == others.keys() and all(_is_equal(fields[name], others[name]) for name in fields)
+    return old == value
 
 
 def _is_number_of(types: tuple[str, ...], value: object) -> bool:

@@ -1,6 +1,6 @@
 """Fuzz rules in CRDs: ``make fuzz-rules``. Random rules, broken ones and objects go to both servers.
 
-It ends after ``--evaluations`` of rules, and fails if a verdict differs, or more than one answer in a hundred otherwise.
+It ends after ``--evaluations`` of rules. It fails if a verdict differs, or more than one answer in a hundred otherwise.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ FIELDS: Final = 12
 OBJECTS: Final = 12
 SAME: Final = 0.99
 _MADE_UP: Final = re.compile(r"selfType\d*")
-# After one, cel-go's parser tries to go on (docs/cel.md).
-_AFTER_SYNTAX: Final = re.compile(r"(?<=Syntax error: ).*", re.DOTALL)
+# After an error of syntax, cel-go's parser tries to go on (docs/cel.md).
+_SYNTAX: Final = re.compile(r"compilation failed: .*Syntax error: .*", re.DOTALL)
 _OPEN: Final[Json] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -67,8 +67,8 @@ def _seen(answer: Any) -> list[Any]:
 
 
 def _general(text: str) -> str:
-    """Return a text without names that are made up, and without what follows the first error of syntax."""
-    return _AFTER_SYNTAX.sub("", _MADE_UP.sub("selfType", text))
+    """Return a text without names that are made up, and without errors of syntax."""
+    return _SYNTAX.sub("", _MADE_UP.sub("selfType", text))
 
 
 async def run(apis: tuple[Api, Api], chance: Chance, comparison: Comparison, evaluations: int, broken: int) -> None:
@@ -125,9 +125,11 @@ async def _objects(apis: tuple[Api, Api], chance: Chance, comparison: Comparison
         for api, path in zip(apis, paths, strict=True):
             stored = await api.post(path.replace("/v1/", "/v2/"), {**widget, "apiVersion": f"{group}/v2"})
             version = {"resourceVersion": stored.json["metadata"].get("resourceVersion")}
-            changed = {**widget, "metadata": {**widget["metadata"], **version}, "spec": after}
+            changed = {**widget, "metadata": {"name": f"w{number}", **version}, "spec": after}
             answers.append(_seen(await api.call("PUT", f"{path}/w{number}?dryRun=All", changed)))
-        comparison.add("change", rules, *answers, (_about(fields, spec, *answers), _about({}, after, *answers)))
+        comparison.add(
+            "change", rules, answers[0], answers[1], (_about(fields, spec, *answers), _about({}, after, *answers))
+        )
     for api in apis:
         await api.call("DELETE", f"{CRDS}/{crd['metadata']['name']}")
 

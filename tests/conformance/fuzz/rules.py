@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 Json = dict[str, Any]
+T = TypeVar("T")
 RULES: Final = "x-kubernetes-validations"
 NAMES: Final = ("a", "b", "c", "namespace", "x-y", "a.b", "in", "__z")
 ESCAPED: Final = {"x-y": "x__dash__y", "a.b": "a__dot__b", "in": "__in__", "__z": "__underscores__z"}
@@ -29,6 +31,7 @@ MADE: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "durat
 METHODS: Final = (
     "startsWith({})", "endsWith({})", "contains({})", "matches('^[a-c]*$')", "matches('[0-9]')", "isFormat({})",
 )  # fmt: skip
+STRAY: Final[tuple[Any, ...]] = (1, "x", [], {}, True, None, 1.5)
 TOKEN: Final = re.compile(r"'[^']*'|[A-Za-z_]\w*|\d+|\S")
 TOKENS: Final = (
     "self",
@@ -57,8 +60,8 @@ class Chance:
 
     source: random.Random
 
-    def one(self, choices: Any) -> Any:
-        return self.source.choice(list(choices))
+    def one(self, choices: Iterable[T]) -> T:
+        return self.source.choice([*choices])
 
     def often(self, likely: float) -> bool:
         return self.source.random() < likely
@@ -93,8 +96,8 @@ class Chance:
             case "keyed":
                 fields = {"name": {"type": "string", "maxLength": 5}, "v": self.schema(0)}
                 item = {"type": "object", "properties": fields, "required": ["name"]}
-                kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-                return {"type": "array", "items": item, "maxItems": 4, **kind}
+                keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+                return {"type": "array", "items": item, "maxItems": 4, **keyed}
             case _:
                 return {"type": kind, **nullable}
 
@@ -224,7 +227,7 @@ class Chance:
 
     def parts(self, scope: Json) -> list[tuple[str, Json, str]]:
         found: list[tuple[str, Json, str]] = []
-        waiting = [(name, schema, "") for name, schema in scope.items()]
+        waiting: list[tuple[str, Json, str]] = [(name, schema, "") for name, schema in scope.items()]
         while waiting:
             path, schema, guard = waiting.pop()
             found.append((path, schema, guard))
@@ -254,7 +257,7 @@ class Chance:
     def broken(self, rule: Json) -> Json:
         """Return a rule with a token lost, doubled, or another one."""
         word = "messageExpression" if "messageExpression" in rule and self.often(0.3) else "rule"
-        tokens = [match for match in TOKEN.finditer(rule[word])]
+        tokens = list(TOKEN.finditer(rule[word]))
         chosen, text = self.one(tokens), rule[word]
         other = self.one(("", chosen[0] * 2, self.one(TOKENS), f" {self.one(TOKENS)} "))
         return {**rule, word: text[: chosen.start()] + other + text[chosen.end() :]}
@@ -266,7 +269,7 @@ class Chance:
         if schema.get("nullable") and self.often(0.2):
             return None
         if self.often(0.01):
-            return self.one((1, "x", [], {}, True, None, 1.5))
+            return self.one(STRAY)
         kind = type_of(schema)
         if kind == "dyn":
             return self.one((0, 1, 5, "a", "10%", ""))
@@ -303,23 +306,21 @@ class Chance:
 
     def of_fields(self, schema: Json) -> Json:
         found = self.of(schema)
-        return found if isinstance(found, dict) else {}
+        return cast("Json", found) if isinstance(found, dict) else {}
 
     def changed(self, schema: Json, value: Any) -> Any:
         """Return a value that has much in common with another one of its schema."""
-        if self.often(0.15):
+        if schema and self.often(0.15):
             return self.of(schema)
-        if isinstance(value, dict) and "properties" in schema:
-            parts = schema["properties"]
-            return {name: self.changed(parts.get(name, {"type": "string"}), inner) for name, inner in value.items()}
-        if isinstance(value, dict) and "additionalProperties" in schema:
-            return {name: self.changed(schema["additionalProperties"], inner) for name, inner in value.items()}
-        if isinstance(value, list) and "items" in schema and schema.get("x-kubernetes-list-type") != "set":
-            items = [self.changed(schema["items"], inner) for inner in value]
-            return items if self.often(0.7) else items[::-1]
-        if isinstance(value, list) and self.often(0.4):
-            return value[::-1]
-        return value
+        if isinstance(value, dict):
+            fields, parts, other = cast("Json", value), schema.get("properties", {}), schema.get("additionalProperties")
+            return {name: self.changed(parts.get(name) or other or {}, inner) for name, inner in fields.items()}
+        if not isinstance(value, list):
+            return value
+        items = cast("list[Any]", value)
+        if "items" in schema and schema.get("x-kubernetes-list-type") != "set":
+            items = [self.changed(schema["items"], inner) for inner in items]
+        return items if self.often(0.7) else items[::-1]
 
 
 def type_of(schema: Json) -> str:
@@ -327,10 +328,10 @@ def type_of(schema: Json) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         return "dyn"
     kinds = {"integer": "int", "number": "double", "boolean": "bool", "array": "list"}
-    kind = schema.get("type", "dyn")
+    kind: str = schema.get("type", "dyn")
     if kind == "object":
         return "map" if "additionalProperties" in schema else "object"
-    return MADE.get(schema.get("format", ""), "string") if kind == "string" else kinds.get(kind, kind)
+    return MADE.get(str(schema.get("format", "")), "string") if kind == "string" else kinds.get(kind, kind)
 
 
 def count(schema: Json) -> int:

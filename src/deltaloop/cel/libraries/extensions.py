@@ -28,7 +28,7 @@ from deltaloop.cel.types import (
     map_of,
     optional_of,
 )
-from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of
+from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 
 _LIST: Final = list_of(A)
 _OPTIONAL: Final = optional_of(A)
@@ -136,7 +136,7 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
         raise EvaluationError("level must be non-negative")
     flat: list[Any] = []
     for item in items:
-        if kind_of(item) is list and depth > 0:
+        if kind_of(item) in LIST_KINDS and depth > 0:
             flat.extend(_flatten(item, depth - 1))  # pyright: ignore[reportUnknownArgumentType]  # any list
         else:
             flat.append(item)

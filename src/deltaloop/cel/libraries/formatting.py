@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.libraries.conversions import CONVERSIONS
 from deltaloop.cel.types import Type, runtime_type, type_name
-from deltaloop.cel.values import Duration, Timestamp, Uint, kind_of
+from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(\.[0-9]*)?(.)?)", re.DOTALL)
 _PRECISION: Final = 6
@@ -102,7 +102,7 @@ def _text(value: Any, digits: int = 0) -> str:  # noqa: ARG001
     kind = kind_of(value)
     if value is None:
         return "null"
-    if kind is list:
+    if kind in LIST_KINDS:
         return f"[{', '.join(_nested(item) for item in cast('list[Any]', value))}]"
     if kind is dict:
         entries = cast("dict[Any, Any]", value).items()

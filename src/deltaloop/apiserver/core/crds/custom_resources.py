@@ -17,6 +17,7 @@ from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.schemas.decoding import schema_errors, status_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.types import Schema
 
@@ -30,15 +31,6 @@ _BLOCKING: Final = frozenset(
     }
 )
 _MOST_REPLICAS: Final = 2**31 - 1
-_GO_TYPES: Final = {
-    "str": "string",
-    "int": "int64",
-    "float": "float64",
-    "bool": "bool",
-    "list": "[]interface {}",
-    "NoneType": "<nil>",
-}
-
 LABEL_REFUSAL: Final = "field label not supported: {}"
 FLAGS: Final = Flags(
     generation=True,
@@ -149,5 +141,4 @@ def _reach(path: str, fields: dict[str, object]) -> tuple[Any, str]:
 
 
 def _another_type(path: str, value: object, wanted: str) -> str:
-    kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
-    return f"{path} accessor error: it is of the type {kind}, expected {wanted}"
+    return f"{path} accessor error: it is of the type {go_type(value)}, expected {wanted}"

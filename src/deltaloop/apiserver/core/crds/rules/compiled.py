@@ -17,7 +17,7 @@ from deltaloop import cel
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.apiserver.core.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
 from deltaloop.apiserver.core.crds.rules.names import escaped
-from deltaloop.apiserver.core.crds.rules.values import Reader, read_value, reader
+from deltaloop.apiserver.core.crds.rules.values import Reader, reader
 from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.schemas.described_fields import described_field
@@ -125,12 +125,9 @@ class RuleNode:
         return any(rule.needs_old for rule in self.rules)
 
     @cached_property
-    def _reader(self) -> Reader | None:
+    def read(self) -> Reader:
+        """What makes a value what expressions see."""
         return reader(self.schema, is_root=self._is_root)
-
-    def read(self, value: object) -> object:
-        """Return a value as expressions see it."""
-        return value if self._reader is None else read_value(self._reader, value)
 
 
 def at_optional(rule: dict[str, object]) -> bool:
