@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec corpus-own corpus-record soak soak-year test-soak versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -166,6 +166,13 @@ corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded a
 # CEL_SPEC names the folder of the language's tests (github.com/google/cel-spec, tests/simple/testdata).
 cel-spec: $(VENV)/.dev  ## Run the tests of the Common Expression Language's specification
 	@$(BIN)/python -m tests.cel_spec $(or $(CEL_SPEC),../shared/cel-spec) $(CEL_FLAGS)
+
+# Both need Go, and cel-go's modules. CEL_FLAGS="NUMBER SEED" says how many expressions, and which.
+cel-fuzz: $(VENV)/.dev  ## Hold random expressions against cel-go in kube-apiserver's environment: values, errors, costs, estimates
+	@$(BIN)/python -m tests.cel.fuzz $(CEL_FLAGS)
+
+cel-record: $(VENV)/.dev  ## Write down anew what cel-go answers to our expressions; more of them are read, a line each
+	@$(BIN)/python -m tests.cel.record
 
 # No real server is needed: its answers are recorded.
 corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with what a real server answered to them once

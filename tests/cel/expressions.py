@@ -88,20 +88,27 @@ def _macro(macro: str, operand: cel.Node, variable: str, body: cel.Node) -> cel.
 
 
 # Texts by the type that they have; what is drawn mostly passes the checker.
-_LEAVES = {
-    "int": ["0", "1", "-7", "9223372036854775807", "i", "size(s)"],
+LEAVES = {
+    "int": ["0", "1", "-7", "9223372036854775807", "i", "size(s)", "o.replicas", "o.ports[1].port"],
     "uint": ["0u", "5u", "18446744073709551615u"],
     "double": ["0.0", "1.5", "-2e300", "double('NaN')"],
-    "string": ["''", "'abc'", "'é1'", "s", "string(i)"],
+    "string": ["''", "'abc'", "'é1'", "s", "string(i)", "o.name", "names[1]", "texts.k", "o.labels['app']"],
     "bytes": ["b''", "b'a\\xff'"],
     "bool": ["true", "false", "has(x.a)", "(x == null)", "(b'a' in [b'b'])"],
+    "list(string)": ["names", "[]", "['a', 'b']", "lists[0]", "['']"],
+    "any": ["d.a[1]", "d.n", "d.s", "d.e", "d.missing", "d.a[2].b", "x", "d", "self"],
+    "quantity": ["quantity('1500m')", "quantity('1Gi')", "quantity('-3')", "quantity('1e3')", "quantity(s)"],
+    "semver": ["semver('1.2.3')", "semver('v1.02', true)", "semver('1.2.3-rc.1+b')", "semver(s)"],
+    "ip": ["ip('10.0.0.1')", "ip('fe80::1')", "ip('::')", "ip(s)"],
+    "cidr": ["cidr('10.0.0.0/8')", "cidr('2001:db8::/33')", "cidr('10.0.0.5/31')"],
+    "url": ["url('https://user@example.com:80/a b?k=v&k=w#f')", "url('/path')", "url(s)"],
     "list(int)": ["[]", "[1, 2]", "l", "[i]"],
     "map(string, int)": ["{}", "{'a': 1}", "m"],
     "timestamp": ["timestamp(0)", "timestamp('9999-12-31T23:59:59Z')"],
     "duration": ["duration('1h')", "duration('-2562047h')"],
-    "optional": ["optional.of(1)", "optional.none()", "l[?1]", "m.?a"],
+    "optional": ["optional.of(1)", "optional.none()", "l[?1]", "m.?a", "optional.of(i)", "d.?n", "m.?z", "l[?7]"],
 }
-_RULES: dict[str, list[str]] = {
+RULES: dict[str, list[str]] = {
     "int": [
         "({int} + {int})",
         "({int} * {int})",
@@ -123,6 +130,22 @@ _RULES: dict[str, list[str]] = {
         "cel.bind(v, {int}, v + v)",
         "dyn({int})",
         "lists.range({int} % 50).size()",
+        "{list(int)}.sum()",
+        "{list(int)}.max()",
+        "{list(string)}.indexOf({string})",
+        "{string}.lastIndexOf({string})",
+        "{quantity}.compareTo({quantity})",
+        "{quantity}.asInteger()",
+        "sign({quantity})",
+        "{semver}.minor()",
+        "{semver}.compareTo({semver})",
+        "{ip}.family()",
+        "{cidr}.prefixLength()",
+        "optional.of({int}).optMap(v, v + v).value()",
+        "cel.bind(v, {list(int)}, {bool} ? size(v) : {int})",
+        "cel.bind(v, {string}, size(v + v))",
+        "({bool} ? {list(int)} : {list(int)})[{int}]",
+        "size({list(string)})",
     ],
     "uint": ["({uint} + {uint})", "({uint} - {uint})", "uint({int})", "uint({double})", "({uint} / {uint})"],
     "double": ["({double} * {double})", "({double} / {double})", "-({double})", "double({int})", "double({string})"],
@@ -136,7 +159,61 @@ _RULES: dict[str, list[str]] = {
         "'%s %d'.format([{double}, {int}])",
         "{list(int)}.map(v, string(v)).join({string})",
         "strings.quote({string})",
+        "{string}.find('[a-z]+')",
+        "{string}.lowerAscii()",
+        "{string}.trim()",
+        "{list(string)}.join({string})",
+        "{list(string)}[{int}]",
+        "{list(string)}.min()",
+        "{url}.getHost()",
+        "{url}.getEscapedPath()",
+        "string({ip})",
+        "string({cidr})",
+        "({bool} ? {string} : {string})",
+        "texts[{string}]",
+        "o.labels[{string}]",
+        "{map(string, string)}[{string}]",
+        "string({bytes})",
+        "(format.named({string}).hasValue() ? {string} : {string})",
     ],
+    "list(string)": [
+        "({list(string)} + {list(string)})",
+        "{list(string)}.filter(v, v {order} {string})",
+        "{list(string)}.map(v, v + {string})",
+        "{list(string)}.map(v, {bool}, v)",
+        "{string}.split({string})",
+        "{string}.split(',', 2)",
+        "{string}.findAll('[a-z]')",
+        "{string}.findAll('[a-z]', {int})",
+        "{list(string)}.sort()",
+        "{list(string)}.distinct()",
+        "{list(string)}.sortBy(v, size(v))",
+        "{list(string)}.reverse()",
+        "{list(string)}.slice({int}, {int})",
+        "o.ports.map(p, p.name)",
+        "lists.flatten()",
+        "({bool} ? {list(string)} : {list(string)})",
+        "[{string}, {string}]",
+        "{list(int)}.map(v, 'a')",
+        "format.dns1123Label().validate({string}).orValue([])",
+        "format.uri().validate({string}).orValue([{string}])",
+        "[{string}].transformList(k, v, k < {int}, v + {string})",
+    ],
+    "map(string, string)": [
+        "texts",
+        "«{string}: {string}»",
+        "o.labels",
+        "{list(string)}.transformMapEntry(k, v, k == 0, «v: v»)",
+        "({list(string)}.transformMap(k, v, v).size() == 0 ? texts : texts)",
+        "texts.transformMap(k, v, k + v)",
+    ],
+    "order": ["==", "!=", "<", ">="],
+    "quantity": ["{quantity}.add({quantity})", "{quantity}.sub({int})", "quantity({string})"],
+    "ip": ["{cidr}.ip()", "ip({string})"],
+    "cidr": ["{cidr}.masked()"],
+    "semver": ["semver({string}, {bool})"],
+    "url": ["url({string})"],
+    "any": ["dyn({int})", "dyn({string})", "dyn({list(int)})", "[dyn({int}), {string}][{int}]"],
     "bytes": ["({bytes} + {bytes})", "bytes({string})"],
     "bool": [
         "({bool} && {bool})",
@@ -155,6 +232,51 @@ _RULES: dict[str, list[str]] = {
         "{string}.matches('^[a-c]+$')",
         "{optional}.hasValue()",
         "sets.contains({list(int)}, {list(int)})",
+        "sets.intersects({list(string)}, {list(string)})",
+        "({string} {order} {string})",
+        "({any} == {any})",
+        "({any} {order} {any})",
+        "{list(string)}.all(v, v.startsWith({string}) || {bool})",
+        "{list(string)}.exists(v, v {order} {string} && {bool})",
+        "{list(string)}.exists_one(v, v.contains({string}))",
+        "o.ports.all(p, p.port > {int} && p.name.size() < 10)",
+        "o.ports.exists(p, p.name == {string})",
+        "lists.all(v, v.all(w, w != {string}))",
+        "o.labels.all(k, o.labels[k] != {string})",
+        "has(o.text) && {bool}",
+        "has(o.labels.app)",
+        "has(d.a) && has(d.z)",
+        "{string}.endsWith({string})",
+        "{string}.contains({string})",
+        "({string} in {list(string)})",
+        "({string} in ['a', 'b'])",
+        "({int} in [])",
+        "{list(int)}.isSorted()",
+        "{list(string)}.isSorted()",
+        "{list(int)}.includes({int})",
+        "isQuantity({string})",
+        "{quantity}.isLessThan({quantity})",
+        "({quantity} == {quantity})",
+        "({ip} == {ip})",
+        "({cidr} != {cidr})",
+        "{cidr}.containsIP({ip})",
+        "{cidr}.containsIP({string})",
+        "{cidr}.containsCIDR({cidr})",
+        "{cidr}.containsCIDR('10.0.0.0/9')",
+        "{ip}.isGlobalUnicast()",
+        "isIP({string})",
+        "isURL({string})",
+        "isSemver({string})",
+        "{semver}.isGreaterThan({semver})",
+        "({semver} == {semver})",
+        "({url} == {url})",
+        "({bool} ? {bool} : {bool})",
+        "({bool} && {bool} && {bool})",
+        "({bool} || {bool} || {bool} || {bool})",
+        "({bytes} < {bytes})",
+        "[{int}, {int}].exists(v, [v, {int}].all(w, w > v))",
+        "optional.of({int}).hasValue()",
+        "({optional} == {optional})",
     ],
     "list(int)": [
         "({list(int)} + {list(int)})",
@@ -181,13 +303,15 @@ _RULES: dict[str, list[str]] = {
 @st.composite
 def texts(draw: st.DrawFn, kind: str | None = None, depth: int = 3) -> str:
     """Return the text of an expression; nothing in it is of a type that does not fit."""
-    kind = kind or draw(st.sampled_from(sorted(_RULES)))
-    if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(st.sampled_from(_LEAVES[kind]))
-    rule = draw(st.sampled_from(_RULES[kind]))
+    kind = kind or draw(st.sampled_from(sorted(RULES.keys() - {"order", "map(string, string)"})))
+    if kind in LEAVES and (depth == 0 or draw(st.integers(0, 3)) == 0):
+        return draw(st.sampled_from(LEAVES[kind]))
+    if kind == "order":
+        return draw(st.sampled_from(RULES[kind]))
+    rule = draw(st.sampled_from(RULES[kind]))
     parts = rule.split("{")
     text = parts[0]
     for part in parts[1:]:
         inner, _, rest = part.partition("}")
-        text += draw(texts(inner, depth - 1)) + rest
+        text += draw(texts(inner, max(depth - 1, 0))) + rest
     return text.replace("«", "{").replace("»", "}")

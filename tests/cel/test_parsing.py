@@ -37,7 +37,8 @@ def test_operators_bind_as_the_language_says(source: str, brackets: str) -> None
 
 def test_a_minus_belongs_to_the_number() -> None:
     assert ENVIRONMENT.parse("-1") == Literal(-1)
-    assert ENVIRONMENT.parse("--1") == FunctionCall("-_", (Literal(-1),))
+    assert ENVIRONMENT.parse("--1") == Literal(1)
+    assert ENVIRONMENT.parse("---1") == FunctionCall("-_", (Literal(1),))
     assert ENVIRONMENT.parse("-9223372036854775808") == Literal(-(2**63))
     assert ENVIRONMENT.parse("--a") == Name("a")
 

@@ -1,7 +1,8 @@
 """Expressions of our own, with what cel-go answered to each in the environment of kube-apiserver.
 
-``recorded.jsonl`` has a type and a value, an error, or the faults as the server shows them. Where ours answers
-something else, ``ours`` stands beside it.
+``recorded.jsonl`` has a type and a value or an error, what it cost, and from what to what it would cost by estimate; or
+the faults as the server shows them, or why no program can be made of it. Where ours answers something else, ``ours``
+stands beside it. About 500 of them were made by chance. ``make cel-record`` records them anew.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import pytest
 from tests.cel.answers import answer
 
 RECORDS = [json.loads(line) for line in Path(__file__).with_name("recorded.jsonl").read_text().splitlines()]
-# What differs, and is left so: a second fault after a first; how Go reads numbers; keys that Python's maps cannot have.
-MOST_DIFFERENCES = 18
+# What differs, and is left so: a second fault after a first; how Go reads numbers; keys that Python's
+# maps cannot have; one unit of cost after an error.
+MOST_DIFFERENCES = 19
 MOST_OTHER_VERDICTS = 7
 
 
@@ -24,14 +26,13 @@ def test_ours_answers_as_the_server_does(record: dict[str, object]) -> None:
     ours = answer(str(record.pop("expression")))
     expected = record.get("ours", record)
     if "shown" in record and "ours" not in record:  # no JSON has it
-        assert (ours["type"], "value" in ours) == (record["type"], True)
-    else:
-        assert ours == expected
+        ours["shown"] = ours.pop("value") and None
+    assert ours == expected
 
 
 def test_what_differs_is_not_getting_more() -> None:
     differences = [record for record in RECORDS if "ours" in record]
     assert len(differences) <= MOST_DIFFERENCES
-    verdicts = ("faults", "error", "value")
+    verdicts = ("faults", "program", "error", "value")
     other = [r for r in differences if [v for v in verdicts if v in r] != [v for v in verdicts if v in r["ours"]]]
     assert len(other) <= MOST_OTHER_VERDICTS, other

@@ -7,20 +7,43 @@ is computed once, here; if that fails, the failure is the program's.
 A closure looks at the types of the values before it calls an implementation: a variable may hold something else than
 it was declared to. That is one look-up in a set, and ``no such overload`` is the same for declared and dynamic types.
 
-With a budget, the same tree is compiled a second time, with closures that count.
+With a budget, the same tree is compiled a second time. What is certainly evaluated together, a *region*, has one cost
+that is known now, and is added at once: the whole expression, one turn of a loop, one side of ``&&`` or ``? :``. Only
+costs that depend on values are counted by the closures that have the values. What cel-go computes before a program
+runs costs nothing: lists and maps of constants, conversions of constants.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
+from deltaloop.cel.costs import (
+    LIST_COST,
+    MAP_COST,
+    OBJECT_COST,
+    STANDARD_COSTS,
+    Cost,
+    paired,
+)
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
-from deltaloop.cel.library import CallCost, Implementation, Overload
-from deltaloop.cel.loops import LOOPS, Closure, Frame, put
+from deltaloop.cel.library import Implementation, Overload
+from deltaloop.cel.loops import (
+    FIRST_SLOT,
+    LOOPS,
+    SPENT,
+    Closure,
+    Frame,
+    Pending,
+    Prices,
+    charge,
+    charged,
+    put,
+)
 from deltaloop.cel.operators import (
     ORDERED,
     SIMPLE,
@@ -47,16 +70,17 @@ from deltaloop.cel.syntax import (
     Node,
     ObjectLiteral,
     Select,
+    dotted_name,
 )
+from deltaloop.cel.unification import optional_parameter
 from deltaloop.cel.values import NO_VALUE, OptionalValue, Uint, kind_of
+from deltaloop.schemas.patterns.matching import pattern_error
 
-_Chooser: TypeAlias = Callable[[tuple[Any, ...]], tuple[Implementation, Overload]]
+_Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
+# From the values of a call's arguments and its result to what it cost.
+_Price: TypeAlias = Callable[[Sequence[Any], Any], int]
 
 UNBOUND: Final = object()
-# Slots at a frame's beginning: what has been spent, and how much may be.
-SPENT: Final = 0
-BUDGET: Final = 1
-FIRST_SLOT: Final = 2
 
 # Python's comparison, for two values of one of these types; and the language's, for all others.
 _COMPARISONS: Final = {
@@ -68,17 +92,39 @@ _COMPARISONS: Final = {
     "_!=_": (operator.ne, unequal, SIMPLE),
 }
 # Functions that cel-go calls before a program runs, if their argument is a literal.
-_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"})
-_LIST_COST, _MAP_COST, _OBJECT_COST = 10, 30, 40
+_CONVERSIONS: Final = frozenset(
+    {"type", "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"}
+)
+_SCALARS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
+_PRIMITIVES: Final = frozenset({bool, int, Uint, float, str})
+# What each macro costs beside its bodies: each turn, what is gathered, an early end, and once at the end.
+_PRICES: Final = {
+    "all": Prices(3, stopped=2, after=1),
+    "exists": Prices(4, stopped=3, after=1),
+    "exists_one": Prices(0, 2, after=2),
+    "existsOne": Prices(0, 2, after=2),
+    "map": Prices(0, 12, after=1),
+    "filter": Prices(0, 13, after=1),
+    "transformList": Prices(0, 12, after=1),
+    "transformMap": Prices(0, 3, after=1, failed=1),
+    "transformMapEntry": Prices(0, 2, after=1),
+    "bind": Prices(0),
+    "optMap": Prices(1, 1, stopped=1),
+    "optFlatMap": Prices(1, 0, stopped=1),
+    "sortBy": Prices(0, 12, after=1),
+}
+_OPERATORS: Final = ("_", "@", "-", "!")
+_ONE_UNIT_OF_TEXT: Final = 10
 _MAP_KEYS: Final = frozenset({str, int, bool, Uint, float, type(None)})
 
 
 class Compiler:
     """Makes closures of one checked tree; ``variables`` has the slots of the variables that it uses."""
 
-    def __init__(self, checked: Checked, *, counting: bool = False) -> None:
+    def __init__(self, checked: Checked, costs: Mapping[str, Cost] | None = None) -> None:
+        """Prepare for one tree; with ``costs``, by the function's name, what is compiled counts what it costs."""
         self._checked = checked
-        self._counting = counting
+        self._costs = costs
         self._constants: dict[Closure, Any] = {}
         self._plain: set[Closure] = set()
         self.faults: list[tuple[int, str]] = []
@@ -86,40 +132,64 @@ class Compiler:
         self._bound: set[int] = set()
         self.variables: dict[str, int] = {}
         self.slots: int = FIRST_SLOT
+        self.fixed: int = 0  # what the region around costs for certain
+        self._alone: dict[Closure, Closure] = {}  # operands without the right one beside them
+        self._counting: int = 0  # how many closures count costs of their own
+        self._later: int = 0  # how many fields and indices of a chain come after what is compiled next
 
     def compile(self, node: Node) -> Closure:
         """Return what computes a node."""
+        later, self._later = self._later, 0
         match node:
             case Literal():
                 return self._literal(self._constant(node.value))
             case Name():
                 return self._name(node, node.name)
             case Select():
-                return self._select(node)
+                return self._select(node, later)
             case FunctionCall():
-                return self._call(node)
+                return self._call(node, later)
             case ListLiteral():
-                return self._counted(self._list(node), _LIST_COST)
+                return self._list(node)
             case MapLiteral():
-                return self._counted(self._map(node.entries), _MAP_COST)
+                return self._map(node.entries, MAP_COST)
             case ObjectLiteral():
-                return self._counted(self._map(node.entries), _OBJECT_COST)
+                return self._map(node.entries, OBJECT_COST)
             case Comprehension():
                 return self._comprehension(node)
 
-    def _counted(self, closure: Closure, cost: int) -> Closure:
-        """Return the closure, and count what it costs, if costs are counted and it is not a constant."""
-        if not self._counting or closure in self._constants:
+    def _region(self, node: Node) -> tuple[Closure, int]:
+        """Compile what is not certainly evaluated with the rest, and return what it costs for certain."""
+        before, self.fixed = self.fixed, 0
+        closure = self.compile(node)
+        cost, self.fixed = self.fixed, before
+        return closure, cost
+
+    def _branch(self, node: Node, discount: int = 0) -> Closure:
+        """Compile what is evaluated at times only; it counts its own cost."""
+        closure, cost = self._region(node)
+        if self._costs is None or cost == discount:
             return closure
+        self._counting += 1
+        return charged(closure, cost - discount)
 
-        def counted(frame: Frame) -> Any:
-            value = closure(frame)
-            frame[SPENT] += cost
-            if frame[SPENT] > frame[BUDGET]:
-                raise CostLimitError
-            return value
-
-        return counted
+    def _attribute_cost(self, node: Node) -> int | None:
+        """Return what a chain of fields and indices costs beside these; None if a node is none."""
+        if id(node) in self._checked.references:
+            reference = self._checked.references[id(node)]
+            return 1 if reference.meaning is None else None
+        if isinstance(node, Name):
+            return 1
+        if isinstance(node, Select):
+            inside = self._attribute_cost(node.operand)
+            return 0 if node.test_only else 1 if inside is None else inside
+        if isinstance(node, FunctionCall) and node.target is None:
+            if node.function == "_?_:_":
+                return 0
+            if node.function in {"_[_]", "_[?_]"}:
+                inside = self._attribute_cost(node.arguments[0])
+                return 1 if inside is None else inside
+        return None
 
     # Constants.
 
@@ -134,10 +204,17 @@ class Compiler:
         self._plain.add(constant)
         return constant
 
-    def _converted(self, closure: Closure, operands: Sequence[Closure], offset: int) -> Closure:
+    def _converted(
+        self,
+        name: str,
+        overloads: Sequence[Overload],
+        operands: list[Closure],
+        offset: int,
+    ) -> Closure:
         """Convert a literal now; one that cannot be converted is a fault, even where it would never be evaluated."""
+        closure = _called(overloads, operands, name)
         if not all(operand in self._plain for operand in operands):
-            return self._folded(closure, operands)
+            return self._priced(closure, name, overloads, operands)
         try:
             return self._literal(self._constant(closure([0, 0])))
         except EvaluationError as error:
@@ -164,11 +241,12 @@ class Compiler:
     def _name(self, node: Node, name: str) -> Closure:
         reference = self._checked.references.get(id(node))
         if reference is not None and reference.meaning is not None:
-            return self._constant(reference.meaning)
+            return self._literal(self._constant(reference.meaning))
+        self.fixed += 1
         slot = self._slot(node)
         if slot is not None:
-            return self._counted(_bound(slot) if slot in self._bound else operator.itemgetter(slot), 1)
-        return self._counted(_variable(self._declared_slot(reference.name if reference else name), name), 1)
+            return _bound(slot) if slot in self._bound else operator.itemgetter(slot)
+        return _variable(self._declared_slot(reference.name if reference else name), name)
 
     def _declared_slot(self, name: str) -> int:
         if name not in self.variables:
@@ -179,55 +257,233 @@ class Compiler:
         self.slots += 1
         return self.slots - 1
 
-    def _select(self, node: Select) -> Closure:
+    def _qualified(self, operand: Node, later: int, *, optional: bool, tested: bool = False) -> tuple[Closure, bool]:
+        """Compile what a field or an index is looked up in; tell whether that may find nothing, and costs nothing then.
+
+        What is no chain of fields costs one unit more, as its beginning; asking with ``has`` makes it one less.
+        """
+        is_chain = self._attribute_cost(operand) is not None
+        may_miss = optional or optional_parameter(self._checked.types[id(operand)]) is not None
+        if is_chain:
+            self._later = later + (not may_miss)
+        closure = self.compile(operand)
+        self.fixed += (not is_chain) + (not may_miss) - tested
+        if self._costs is not None and (not is_chain or _is_conditional(operand)):
+            closure = self._refunding(closure, later + (not may_miss))
+        return closure, may_miss and self._costs is not None
+
+    def _refunding(self, closure: Closure, cost: int) -> Closure:
+        """Return a closure that takes back, if it fails, what is not done any more."""
+        if closure in self._constants:
+            return closure
+
+        def refunding(frame: Frame) -> Any:
+            try:
+                return closure(frame)
+            except EvaluationError:
+                frame[SPENT] -= cost
+                raise
+
+        return refunding
+
+    def _select(self, node: Select, later: int) -> Closure:
         if id(node) in self._checked.references:
             return self._name(node, node.field)
-        operand, name = self.compile(node.operand), node.field
+        operand, counts = self._qualified(node.operand, later, optional=node.optional, tested=node.test_only)
+        name = node.field
         if node.test_only:
-            return self._folded(lambda frame: has_field(operand(frame), name), [operand])
+            tested = self._folded(lambda frame: has_field(operand(frame), name), [operand])
+            return _counted_if(tested, bool) if counts else tested
         if node.optional:
-            return self._counted(self._folded(lambda frame: _optional_field(operand(frame), name), [operand]), 1)
+            found = self._folded(lambda frame: _optional_field(operand(frame), name), [operand])
+            return _counted_if(found, _is_present) if counts else found
 
         def field(frame: Frame) -> Any:
             value = operand(frame)
             if kind_of(value) is dict and name in value:
                 return value[name]
-            return select(value, name)
+            try:
+                return select(value, name)
+            except EvaluationError:
+                frame[SPENT] -= later
+                raise
 
-        return self._counted(self._folded(field, [operand]), 1)
+        return _counted_if(field, _is_present) if counts else self._folded(field, [operand])
+
+    def _index(self, node: FunctionCall, later: int) -> Closure:
+        optional = node.function == "_[?_]"
+        operand, counts = self._qualified(node.arguments[0], later, optional=optional)
+        key, cost = self._region(node.arguments[1])
+        cost -= self._attribute_cost(node.arguments[1]) or 0
+        self.fixed += cost
+        find = optional_index if optional else index
+
+        def indexed(frame: Frame) -> Any:
+            try:
+                value = operand(frame)
+            except EvaluationError:
+                frame[SPENT] -= cost
+                raise
+            try:
+                return find(value, key(frame))
+            except EvaluationError:
+                frame[SPENT] -= later
+                raise
+
+        closure = self._folded(indexed, [operand, key])
+        return _counted_if(closure, _is_present) if counts else closure
 
     # Calls.
 
-    def _call(self, node: FunctionCall) -> Closure:
+    def _call(self, node: FunctionCall, later: int) -> Closure:
         name = node.function
-        if name in {"_&&_", "_||_"}:
-            operands = [self.compile(argument) for argument in node.arguments]
-            return self._folded(_logical(operands, deciding=name == "_||_"), operands)
+        if node.target is None:
+            if name in {"_&&_", "_||_"}:
+                operands = [self.compile(node.arguments[0]), *map(self._branch, node.arguments[1:])]
+                return self._folded(_logical(operands, deciding=name == "_||_"), operands)
+            if name == "_?_:_":
+                asked, *chosen = node.arguments
+                branches = [self._branch(each, self._attribute_cost(each) or 0) for each in chosen]
+                operands = [self.compile(asked), *branches]
+                return self._folded(_conditional(operands), operands)
+            if name in {"_[_]", "_[?_]"}:
+                return self._index(node, later)
         nodes = node.arguments
-        if node.target is not None and id(node) not in self._checked.qualified:
+        if node.target is not None and id(node) in self._checked.qualified:
+            name = f"{dotted_name(node.target)}.{name}"
+        elif node.target is not None:
             nodes = (node.target, *nodes)
-        operands = [self.compile(argument) for argument in nodes]
-        special = _SPECIAL.get(name)
-        if special is not None and node.target is None:
-            closure = special(operands)
-            return self._folded(closure if name == "_?_:_" else self._counted(closure, 1), operands)
-        if name in _COMPARISONS and node.target is None:
-            closure = _compared(*_COMPARISONS[name], operands, self._constants)
-            return self._folded(self._counted(closure, 1), operands)
         overloads = self._checked.overloads[id(node)]
         if all(overload.name in _LAZY for overload in overloads):
-            return self._folded(self._counted(_LAZY[overloads[0].name](operands), 1), operands)
-        closure = _counted_call(overloads, operands, name) if self._counting else _called(overloads, operands, name)
+            operands = [self.compile(nodes[0]), self._branch(nodes[1])]
+            return self._folded(_LAZY[overloads[0].name](operands), operands)
+        before = self.fixed
+        in_turn = len(nodes) > 2 or (len(overloads) > 1 and not name.startswith(_OPERATORS))
+        operands = self._in_turn(nodes) if in_turn else self._side_by_side(nodes)
         if name in _CONVERSIONS:
-            return self._converted(_called(overloads, operands, name), operands, node.offset)
-        return self._folded(closure, operands)
+            return self._converted(name, overloads, operands, node.offset)
+        self._check_patterns(overloads, operands, node.offset)
+        if name in _COMPARISONS:
+            return self._comparison(name, overloads, nodes, operands)
+        if name == "@in" and len(overloads) == 1 and overloads[0].name == "in_list":
+            quick = self._in_constant(operands)
+            if quick is not None:
+                if quick in self._plain:
+                    self.fixed = before  # not even the element is looked at
+                return quick
+        return self._priced(self._computed(name, overloads, operands), name, overloads, operands)
+
+    def _side_by_side(self, nodes: Sequence[Node]) -> list[Closure]:
+        """Compile one or two operands, of which the second is evaluated even if the first fails: for its cost."""
+        left = self.compile(nodes[0]) if nodes else None
+        if left is None or len(nodes) == 1:
+            return [] if left is None else [left]
+        before = self._counting
+        right = self.compile(nodes[1])
+        if self._counting == before or left in self._constants:
+            return [left, right]
+
+        def and_right(frame: Frame) -> Any:
+            try:
+                return left(frame)
+            except CostLimitError:
+                raise
+            except EvaluationError:
+                with suppress(EvaluationError):
+                    right(frame)
+                raise
+
+        self._alone[and_right] = left
+        return [and_right, right]
+
+    def _in_turn(self, nodes: Sequence[Node]) -> list[Closure]:
+        """Compile what is evaluated only as long as nothing fails."""
+        regions = [self._region(node) for node in nodes]
+        left = sum(cost for _, cost in regions)
+        self.fixed += left
+        operands: list[Closure] = []
+        for closure, cost in regions:
+            left -= cost
+            operands.append(self._refunding(closure, left) if self._costs is not None and left else closure)
+        return operands
+
+    def _computed(self, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:
+        special = _SPECIAL.get(name)
+        return special(operands) if special is not None else _called(overloads, operands, name)
+
+    def _check_patterns(self, overloads: Sequence[Overload], operands: list[Closure], offset: int) -> None:
+        """Look for wrong patterns among constants: cel-go compiles these before a program runs."""
+        for overload in overloads:
+            if overload.pattern is not None and operands[overload.pattern] in self._plain:
+                pattern = self._constants[operands[overload.pattern]]
+                why = pattern_error(pattern) if kind_of(pattern) is str else ""
+                if why:
+                    self.faults.append((offset, why))
+                    return
+
+    def _in_constant(self, operands: list[Closure]) -> Closure | None:
+        """Return a look into a list of constants: cel-go makes a set of it, which costs nothing; None for others."""
+        element, collection = operands
+        if collection not in self._plain:
+            return None
+        items = self._constants[collection]
+        if not items:
+            return self._literal(self._constant(False))
+        if not all(kind_of(item) in _PRIMITIVES for item in items):
+            return None
+        return self._folded(lambda frame: contains(element(frame), items), operands)
+
+    def _comparison(
+        self, name: str, overloads: Sequence[Overload], nodes: Sequence[Node], operands: list[Closure]
+    ) -> Closure:
+        closure = _compared(*_COMPARISONS[name], operands, self._constants)
+        kinds = {self._checked.types[id(node)].kind for node in nodes}
+        if len(kinds) == 1 and kinds <= _SCALARS:
+            self.fixed += 1
+            return self._folded(closure, operands)
+        if self._costs is not None and name in ("_==_", "_!=_"):
+            texts = [self._constants[each] for each in operands if kind_of(self._constants.get(each)) is str]
+            if kinds == {"string"} and len(texts) == 1 and 0 < len(texts[0]) <= _ONE_UNIT_OF_TEXT:
+                self.fixed += 1  # but nothing, if the other text is empty
+                return self._folded(_text_compared(name, operands, self._constants), operands)
+        return self._priced(closure, name, overloads, operands)
+
+    # Costs.
+
+    def _priced(self, closure: Closure, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:
+        """Return a call that counts what it costs, if that is not certain; if it is, the region has it."""
+        if self._costs is None:
+            return self._folded(closure, operands)
+        only = overloads[0] if len(overloads) == 1 else None
+        found = (only.cost if only else None, self._costs.get(name), STANDARD_COSTS.get(only.name) if only else None)
+        costs = [cost for cost in found if cost is not None]
+        known = [self._constants.get(operand) for operand in operands]
+        if not costs or all(self._is_certain(cost, operands) for cost in costs):
+            self.fixed += _price_of(costs)(known, None)
+            return self._folded(closure, operands)
+        if all(operand in self._constants for operand in operands):
+            folded = self._folded(closure, operands)
+            if folded in self._constants:
+                self.fixed += _price_of(costs)(known, self._constants[folded])
+                return folded
+        self._counting += 1
+        # What has a pattern that is compiled already is not called at all if the text is an error.
+        both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
+        both = both and (only is not None or name.startswith(_OPERATORS))
+        alone = [self._alone.get(operand, operand) for operand in operands]
+        return _counted(_called_values(name, overloads), alone, _price_of(costs), both=both)
+
+    def _is_certain(self, cost: Cost, operands: list[Closure]) -> bool:
+        return cost.reads is not None and all(
+            place >= len(operands) or operands[place] in self._constants for place in cost.reads
+        )
 
     # Literals.
 
     def _list(self, node: ListLiteral) -> Closure:
-        items = [self.compile(item) for item in node.items]
+        items = self._in_turn(node.items)
         if not node.optional:
-            return self._folded(lambda frame: [item(frame) for item in items], items)
+            return self._built(lambda frame: [item(frame) for item in items], items, LIST_COST)
         optional = node.optional
 
         def build(frame: Frame) -> list[Any]:
@@ -243,10 +499,11 @@ class Compiler:
                 values.append(value)
             return values
 
-        return self._folded(build, items)
+        return self._built(build, items, LIST_COST)
 
-    def _map(self, entries: Sequence[MapEntry]) -> Closure:
-        parts = [(self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in entries]
+    def _map(self, entries: Sequence[MapEntry], cost: int) -> Closure:
+        compiled = iter(self._in_turn([node for entry in entries for node in (entry.key, entry.value)]))
+        parts = [(next(compiled), next(compiled), entry.optional) for entry in entries]
 
         def build(frame: Frame) -> dict[Any, Any]:
             result: dict[Any, Any] = {}
@@ -263,19 +520,136 @@ class Compiler:
                 put(result, name, found)
             return result
 
-        return self._folded(build, [closure for key, value, _ in parts for closure in (key, value)])
+        return self._built(build, [closure for key, value, _ in parts for closure in (key, value)], cost)
+
+    def _built(self, build: Closure, parts: Sequence[Closure], cost: int) -> Closure:
+        """Return what makes a list, a map or an object; one of constants is made now."""
+        closure = self._folded(build, parts)
+        if closure in self._constants and cost != OBJECT_COST and all(part in self._plain for part in parts):
+            return self._literal(closure)
+        self.fixed += cost
+        return closure
 
     # Macros with variables.
 
     def _comprehension(self, node: Comprehension) -> Closure:
-        operand = self.compile(node.operand)
+        self._counting += 1
+        lazy = node.macro == "bind"
+        again = self.fixed
+        operand, own = self._region(node.operand) if lazy else (self.compile(node.operand), 0)
+        again = self.fixed - again
         slots = [self._new_slot() for _ in node.variables]
         self._scopes.append(dict(zip(node.variables, slots, strict=True)))
-        if node.macro == "bind":
+        if lazy or (node.macro in ("optMap", "optFlatMap") and self._costs is not None):
             self._bound.update(slots)
-        bodies = [self._counted(self.compile(body), 1) for body in node.bodies]
+        bodies = [self._region(body) for body in node.bodies]
         self._scopes.pop()
-        return LOOPS[node.macro](operand, slots, bodies)
+        if self._costs is None:
+            return LOOPS[node.macro](operand, slots, [body for body, _ in bodies], None)
+        prices = _PRICES[node.macro]
+        if node.macro in ("optMap", "optFlatMap"):
+            self.fixed += 1  # whether there is a value
+            prices = prices._replace(each=prices.each + again)
+            return LOOPS[node.macro](operand, slots, [charged(*bodies[0])], prices)
+        if lazy:
+            return LOOPS[node.macro](operand, slots, [charged(*bodies[0])], prices._replace(each=own))
+        return LOOPS[node.macro](operand, slots, [body for body, _ in bodies], self._prices(node, bodies, prices))
+
+    def _prices(self, node: Comprehension, bodies: Sequence[tuple[Closure, int]], prices: Prices) -> Prices:
+        (_, first), (last, cost) = bodies[0], bodies[-1]
+        if node.macro in ("map", "transformList", "sortBy") and last in self._plain:
+            prices = prices._replace(kept=prices.kept - LIST_COST)  # a list of a constant
+        if node.macro == "sortBy":
+            self.fixed += 2  # the list has a name, which is used twice
+            kind = self._checked.types[id(node.bodies[0])].kind
+            sorting = paired(1) if kind not in ("dyn", "error", "param") else None
+            return prices._replace(each=0, kept=prices.kept + cost, sorting=sorting)
+        if len(bodies) == 2:
+            return prices._replace(each=first, kept=prices.kept + cost)
+        if node.macro in ("map", "transformList", "transformMap", "transformMapEntry"):
+            return prices._replace(kept=prices.kept + cost)
+        return prices._replace(each=prices.each + cost)
+
+
+def _is_conditional(node: Node) -> bool:
+    return isinstance(node, FunctionCall) and node.function == "_?_:_"
+
+
+def _counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
+    """Return a closure that counts one unit if it found something."""
+
+    def counted(frame: Frame) -> Any:
+        value = closure(frame)
+        if is_found(value):
+            frame[SPENT] += 1
+        return value
+
+    return counted
+
+
+def _is_present(value: Any) -> bool:
+    return kind_of(value) is not OptionalValue or value.present is True
+
+
+def _price_of(costs: Sequence[Cost]) -> _Price:
+    """Return what says what a call costs: the first that does, or one unit."""
+    actual = [cost.actual for cost in costs]
+    if not actual:
+        return lambda _values, _result: 1
+    if len(actual) == 1:
+        (only,) = actual
+
+        def price(values: Sequence[Any], result: Any) -> int:
+            cost = only(values, result)
+            return 1 if cost is None else cost
+
+        return price
+
+    def first_price(values: Sequence[Any], result: Any) -> int:
+        return next((cost for each in actual if (cost := each(values, result)) is not None), 1)
+
+    return first_price
+
+
+def _counted(
+    compute: Callable[[Sequence[Any]], Any], operands: Sequence[Closure], price: _Price, *, both: bool
+) -> Closure:
+    """Return a call that counts what it costs; an error has the size 1, as an argument and as a result.
+
+    Args:
+        compute: What computes the value.
+        operands: The arguments.
+        price: What it costs.
+        both: Whether the call costs something even if an argument is an error.
+    """
+
+    def counted(frame: Frame) -> Any:
+        values: list[Any] = []
+        error: EvaluationError | None = None
+        for operand in operands:
+            try:
+                values.append(operand(frame))
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = error or raised
+                if not both and operand is not operands[-1]:
+                    raise
+                values.append(None)
+        result = None
+        if error is None:
+            try:
+                result = compute(values)
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = raised
+        charge(frame, price(values, result))
+        if error is not None:
+            raise error
+        return result
+
+    return counted
 
 
 def _variable(slot: int, name: str) -> Closure:
@@ -291,6 +665,8 @@ def _variable(slot: int, name: str) -> Closure:
 def _bound(slot: int) -> Closure:
     def bound(frame: Frame) -> Any:
         value = frame[slot]
+        if kind_of(value) is Pending:
+            value = value.resolve(frame, slot)
         if kind_of(value) is FailedValue:
             raise value.error
         return value
@@ -388,13 +764,26 @@ def _binary(implementation: Callable[[Any, Any], Any]) -> Callable[[Sequence[Clo
     return build
 
 
-_SPECIAL: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
-    "_?_:_": _conditional,
-    "!_": _not,
-    "_[_]": _binary(index),
-    "_[?_]": _binary(optional_index),
-    "@in": _binary(contains),
-}
+_SPECIAL: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {"!_": _not, "@in": _binary(contains)}
+
+
+def _text_compared(name: str, operands: Sequence[Closure], constants: Mapping[Closure, Any]) -> Closure:
+    """Return a comparison with a short text; it costs nothing if the other is empty."""
+    quick, thorough, _ = _COMPARISONS[name]
+    left, right = operands
+    if left in constants:
+        left, right = right, left
+    text = constants[right]
+
+    def compared(frame: Frame) -> Any:
+        value = left(frame)
+        if kind_of(value) is not str:
+            return thorough(value, text)
+        if not value:
+            frame[SPENT] -= 1
+        return quick(value, text)
+
+    return compared
 
 
 def _compared(
@@ -432,12 +821,8 @@ def _called(overloads: Sequence[Overload], operands: Sequence[Closure], name: st
         return _called_with_one(choose, operands[0])
     if len(operands) == 2:
         return _called_with_two(choose, operands)
-
-    def called(frame: Frame) -> Any:
-        values = tuple([operand(frame) for operand in operands])
-        return choose(values)[0](*values)
-
-    return called
+    compute = _called_values(name, overloads)
+    return lambda frame: compute(tuple([operand(frame) for operand in operands]))
 
 
 def _called_with_one(choose: _Chooser, operand: Closure) -> Closure:
@@ -447,7 +832,7 @@ def _called_with_one(choose: _Chooser, operand: Closure) -> Closure:
         value = operand(frame)
         implementation = known.get(kind_of(value))
         if implementation is None:
-            implementation = known[kind_of(value)] = choose((value,))[0]
+            implementation = known[kind_of(value)] = choose((value,))
         return implementation(value)
 
     return called
@@ -462,51 +847,41 @@ def _called_with_two(choose: _Chooser, operands: Sequence[Closure]) -> Closure:
         kinds = (kind_of(one), kind_of(other))
         implementation = known.get(kinds)
         if implementation is None:
-            implementation = known[kinds] = choose((one, other))[0]
+            implementation = known[kinds] = choose((one, other))
         return implementation(one, other)
 
     return called
 
 
+def _called_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequence[Any]], Any]:
+    choose = _chooser(overloads, name)
+    known: dict[tuple[type[object], ...], Implementation] = {}
+
+    def compute(values: Sequence[Any]) -> Any:
+        kinds = tuple(map(kind_of, values))
+        implementation = known.get(kinds)
+        if implementation is None:
+            implementation = known[kinds] = choose(values)
+        return implementation(*values)
+
+    return compute
+
+
 def _chooser(overloads: Sequence[Overload], name: str) -> _Chooser:
     """Return what finds the overload for values."""
-    candidates = [
-        (overload.accepted, overload.implementation, overload)
-        for overload in overloads
-        if overload.implementation is not None
-    ]
 
-    def choose(values: tuple[Any, ...]) -> tuple[Implementation, Overload]:
-        if any(kind_of(value) is FailedValue for value in values):
+    def choose(values: Sequence[Any]) -> Implementation:
+        kinds = tuple(map(kind_of, values))
+        if FailedValue in kinds:
             raise no_such_overload(*values)
-        for accepted, implementation, overload in candidates:
-            if all(types is None or kind_of(value) in types for types, value in zip(accepted, values, strict=True)):
-                return implementation, overload
+        for overload in overloads:
+            if overload.implementation is not None and overload.accepts(kinds):
+                return overload.implementation
         raise no_such_overload(*values, named=_named(name))
 
     return choose
 
 
-def _counted_call(overloads: Sequence[Overload], operands: Sequence[Closure], name: str) -> Closure:
-    choose = _chooser(overloads, name)
-    known: dict[tuple[type[object], ...], tuple[Implementation, CallCost]] = {}
-
-    def called(frame: Frame) -> Any:
-        values = tuple([operand(frame) for operand in operands])
-        kinds = tuple(map(kind_of, values))
-        found = known.get(kinds)
-        if found is None:
-            implementation, overload = choose(values)
-            found = known[kinds] = implementation, overload.cost
-        result = found[0](*values)
-        frame[SPENT] += found[1](values, result)
-        if frame[SPENT] > frame[BUDGET]:
-            raise CostLimitError
-        return result
-
-    return called
-
-
 def _named(function: str) -> str:
     """Return how a message names a function; operators are not named."""
-    return "" if function.startswith(("_", "@", "-")) else f": {function}"
+    return "" if function.startswith(_OPERATORS) else f": {function}"

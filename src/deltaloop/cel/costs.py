@@ -1,11 +1,27 @@
-"""What evaluating an expression costs, in cel-go's units."""
+"""What evaluating an expression costs, in cel-go's units: a call's cost as it was, and as it may be.
+
+A unit is about 50 ns of a server. Names, fields and most calls cost one; what goes through a text costs a tenth of its
+length. Before an expression runs, sizes are ranges, and so are costs.
+
+Source: cel-go checker/cost.go, interpreter/runtimecost.go, common/cost.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias, final
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias, final
+
+from deltaloop.cel.types import Type
+from deltaloop.cel.values import OptionalValue, kind_of
 
 UNLIMITED: Final = 2**64 - 1
+TEXT_FACTOR: Final = 0.1
+PATTERN_FACTOR: Final = 0.25
+LIST_COST: Final = 10
+MAP_COST: Final = 30
+OBJECT_COST: Final = 40
 
 
 @final
@@ -20,7 +36,280 @@ class Estimate(NamedTuple):
     least: int
     most: int
 
+    def plus(self, other: Estimate) -> Estimate:
+        """Return both together."""
+        return Estimate(min(self.least + other.least, UNLIMITED), min(self.most + other.most, UNLIMITED))
+
+    def times(self, other: Estimate) -> Estimate:
+        """Return so much of the other."""
+        return Estimate(min(self.least * other.least, UNLIMITED), min(self.most * other.most, UNLIMITED))
+
+    def by(self, factor: float) -> Estimate:
+        """Return so much of it, rounded up."""
+        return Estimate(_scaled(self.least, factor), _scaled(self.most, factor))
+
+    def joined(self, other: Estimate) -> Estimate:
+        """Return what is one or the other."""
+        return Estimate(min(self.least, other.least), max(self.most, other.most))
+
+
+def _scaled(number: int, factor: float) -> int:
+    if number and factor > 0 and float(number) > float(UNLIMITED) / factor:
+        return UNLIMITED
+    return min(math.ceil(float(number) * factor), UNLIMITED)
+
+
+ANY_SIZE: Final = Estimate(0, UNLIMITED)
+ONE: Final = Estimate(1, 1)
 
 # From a path, such as ``("self", "spec", "names", "@items")``, to how large the value there may be; None if unknown.
 # The parts after the variable are fields, ``@items``, ``@indices``, ``@keys`` and ``@values``.
 SizeHints: TypeAlias = Callable[[tuple[str, ...]], Estimate | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What is known of an argument before anything runs.
+
+    Attributes:
+        type: Its type.
+        path: Where it is, from a variable on; () if it was computed.
+        size: How large it may be; None if nothing is known.
+        literal: Its value, if that is a constant of the text.
+    """
+
+    type: Type
+    path: tuple[str, ...]
+    size: Estimate | None
+    literal: object = None
+
+    @property
+    def any_size(self) -> Estimate:
+        """How large it may be."""
+        return self.size or ANY_SIZE
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """What is known of a call before anything runs; of a method, ``target`` is not among the arguments."""
+
+    function: str
+    overload: str
+    target: Operand | None
+    arguments: tuple[Operand, ...]
+    hints: SizeHints
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The arguments, a method's target first."""
+        return self.arguments if self.target is None else (self.target, *self.arguments)
+
+
+# What a call may cost beside its arguments, and how large its value may be; None if another has to say it.
+CallEstimate: TypeAlias = tuple[Estimate, Estimate | None]
+CallEstimator: TypeAlias = Callable[[CallShape], CallEstimate | None]
+# From the arguments' values and the result to what the call costs; None if another has to say it.
+CallCost: TypeAlias = Callable[[Sequence[Any], Any], int | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a call costs.
+
+    Attributes:
+        actual: After it.
+        estimated: Before anything runs.
+        reads: The arguments that the actual cost depends on; None if on the result, too.
+    """
+
+    actual: CallCost
+    estimated: CallEstimator
+    reads: tuple[int, ...] | None = ()
+
+
+def size_of(value: Any) -> int:
+    """Return how large a value is: characters, bytes, elements, entries; 1 for what has no size."""
+    kind = kind_of(value)
+    if kind is OptionalValue and value.present:
+        return size_of(value.value)
+    return len(value) if hasattr(kind, "__len__") else 1
+
+
+def through_text(size: int, factor: float = TEXT_FACTOR) -> int:
+    """Return what it costs to go through a text."""
+    return math.ceil(size * factor)
+
+
+def _of_argument(place: int) -> Cost:
+    """Return the cost of going through one argument."""
+
+    def estimated(call: CallShape) -> CallEstimate:
+        return call.operands[place].any_size.by(TEXT_FACTOR), None
+
+    return Cost(lambda values, _: through_text(size_of(values[place])), estimated, (place,))
+
+
+def _compared(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
+    return through_text(min(size_of(values[0]), size_of(values[1])))
+
+
+def _compared_estimate(call: CallShape) -> CallEstimate:
+    most = min(operand.any_size.most for operand in call.operands)
+    return Estimate(min(most, 1), most).by(TEXT_FACTOR), None
+
+
+def _joined(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
+    return through_text(size_of(values[0]) + size_of(values[1]))
+
+
+def _joined_estimate(call: CallShape) -> CallEstimate:
+    size = call.operands[0].any_size.plus(call.operands[1].any_size)
+    return size.by(TEXT_FACTOR), size
+
+
+def matched(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
+    """Return what it costs to hold a text against a pattern."""
+    return through_text(1 + size_of(values[0])) * through_text(size_of(values[1]), PATTERN_FACTOR)
+
+
+def matched_estimate(call: CallShape) -> CallEstimate:
+    """Return what it may cost to hold a text against a pattern."""
+    text, pattern = call.operands[:2]
+    return text.any_size.plus(ONE).by(TEXT_FACTOR).times(pattern.any_size.by(PATTERN_FACTOR)), None
+
+
+def _contained(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
+    return through_text(size_of(values[0])) * through_text(size_of(values[1]))
+
+
+def _contained_estimate(call: CallShape) -> CallEstimate:
+    text, part = (operand.any_size.by(TEXT_FACTOR) for operand in call.operands)
+    return text.times(part), None
+
+
+def _to_bytes_estimate(call: CallShape) -> CallEstimate:
+    size = call.operands[0].any_size
+    return size.by(TEXT_FACTOR), Estimate(size.least, size.most * 4 & UNLIMITED)
+
+
+def _to_text_estimate(call: CallShape) -> CallEstimate:
+    size = call.operands[0].any_size
+    return size.by(TEXT_FACTOR), Estimate(size.least // 4, size.most)
+
+
+def _quoted_estimate(call: CallShape) -> CallEstimate:
+    size = call.operands[0].any_size
+    return size.by(TEXT_FACTOR), Estimate(size.least + 2, size.most * 2 + 2 & UNLIMITED)
+
+
+def _lists_joined_estimate(call: CallShape) -> CallEstimate:
+    return ONE, call.operands[0].any_size.plus(call.operands[1].any_size)
+
+
+_COMPARED: Final = Cost(_compared, _compared_estimate, (0, 1))
+_JOINED: Final = Cost(_joined, _joined_estimate, (0, 1))
+_MATCHED: Final = Cost(matched, matched_estimate, (0, 1))
+_SECOND: Final = _of_argument(1)
+_FIRST: Final = _of_argument(0)
+
+# By the overload's name; what is not here costs one unit.
+STANDARD_COSTS: Final[Mapping[str, Cost]] = {
+    "starts_with_string": _SECOND,
+    "ends_with_string": _SECOND,
+    "string_to_bytes": Cost(_FIRST.actual, _to_bytes_estimate, (0,)),
+    "bytes_to_string": Cost(_FIRST.actual, _to_text_estimate, (0,)),
+    "strings_quote": Cost(_FIRST.actual, _quoted_estimate, (0,)),
+    "string_format": _FIRST,
+    "in_list": Cost(lambda values, _: size_of(values[1]), lambda call: (call.operands[1].any_size.by(1), None), (1,)),
+    **{
+        f"{comparison}_{kind}_{kind}": _COMPARED
+        for comparison in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    },
+    "equals": _COMPARED,
+    "not_equals": _COMPARED,
+    "add_string": _JOINED,
+    "add_bytes": _JOINED,
+    "add_list": Cost(lambda _values, _result: 1, _lists_joined_estimate),
+    "matches": _MATCHED,
+    "matches_string": _MATCHED,
+    "contains_string": Cost(_contained, _contained_estimate, (0, 1)),
+}
+
+
+def _made(size: Estimate, factor: float = 1) -> CallEstimate:
+    return size.by(factor).plus(Estimate(1 + LIST_COST, 1 + LIST_COST)), size
+
+
+def made_list(factor: float, size: float) -> int:
+    """Return what it costs to make a list by going through so many elements."""
+    return int(size * (factor if factor >= 0 else 1.0)) + 1 + LIST_COST
+
+
+_TEXTS: Final[frozenset[type[object]]] = frozenset({str, bytes})
+
+
+def _paired(items: list[Any] | None) -> int:
+    """Return what it costs to compare each element with each other."""
+    is_text = items is not None and len(items) > 0 and kind_of(items[0]) in _TEXTS
+    return made_list(2 + TEXT_FACTOR * is_text, size_of(items) ** 2)
+
+
+def paired(place: int, *, is_text: bool = False) -> Cost:
+    """Return the cost of comparing each element of an argument with each other, and of making a list."""
+
+    def estimated(call: CallShape) -> CallEstimate:
+        size = call.operands[place].any_size
+        return _made(size.times(size), 2 + TEXT_FACTOR * is_text)
+
+    return Cost(lambda values, _: _paired(values[place]), estimated, (place,))
+
+
+def _number(operand: Operand, otherwise: int) -> int:
+    is_number = kind_of(operand.literal) is int
+    return max(int(str(operand.literal)), 0) if is_number else otherwise
+
+
+def _slice_estimate(call: CallShape) -> CallEstimate:
+    items, start, end = call.operands
+    size = _number(end, items.any_size.most) - _number(start, 0) & UNLIMITED
+    return _made(Estimate(size, size))
+
+
+def _range_estimate(call: CallShape) -> CallEstimate:
+    size = _number(call.operands[0], UNLIMITED)
+    return _made(Estimate(size, size))
+
+
+def _flatten_estimate(call: CallShape) -> CallEstimate:
+    depth = _number(call.arguments[0], UNLIMITED) if call.arguments else 1
+    return _made(call.operands[0].any_size, float(depth))
+
+
+def _flattened(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
+    depth = values[1] if len(values) == 2 else 1
+    return made_list(float(depth or 0), size_of(values[0]))
+
+
+def as_large_as_result(estimated: CallEstimator) -> Cost:
+    """Return the cost of making a list, of which an estimator knows how large it may be."""
+    return Cost(lambda _, result: made_list(1, size_of(result)), estimated, None)
+
+
+def compared_sets(factor: float) -> Cost:
+    """Return the cost of looking for each element of a list in another one."""
+
+    def estimated(call: CallShape) -> CallEstimate:
+        one, other = call.operands
+        return one.any_size.times(other.any_size).by(factor).plus(ONE), None
+
+    return Cost(lambda values, _: 1 + int(size_of(values[0]) * size_of(values[1]) * factor), estimated, (0, 1))
+
+
+SLICE_COST: Final = as_large_as_result(_slice_estimate)
+RANGE_COST: Final = as_large_as_result(_range_estimate)
+REVERSE_COST: Final = as_large_as_result(lambda call: _made(call.operands[0].any_size))
+FLATTEN_COST: Final = Cost(_flattened, _flatten_estimate, (0, 1))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, final
 
 from deltaloop.cel.checker import Checked, Declarations, check
-from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, SPENT, UNBOUND, Compiler
-from deltaloop.cel.costs import UNLIMITED, Estimate, SizeHints
-from deltaloop.cel.faults import EvaluationError, FailedValue, InvalidExpressionError, fault_at
+from deltaloop.cel.compiler import UNBOUND, Compiler
+from deltaloop.cel.costs import Cost, Estimate, SizeHints
+from deltaloop.cel.estimates import estimate
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InvalidExpressionError, fault_at
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
-from deltaloop.cel.library import Library, Overload
-from deltaloop.cel.loops import Closure
+from deltaloop.cel.library import Library
+from deltaloop.cel.loops import BUDGET, FIRST_SLOT, SPENT, Closure
 from deltaloop.cel.macros import Macro
 from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
@@ -46,11 +48,12 @@ class CompiledExpression:
         type: The type of its value, as far as it is known.
     """
 
-    def __init__(self, source: str, checked: Checked, plain: _Compiled) -> None:
+    def __init__(self, source: str, checked: Checked, plain: _Compiled, costs: Mapping[str, Cost]) -> None:
         self.source = source
         self.type: Type = checked.types[id(checked.tree)]
         self._checked = checked
         self._plain = plain
+        self._costs = costs
         self._counting: _Compiled | None = None
 
     def __repr__(self) -> str:
@@ -96,28 +99,33 @@ class CompiledExpression:
         except EvaluationError as error:
             return Evaluation(None, error, frame[SPENT])
 
-    def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:  # noqa: ARG002
+    def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:
         """Return from what to what an evaluation may cost, whatever the values are, in cel-go's units.
 
         Args:
             sizes: How large the variables' parts may be; without, whatever has no size in the text may be of any size.
         """
-        return Estimate(0, UNLIMITED)
+        return estimate(self._checked, sizes or _unknown, self._costs)
 
     def _with_costs(self) -> _Compiled:
         if self._counting is None:
-            self._counting = _Compiled(self._checked, counting=True)
+            self._counting = _Compiled(self._checked, self._costs)
         return self._counting
+
+
+def _unknown(path: tuple[str, ...]) -> None:
+    """Know nothing of sizes."""
 
 
 class _Compiled:
     """One compiled form of a program."""
 
-    __slots__ = ("faults", "run", "slots", "variables")
+    __slots__ = ("faults", "fixed", "run", "slots", "variables")
 
-    def __init__(self, checked: Checked, *, counting: bool) -> None:
-        compiler = Compiler(checked, counting=counting)
+    def __init__(self, checked: Checked, costs: Mapping[str, Cost] | None = None) -> None:
+        compiler = Compiler(checked, costs)
         self.run: Closure = compiler.compile(checked.tree)
+        self.fixed: int = compiler.fixed
         self.faults: list[tuple[int, str]] = compiler.faults
         self.variables: dict[str, int] = compiler.variables
         self.slots: int = max(compiler.slots, FIRST_SLOT)
@@ -125,7 +133,7 @@ class _Compiled:
     def frame(self, bindings: Mapping[str, object] | None, budget: int | None = None) -> list[Any]:
         """Return the variables of one evaluation."""
         frame: list[Any] = [UNBOUND] * self.slots
-        frame[SPENT] = 0
+        frame[SPENT] = self.fixed
         frame[BUDGET] = budget
         if bindings:
             for name, slot in self.variables.items():
@@ -137,10 +145,16 @@ class _Compiled:
         """Evaluate once."""
         try:
             value = self.run(frame)
+            if isinstance(value, FailedValue):
+                raise value.error
         except RecursionError:
             raise EvaluationError("the value is nested too deeply") from None
-        if isinstance(value, FailedValue):
-            raise value.error
+        except EvaluationError:
+            if frame[BUDGET] is not None and frame[SPENT] > frame[BUDGET]:
+                raise CostLimitError from None
+            raise
+        if frame[BUDGET] is not None and frame[SPENT] > frame[BUDGET]:
+            raise CostLimitError
         return value
 
 
@@ -160,6 +174,7 @@ class Environment:
         types: TypeProvider | None = None,
         container: str = "",
         validators: Iterable[Validator] | None = None,
+        costs: Mapping[str, Cost] | None = None,
     ) -> None:
         """Put libraries together.
 
@@ -169,34 +184,46 @@ class Environment:
             types: Where the fields of objects are looked up.
             container: Where names are looked for first, such as ``a.b``.
             validators: What else is refused; all that Kubernetes refuses, if left out.
+            costs: What calls cost, by the function's name, where that is not what they cost in cel-go.
         """
         if libraries is None:
             libraries = DEFAULT_LIBRARIES
-        functions: dict[str, tuple[Overload, ...]] = {}
-        named: dict[str, Type] = {}
-        macros: dict[tuple[str, int, bool], Macro] = {}
+        self._macros: dict[tuple[str, int, bool], Macro] = {}
+        self._declarations = Declarations({}, variables or {}, {}, types, container)
+        self._costs = costs or {}
+        self._validators = tuple(KUBERNETES_VALIDATORS if validators is None else validators)
+        self._add(libraries)
+
+    def _add(self, libraries: Iterable[Library]) -> None:
+        before = self._declarations
+        functions = dict(before.functions)
+        named = dict(before.types)
+        macros = dict(self._macros)
         for library in libraries:
             for name, overloads in library.functions.items():
                 functions[name] = functions.get(name, ()) + overloads
             named |= library.types
             macros |= {(macro.name, macro.arguments, macro.has_target): macro for macro in library.macros}
-        self._macros = tuple(macros.values())
-        self._declarations = Declarations(functions, variables or {}, named, types, container)
-        self._validators = tuple(KUBERNETES_VALIDATORS if validators is None else validators)
+        self._macros = macros
+        self._declarations = replace(before, functions=functions, types=named)
 
-    def with_variables(self, variables: Mapping[str, Type], types: TypeProvider | None = None) -> Environment:
-        """Return an environment that has these variables, too; the libraries are shared."""
-        changed = object.__new__(Environment)
-        changed._macros = self._macros  # it is one of us
-        changed._validators = self._validators
+    def with_variables(
+        self, variables: Mapping[str, Type], types: TypeProvider | None = None, *, libraries: Iterable[Library] = ()
+    ) -> Environment:
+        """Return an environment that has these variables, too; without more libraries, it takes no time.
+
+        Args:
+            variables: With their types.
+            types: Where the fields of objects are looked up, instead of where they were.
+            libraries: More functions and macros.
+        """
+        changed = copy(self)
         before = self._declarations
-        changed._declarations = Declarations(
-            before.functions,
-            {**before.variables, **variables},
-            before.types,
-            types or before.provider,
-            before.container,
+        changed._declarations = replace(  # noqa: SLF001  # it is one of us
+            before, variables={**before.variables, **variables}, provider=types or before.provider
         )
+        if libraries:
+            changed._add(libraries)  # noqa: SLF001  # it is one of us
         return changed
 
     def parse(self, source: str) -> Node:
@@ -205,7 +232,7 @@ class Environment:
         Raises:
             InvalidExpressionError: If it is none.
         """
-        return parse(source, self._macros)
+        return parse(source, tuple(self._macros.values()))
 
     def compile(self, source: str) -> CompiledExpression:
         """Return what an expression means, as a program.
@@ -213,15 +240,16 @@ class Environment:
         Raises:
             InvalidExpressionError: If it is none, or its types do not fit; it has all faults, with their places.
         """
+        is_checked = False
         try:
             checked = check(self.parse(source), self._declarations)
             found = checked.faults or [fault for validate in self._validators for fault in validate(checked)]
             if not found:
-                compiled = _Compiled(checked, counting=False)
+                compiled = _Compiled(checked)
                 if not compiled.faults:
-                    return CompiledExpression(source, checked, compiled)
-                found = compiled.faults
+                    return CompiledExpression(source, checked, compiled, self._costs)
+                found, is_checked = compiled.faults, True
         except RecursionError:  # the caller is deep in other calls
             found = [(-1, TOO_DEEP)]
         faults = tuple(fault_at(source, *fault) for fault in sorted(found, key=itemgetter(0)))
-        raise InvalidExpressionError(source, faults)
+        raise InvalidExpressionError(source, faults, checked=is_checked)

@@ -50,12 +50,14 @@ class InvalidExpressionError(DeltaloopError):
     Attributes:
         source: The expression.
         faults: All that is wrong with it, in the order of the text.
+        checked: Whether its types fit, and only a constant in it is wrong: kube-apiserver says that in other words.
     """
 
-    def __init__(self, source: str, faults: tuple[ExpressionFault, ...]) -> None:
+    def __init__(self, source: str, faults: tuple[ExpressionFault, ...], *, checked: bool = False) -> None:
         super().__init__("\n".join(fault.shown(source) for fault in faults))
         self.source = source
         self.faults = faults
+        self.checked = checked
 
 
 class EvaluationError(DeltaloopError):

@@ -7,22 +7,16 @@ may be something else than its variable was declared to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
+from deltaloop.cel.costs import Cost
 from deltaloop.cel.macros import Macro
-from deltaloop.cel.types import REPRESENTED, Type
+from deltaloop.cel.types import Type, represents
 
 # From the values of the arguments to the value of the call. Raises EvaluationError.
 Implementation: TypeAlias = Callable[..., Any]
-# From the arguments' values and the result to what the call costs, in cel-go's units.
-CallCost: TypeAlias = Callable[[tuple[Any, ...], Any], int]
-
-
-def one_unit(arguments: tuple[Any, ...], result: Any) -> int:  # noqa: ARG001
-    """Return what a call costs whose cost does not depend on its values."""
-    return 1
 
 
 @final
@@ -36,7 +30,8 @@ class Overload:
         result: The type that it gives.
         implementation: What computes it. None: the compiler knows how (``_&&_``).
         is_method: Whether it is called as ``target.name(arguments)``.
-        cost: What a call costs, in cel-go's units, if a budget is kept.
+        pattern: Which argument is a pattern, if one is; a wrong one that is a constant is found before anything runs.
+        cost: What a call costs; one unit if nobody says it.
     """
 
     name: str
@@ -44,12 +39,12 @@ class Overload:
     result: Type
     implementation: Implementation | None = None
     is_method: bool = False
-    cost: CallCost = one_unit
+    pattern: int | None = None
+    cost: Cost | None = None
 
-    @property
-    def accepted(self) -> tuple[frozenset[type] | None, ...]:
-        """The Python types that each parameter accepts; None if any."""
-        return tuple(REPRESENTED.get(parameter.kind) for parameter in self.parameters)
+    def accepts(self, kinds: Sequence[type]) -> bool:
+        """Tell whether values of these Python types fit the parameters."""
+        return all(map(represents, kinds, self.parameters))
 
 
 # The same, for Python's type checkers: they find the parameters' types of a lambda by their number.
@@ -62,14 +57,18 @@ _Written: TypeAlias = (
 )
 
 
-def function(name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written) -> Overload:
+def function(
+    name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written, cost: Cost | None = None
+) -> Overload:
     """Return an overload that is called as ``f(a)``."""
-    return Overload(name, parameters, result, implementation)
+    return Overload(name, parameters, result, implementation, cost=cost)
 
 
-def method(name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written) -> Overload:
+def method(
+    name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written, cost: Cost | None = None
+) -> Overload:
     """Return an overload that is called as ``a.f()``."""
-    return Overload(name, parameters, result, implementation, is_method=True)
+    return Overload(name, parameters, result, implementation, is_method=True, cost=cost)
 
 
 @final

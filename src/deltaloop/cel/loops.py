@@ -2,36 +2,80 @@
 
 A frame has a slot for each variable. A loop puts an element into its slot and runs the body.
 
-Errors: ``all`` and ``exists`` forget an error if another element decides; the others stop at the first.
+**Errors.** ``all`` and ``exists`` forget an error if another element decides. The others go on, too, as cel-go's do: an
+error of a condition takes the place of one before it, an error of what is gathered does not. So the quick way is gone
+first, and only if it fails, the loop is run again, for its error.
+
+**Costs.** What each turn costs for certain is known before: a loop adds it once, for all its turns. What depends on
+values, the bodies count themselves.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import length_hint
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
+from deltaloop.cel.costs import Cost
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.operators import find, is_missing, sorting_key
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 
 Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Any]
-LoopBuilder: TypeAlias = Callable[[Closure, Sequence[int], Sequence[Closure]], Closure]
+
+# Slots at a frame's beginning: what has been spent, and how much may be.
+SPENT: Final = 0
+BUDGET: Final = 1
+FIRST_SLOT: Final = 2
 
 
-def _elements(collection: Any) -> Iterable[Any]:
-    if kind_of(collection) in LIST_KINDS or kind_of(collection) is dict:
-        return cast("Iterable[Any]", collection)
-    raise _not_iterable(collection)
+@final
+class Prices(NamedTuple):
+    """What a loop costs, beside what its bodies count themselves.
+
+    Attributes:
+        each: Each turn.
+        kept: What is gathered in one turn.
+        stopped: That it ends before its last turn.
+        after: Once, at its end.
+        sorting: Of ``sortBy``: putting it in order.
+        failed: What is gathered after an error, where that is not even evaluated any more.
+    """
+
+    each: int
+    kept: int = 0
+    stopped: int = 0
+    after: int = 0
+    sorting: Cost | None = None
+    failed: int | None = None
 
 
-def _pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
+LoopBuilder: TypeAlias = Callable[[Closure, Sequence[int], Sequence[Closure], Prices | None], Closure]
+
+
+def charge(frame: Frame, cost: int) -> None:
+    """Add what was spent.
+
+    Raises:
+        CostLimitError: If that is more than may be.
+    """
+    frame[SPENT] += cost
+    if frame[SPENT] > frame[BUDGET]:
+        raise CostLimitError
+
+
+def _walk(collection: Any, *, two: bool) -> tuple[Iterator[Any], Iterable[Any]]:
+    """Return an iterator that knows how much is left, and what a loop goes over: elements, or keys with values."""
     if kind_of(collection) in LIST_KINDS:
-        return enumerate(cast("list[Any]", collection))
+        items = iter(cast("list[Any]", collection))
+        return items, enumerate(items) if two else items
     if kind_of(collection) is dict:
-        return cast("dict[Any, Any]", collection).items()
+        mapping = cast("dict[Any, Any]", collection)
+        entries: Iterator[Any] = iter(mapping.items()) if two else iter(mapping)
+        return entries, entries
     raise _not_iterable(collection)
 
 
@@ -46,15 +90,19 @@ def _not_iterable(value: Any) -> EvaluationError:
 def _quantifier(deciding: bool) -> LoopBuilder:
     """Return a builder of loops that end as soon as one body is ``deciding``."""
 
-    def build(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
+    def build(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
         (body,) = bodies
-        verdicts = _each(operand, slots) if len(slots) == 2 else None
-        slot = slots[0]
+        two, slot, second = len(slots) == 2, slots[0], slots[-1]
 
         def run(frame: Frame) -> Any:
+            collection = operand(frame)
+            items, turns = _walk(collection, two=two)
             error: EvaluationError | None = None
-            for item in verdicts(frame) if verdicts is not None else _elements(operand(frame)):
-                if verdicts is None:
+            decided = False
+            for item in turns:
+                if two:
+                    frame[slot], frame[second] = item
+                else:
                     frame[slot] = item
                 try:
                     verdict = body(frame)
@@ -64,9 +112,16 @@ def _quantifier(deciding: bool) -> LoopBuilder:
                     error = error or raised
                     continue
                 if verdict is deciding:
-                    return deciding
+                    decided = True
+                    break
                 if verdict is not True and verdict is not False:
                     error = error or no_such_overload(verdict)
+            if prices is not None:
+                left = length_hint(items)
+                turned = (len(collection) - left) * prices.each
+                charge(frame, turned + (prices.stopped if left else 0) + prices.after)
+            if decided:
+                return deciding
             if error is not None:
                 raise error
             return not deciding
@@ -76,80 +131,156 @@ def _quantifier(deciding: bool) -> LoopBuilder:
     return build
 
 
-def _each(operand: Closure, slots: Sequence[int]) -> Callable[[Frame], Iterable[tuple[Any, Any]]]:
-    """Return what puts each element into its slots; it yields keys and values, or elements twice."""
-    first, second = slots[0], slots[-1]
-    if len(slots) == 2:
+_Gather: TypeAlias = Callable[[Frame, Iterable[Any]], list[Any]]
+_Finish: TypeAlias = Callable[[list[Any]], Any]
 
-        def over_pairs(frame: Frame) -> Iterable[tuple[Any, Any]]:
-            for pair in _pairs(operand(frame)):
-                frame[first], frame[second] = pair
-                yield pair
 
-        return over_pairs
+def _gathering(
+    operand: Closure,
+    slots: Sequence[int],
+    bodies: tuple[Closure | None, Closure | None],
+    prices: Prices | None,
+    finish: _Finish | None = None,
+) -> Closure:
+    """Return a loop that gathers what a body gives, or the elements, for each turn whose condition holds."""
+    condition, body = bodies
+    two = len(slots) == 2
+    gather = _gather_pairs(slots, condition, body) if two else _gather(slots[0], condition, body)
 
-    def over_elements(frame: Frame) -> Iterable[tuple[Any, Any]]:
-        for item in _elements(operand(frame)):
-            frame[first] = item
-            yield item, item
+    def run(frame: Frame) -> Any:
+        collection = operand(frame)
+        spent = frame[SPENT]
+        try:
+            found = gather(frame, _walk(collection, two=two)[1])
+        except CostLimitError:
+            raise
+        except EvaluationError as error:
+            frame[SPENT] = spent
+            raise _last_error(frame, collection, slots, bodies, prices) or error from None
+        if prices is not None:
+            charge(frame, len(collection) * prices.each + len(found) * prices.kept + prices.after)
+        return found if finish is None else finish(found)
 
-    return over_elements
+    return run
+
+
+def _gather(slot: int, condition: Closure | None, body: Closure | None) -> _Gather:
+    if condition is None:
+        assert body is not None
+        return lambda frame, turns: [body(frame) for frame[slot] in turns]
+    if body is None:
+        return lambda frame, turns: [frame[slot] for frame[slot] in turns if _holds(condition(frame))]
+    return lambda frame, turns: [body(frame) for frame[slot] in turns if _holds(condition(frame))]
+
+
+def _gather_pairs(slots: Sequence[int], condition: Closure | None, body: Closure | None) -> _Gather:
+    first, second = slots
+    if body is None:
+        assert condition is not None
+        return lambda frame, turns: [None for frame[first], frame[second] in turns if _holds(condition(frame))]
+    if condition is None:
+        return lambda frame, turns: [body(frame) for frame[first], frame[second] in turns]
+    return lambda frame, turns: [body(frame) for frame[first], frame[second] in turns if _holds(condition(frame))]
+
+
+def _last_error(
+    frame: Frame,
+    collection: Any,
+    slots: Sequence[int],
+    bodies: tuple[Closure | None, Closure | None],
+    prices: Prices | None,
+) -> EvaluationError | None:
+    """Run a loop that failed again, to its end, for its error and its cost."""
+    condition, body = bodies
+    error: EvaluationError | None = None
+    kept = failed = 0
+    for item in _walk(collection, two=len(slots) == 2)[1]:
+        if len(slots) == 2:
+            frame[slots[0]], frame[slots[1]] = item
+        else:
+            frame[slots[0]] = item
+        try:
+            if condition is not None and not _holds(condition(frame)):
+                continue
+        except CostLimitError:
+            raise
+        except EvaluationError as raised:
+            error = raised
+            continue
+        if error is not None and prices is not None and prices.failed is not None:
+            failed += prices.failed
+            continue
+        kept += 1
+        try:
+            if body is not None:
+                body(frame)
+        except CostLimitError:
+            raise
+        except EvaluationError as raised:
+            error = error or raised
+    if prices is not None:
+        charge(frame, len(collection) * prices.each + kept * prices.kept + failed + prices.after)
+    return error
 
 
 def _holds(verdict: Any) -> bool:
-    if kind_of(verdict) is bool:
-        return verdict is True
-    raise no_such_overload()
+    if verdict is True:
+        return True
+    if verdict is False:
+        return False
+    raise no_such_overload(verdict)
 
 
-def _exactly_one(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[0]
-    return lambda frame: sum(_holds(body(frame)) for _ in each(frame)) == 1
+def _both(bodies: Sequence[Closure]) -> tuple[Closure | None, Closure | None]:
+    return (bodies[0] if len(bodies) == 2 else None), bodies[-1]
 
 
-def _filter(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[0]
-    return lambda frame: [item for item, _ in each(frame) if _holds(body(frame))]
+def _exactly_one(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    return _gathering(operand, slots, (bodies[0], None), prices, lambda found: len(found) == 1)
 
 
-def _map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[-1]
-    if len(bodies) == 1:
-        return lambda frame: [body(frame) for _ in each(frame)]
-    condition = bodies[0]
-    return lambda frame: [body(frame) for _ in each(frame) if _holds(condition(frame))]
+def _filter(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    return _gathering(operand, slots, (bodies[0], None), prices)
 
 
-def _transform_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[-1]
-    condition = bodies[0] if len(bodies) == 2 else None
-
-    def run(frame: Frame) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key, _ in each(frame):
-            if condition is None or _holds(condition(frame)):
-                insert(result, key, body(frame))
-        return result
-
-    return run
+def _map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    return _gathering(operand, slots, _both(bodies), prices)
 
 
-def _transform_entries(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[-1]
-    condition = bodies[0] if len(bodies) == 2 else None
+def _transform_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    condition, body = _both(bodies)
+    slot = slots[0]
+    assert body is not None
 
-    def run(frame: Frame) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for _ in each(frame):
-            if condition is None or _holds(condition(frame)):
-                entries = body(frame)
-                if kind_of(entries) is not dict:
-                    raise no_such_overload()
-                for key, value in cast("dict[Any, Any]", entries).items():
-                    insert(result, key, value)
-        return result
+    def entry(frame: Frame) -> tuple[Any, Any]:
+        return frame[slot], body(frame)
 
-    return run
+    return _gathering(operand, slots, (condition, entry), prices, _as_map)
+
+
+def _transform_entries(
+    operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None
+) -> Closure:
+    condition, body = _both(bodies)
+    assert body is not None
+
+    def entries(frame: Frame) -> dict[Any, Any]:
+        found = body(frame)
+        if kind_of(found) is not dict:
+            raise no_such_overload()
+        return cast("dict[Any, Any]", found)
+
+    def finish(found: list[dict[Any, Any]]) -> dict[Any, Any]:
+        return _as_map(entry for each in found for entry in each.items())
+
+    return _gathering(operand, slots, (condition, entries), prices, finish)
+
+
+def _as_map(entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    result: dict[Any, Any] = {}
+    for key, value in entries:
+        insert(result, key, value)
+    return result
 
 
 def insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
@@ -175,52 +306,95 @@ def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     mapping[key] = value
 
 
-def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    (slot,), (body,) = slots, bodies
+@final
+class Pending:
+    """What a bound name has until it is used for the first time."""
 
-    def run(frame: Frame) -> Any:
+    __slots__ = ("compute",)
+
+    def __init__(self, compute: Closure) -> None:
+        self.compute: Closure = compute
+
+    def resolve(self, frame: Frame, slot: int) -> Any:
+        """Compute the value, and keep it, or why there is none."""
         try:
-            frame[slot] = operand(frame)
+            frame[slot] = self.compute(frame)
         except CostLimitError:
             raise
         except EvaluationError as error:
-            frame[slot] = FailedValue(error)  # raised where the name is used, if it is
+            frame[slot] = FailedValue(error)
+        return frame[slot]
+
+
+def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    (slot,), (body,) = slots, bodies
+    compute = operand if prices is None else charged(operand, prices.each)
+    pending = Pending(compute)
+
+    def run(frame: Frame) -> Any:
+        frame[slot] = pending
         return body(frame)
 
     return run
 
 
-def _optional_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
+def charged(closure: Closure, cost: int) -> Closure:
+    """Return a closure that counts what it costs for certain."""
+    if not cost:
+        return closure
+
+    def run(frame: Frame) -> Any:
+        frame[SPENT] += cost
+        return closure(frame)
+
+    return run
+
+
+def _optional_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
     (body,) = bodies
-    return _optional_flat_map(operand, slots, [lambda frame: OptionalValue(body(frame))])
+    return _optional_flat_map(operand, slots, [lambda frame: OptionalValue(body(frame))], prices)
 
 
-def _optional_flat_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
+def _optional_flat_map(
+    operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None
+) -> Closure:
+    """Return what evaluates a body for the value that may be there; cel-go evaluates the operand once more for it."""
     (slot,), (body,) = slots, bodies
 
     def run(frame: Frame) -> Any:
+        before = frame[SPENT]
         found = operand(frame)
         if kind_of(found) is not OptionalValue:
             raise no_such_overload()
         if not found.present:
+            if prices is not None:
+                frame[SPENT] += prices.stopped
             return NO_VALUE
         frame[slot] = found.value
+        if prices is not None:
+            frame[slot] = Pending(charged(lambda _: found.value, frame[SPENT] - before + prices.each))
+            frame[SPENT] += prices.kept
         return body(frame)
 
     return run
 
 
-def _sort_by(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
-    each, body = _each(operand, slots), bodies[0]
+def _sort_by(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
+    slot, body = slots[0], bodies[0]
+
+    def pair(frame: Frame) -> tuple[Any, Any]:
+        return frame[slot], body(frame)
+
+    pairs = _gathering(operand, slots, (None, pair), prices)
 
     def run(frame: Frame) -> list[Any]:
-        items: list[Any] = []
-        keys: list[Any] = []
-        for item, _ in each(frame):
-            items.append(item)
-            keys.append(body(frame))
+        found = pairs(frame)
+        keys = [key for _, key in found]
+        if prices is not None:
+            cost = prices.sorting.actual(((), keys), None) if prices.sorting is not None else 1
+            charge(frame, cost or 0)
         sorting_key(keys)
-        return [items[place] for place in sorted(range(len(items)), key=keys.__getitem__)]
+        return [found[place][0] for place in sorted(range(len(found)), key=keys.__getitem__)]
 
     return run
 

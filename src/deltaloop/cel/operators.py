@@ -32,6 +32,7 @@ from deltaloop.cel.values import (
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
 # The same for which is less: there, a double may be no number.
 ORDERED: Final = SIMPLE - {float}
+_PLAIN: Final = SIMPLE | {list, dict, OptionalValue, Type, type(None)}
 NUMBERS: Final = frozenset({int, Uint, float})
 _MISSING: Final = object()
 
@@ -41,6 +42,8 @@ def equal(left: Any, right: Any) -> bool:
     kind, other = kind_of(left), kind_of(right)
     if kind is other and kind in SIMPLE:
         return bool(left == right)
+    if kind not in _PLAIN and hasattr(kind, "cel_equals"):
+        return bool(left.cel_equals(right))
     if kind is not other:
         if kind is FailedValue or other is FailedValue:
             raise no_such_overload(left, right)
@@ -82,12 +85,17 @@ def compare_numbers(compare: Callable[[Any, Any], bool], left: float, right: flo
 
 
 def unequal(left: Any, right: Any) -> bool:
-    """Tell whether two values differ."""
-    return not equal(left, right)
+    """Tell whether two values differ; a library's values that cannot be compared do."""
+    try:
+        return not equal(left, right)
+    except EvaluationError:
+        if FailedValue in (kind_of(left), kind_of(right)):
+            raise
+        return True
 
 
-def ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return a comparison of two values of one type, or of two numbers."""
+def ordering(compare: Callable[[Any, Any], bool], name: str) -> Callable[[Any, Any], bool]:
+    """Return a comparison of two values of one type, or of two numbers; ``name`` is for what has no order at all."""
 
     def compared(left: Any, right: Any) -> bool:
         kind, other = kind_of(left), kind_of(right)
@@ -97,15 +105,15 @@ def ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
             if math.isnan(left) or math.isnan(right):
                 raise EvaluationError("NaN values cannot be ordered")
             return compare_numbers(compare, left, right)
-        raise no_such_overload(left, right)
+        raise no_such_overload(left, right, named="" if kind in SIMPLE else f": {name}")
 
     return compared
 
 
-less: Final = ordering(operator.lt)
-less_or_equal: Final = ordering(operator.le)
-greater: Final = ordering(operator.gt)
-greater_or_equal: Final = ordering(operator.ge)
+less: Final = ordering(operator.lt, "_<_")
+less_or_equal: Final = ordering(operator.le, "_<=_")
+greater: Final = ordering(operator.gt, "_>_")
+greater_or_equal: Final = ordering(operator.ge, "_>=_")
 
 
 def find(mapping: dict[Any, Any], key: Any) -> Any:

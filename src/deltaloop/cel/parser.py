@@ -163,8 +163,8 @@ class _Parser:
             while self._take(first.text):
                 signs += 1
         word = self._words[self._at]
-        if first.text == "-" and word.kind in {"int", "float"} and signs:
-            signs -= 1  # the nearest one belongs to the number
+        if first.text == "-" and word.kind in {"int", "float"} and signs == 1:
+            signs = 0  # it belongs to the number; of several, none does
             sign = self._words[self._at - 1]
             self._at += 1
             node: Node = self._literal(Token(word.kind, "-" + word.text, sign.offset))

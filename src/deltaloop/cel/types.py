@@ -114,21 +114,30 @@ _RUNTIME: Final[Mapping[type, Type]] = {
     Type: TYPE,
 }
 _NAMES: Final = {kind: name for name, named in NAMED.items() for kind in (named,)}
-# What Python values a kind's are; of kinds that are not here, any may be.
-REPRESENTED: Final[Mapping[str, frozenset[type]]] = {
-    "bool": frozenset({bool}),
-    "int": frozenset({int}),
-    "uint": frozenset({Uint}),
-    "double": frozenset({float}),
-    "string": frozenset({str}),
-    "bytes": frozenset({bytes}),
-    "null": frozenset({type(None)}),
-    "list": LIST_KINDS,
-    "map": frozenset({dict}),
-    "timestamp": frozenset({Timestamp}),
-    "duration": frozenset({Duration}),
-    "type": frozenset({Type}),
+REPRESENTED: Final[Mapping[str, type]] = {
+    "bool": bool,
+    "int": int,
+    "uint": Uint,
+    "double": float,
+    "string": str,
+    "bytes": bytes,
+    "null": type(None),
+    "list": list,
+    "map": dict,
+    "timestamp": Timestamp,
+    "duration": Duration,
+    "type": Type,
 }
+
+
+def represents(kind: type, declared: Type) -> bool:
+    """Tell whether values of a Python type may be where a type is declared."""
+    plain = REPRESENTED.get(declared.kind)
+    if plain is not None:
+        return kind is plain or (plain is list and kind in LIST_KINDS)
+    if declared.kind not in ("object", "opaque"):
+        return True
+    return getattr(kind, "cel_type", None) == declared or (kind is OptionalValue and declared.name == "optional_type")
 
 
 def runtime_type(value: object) -> Type:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from deltaloop.schemas.go_urls import UrlError, parse_request_url
 from deltaloop.schemas.patterns.matching import compile_pattern
 
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
@@ -57,8 +58,6 @@ _COLOUR: Final = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 _LONGEST_HOSTNAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 253
-_HOST_SIGNS: Final = frozenset("!$&'()*+,;=:]<>\"-_.~")
-_USER_SIGNS: Final = frozenset("-._:~!$&'()*+,;=%@")
 _ATOM_SIGNS: Final = frozenset("!#$%&'*+-/=?^_`{|}~")
 
 
@@ -238,42 +237,11 @@ def _is_card(value: str) -> bool:
 
 def _is_uri(value: str) -> bool:
     """Tell whether a text could be asked for: a URI with a scheme, or a path from the root."""
-    if not value or any(ord(sign) < 0x20 or sign == "\x7f" for sign in value):
+    try:
+        parse_request_url(value)
+    except UrlError:
         return False
-    if value == "*":
-        return True
-    match = re.match("([a-zA-Z][a-zA-Z0-9+.-]*):", value)
-    if value.startswith(":"):
-        return False
-    rest = value[match.end() :] if match else value
-    rest = rest.partition("?")[0]
-    if not rest.startswith("/"):
-        return match is not None
-    if match and rest.startswith("//"):
-        authority, slash, path = rest[2:].partition("/")
-        # Elsewhere a host may have colons, for the sake of old database addresses.
-        if not _is_authority(authority, colons=match[1].lower() not in ("http", "https")):
-            return False
-        rest = slash + path
-    return not re.search("%(?![0-9A-Fa-f]{2})", rest)
-
-
-def _is_authority(authority: str, *, colons: bool) -> bool:
-    user, _, host = authority.rpartition("@")
-    if not all((sign.isascii() and sign.isalnum()) or sign in _USER_SIGNS for sign in user):
-        return False
-    if re.search("%(?![0-9A-Fa-f]{2})", user):
-        return False
-    if host.startswith("["):
-        inside, closing, port = host[1:].rpartition("]")
-        address = inside.partition("%25")[0]
-        return bool(closing) and _is_ipv6(address) and re.fullmatch("(:[0-9]*)?", port) is not None
-    name, colon, port = host.rpartition(":")
-    if (colon and not re.fullmatch("[0-9]*", port)) or (":" in name and not colons):
-        return False
-    # Escapes stand only for what is not ASCII.
-    name = re.sub("%[89A-Fa-f][0-9A-Fa-f]", "", name if colon else host)
-    return all(not sign.isascii() or sign.isalnum() or sign in _HOST_SIGNS for sign in name)
+    return True
 
 
 def _is_short_name(value: str) -> bool:

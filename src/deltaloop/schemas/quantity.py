@@ -42,12 +42,21 @@ class MalformedQuantityError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """Whole billionths, the format, the finest power of ten that was written, and the text if it is kept."""
+    """What was read.
+
+    Attributes:
+        nanos: Whole billionths.
+        format: Which of the three.
+        scale: The finest power of ten that was written.
+        kept: The text, if it is kept.
+        units: How many of the finest power of ten there are, if Go keeps that as an integer of 64 bits.
+    """
 
     nanos: int
     format: _Format
     scale: int
     kept: str | None
+    units: int | None
 
 
 def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
@@ -61,6 +70,22 @@ def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
         MalformedQuantityError: If it is none.
     """
     return _canonical(sent, of_resource)
+
+
+def decimal_quantity(sent: str) -> tuple[int, int, bool]:
+    """Return a quantity as a number and the power of ten that it is multiplied with.
+
+    The third is whether Go keeps it as an integer of 64 bits; all others are kept in billionths.
+
+    Raises:
+        MalformedQuantityError: If it is none; here, space around it makes it one.
+    """
+    if sent != sent.strip():
+        raise MalformedQuantityError(_WRONG_FORMAT)
+    found = _parse(sent)
+    if found.units is None:
+        return found.nanos, -_NANO, False
+    return found.units, found.scale, True
 
 
 def amount(sent: object) -> Fraction:
@@ -104,7 +129,8 @@ def _parse(sent: str) -> _Quantity:
     else:
         short = len(digits) <= _KEPT_DIGITS and scale >= -_NANO
         kept = short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-    return _Quantity(-nanos if match["sign"] == "-" else nanos, kind, scale, sent if kept else None)
+    sign = -1 if match["sign"] == "-" else 1
+    return _Quantity(sign * nanos, kind, scale, sent if kept else None, sign * number if short else None)
 
 
 def _read_suffix(suffix: str) -> tuple[_Format, int]:

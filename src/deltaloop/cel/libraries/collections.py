@@ -23,7 +23,8 @@ def _matches(text: str, pattern: str) -> bool:
         raise EvaluationError(str(error)) from None
 
 
-_SIZED: Final = (("string", STRING), ("bytes", BYTES), ("list", list_of(A)), ("map", map_of(A, B)))
+# In cel-go's order: the first that fits says what an empty list is of.
+_SIZED: Final = (("bytes", BYTES), ("list", list_of(A)), ("map", map_of(A, B)), ("string", STRING))
 
 COLLECTIONS: Final = Library(
     "collections",
@@ -44,8 +45,8 @@ COLLECTIONS: Final = Library(
         "startsWith": (method("starts_with_string", (STRING, STRING), BOOL, str.startswith),),
         "endsWith": (method("ends_with_string", (STRING, STRING), BOOL, str.endswith),),
         "matches": (
-            function("matches", (STRING, STRING), BOOL, _matches),
-            Overload("matches_string", (STRING, STRING), BOOL, _matches, is_method=True),
+            Overload("matches", (STRING, STRING), BOOL, _matches, pattern=1),
+            Overload("matches_string", (STRING, STRING), BOOL, _matches, is_method=True, pattern=1),
         ),
     },
     macros=(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_COST, compared_sets, paired
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
@@ -113,9 +114,13 @@ def _intersects(items: list[Any], others: list[Any]) -> bool:
 SETS: Final = Library(
     "sets",
     {
-        "sets.contains": (function("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains_all),),
-        "sets.equivalent": (function("list_sets_equivalent_list", (_LIST, _LIST), BOOL, _equivalent),),
-        "sets.intersects": (function("list_sets_intersects_list", (_LIST, _LIST), BOOL, _intersects),),
+        "sets.contains": (function("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains_all, compared_sets(1)),),
+        "sets.equivalent": (
+            function("list_sets_equivalent_list", (_LIST, _LIST), BOOL, _equivalent, compared_sets(2)),
+        ),
+        "sets.intersects": (
+            function("list_sets_intersects_list", (_LIST, _LIST), BOOL, _intersects, compared_sets(1)),
+        ),
     },
 )
 
@@ -165,18 +170,24 @@ _LONGEST_RANGE: Final = 10_000_000
 LISTS: Final = Library(
     "lists",
     {
-        "slice": (method("list_slice", (_LIST, INT, INT), _LIST, _slice),),
+        "slice": (method("list_slice", (_LIST, INT, INT), _LIST, _slice, SLICE_COST),),
         "flatten": (
-            method("list_flatten", (list_of(_LIST),), _LIST, _flatten),
-            method("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten),
+            method("list_flatten", (list_of(_LIST),), _LIST, _flatten, FLATTEN_COST),
+            method("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, FLATTEN_COST),
         ),
         "sort": tuple(
-            method(f"list_{kind.kind}_sort", (list_of(kind),), list_of(kind), lambda items: sorted(sorting_key(items)))
+            method(
+                f"list_{kind.kind}_sort",
+                (list_of(kind),),
+                list_of(kind),
+                lambda items: sorted(sorting_key(items)),
+                paired(0, is_text=kind in (STRING, BYTES)),
+            )
             for kind in _COMPARABLE
         ),
-        "lists.range": (function("lists_range", (INT,), list_of(INT), _range),),
-        "reverse": (method("list_reverse", (_LIST,), _LIST, lambda items: items[::-1]),),
-        "distinct": (method("list_distinct", (_LIST,), _LIST, _distinct),),
+        "lists.range": (function("lists_range", (INT,), list_of(INT), _range, RANGE_COST),),
+        "reverse": (method("list_reverse", (_LIST,), _LIST, lambda items: items[::-1], REVERSE_COST),),
+        "distinct": (method("list_distinct", (_LIST,), _LIST, _distinct, paired(0)),),
     },
     macros=(comprehension("sortBy"),),
 )

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.libraries.conversions import CONVERSIONS
-from deltaloop.cel.types import Type, runtime_type, type_name
+from deltaloop.cel.types import REPRESENTED, Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(\.[0-9]*)?(.)?)", re.DOTALL)
@@ -36,9 +36,8 @@ _WRITTEN: Final = frozenset(
     {"list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null"}
 )
 _TO_TEXT: Final = {
-    kind: overload.implementation
+    REPRESENTED[overload.parameters[0].kind]: overload.implementation
     for overload in CONVERSIONS.functions["string"]
-    for kind in overload.accepted[0] or ()
     if overload.implementation is not None
 }
 

@@ -1,4 +1,4 @@
-"""Whether a text matches a pattern: an automaton that is made as far as texts need it, and never goes back.
+"""Whether and where a text matches a pattern: an automaton that is made as far as texts need it, and never goes back.
 
 A *place* is what is left of the pattern: a part of it, and the place after that. The texts read so far may have led to
 several places at once; each such set is one state of a deterministic automaton, and the same characters lead from it to
@@ -124,6 +124,70 @@ class Pattern:
                 return False
         return self._step(state, _AT_END) is None
 
+    def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
+        """Return where the first match at or after a place begins and ends; of several the one that Perl prefers.
+
+        Threads go through the text side by side, in the order in which Perl would try them; one that matches ends all
+        after it.
+        """
+        threads: list[tuple[int, int]] = []
+        before = self._sets_of(text[start - 1]) if start else _AT_START
+        found: tuple[int, int] | None = None
+        for at in range(start, len(text) + 1):
+            if found is None and (self._anywhere or at == 0):
+                threads.append((self._first, at))
+            if not threads:
+                break
+            sets = self._sets_of(text[at]) if at < len(text) else _AT_END
+            threads, matched = self._advanced(threads, before, sets)
+            if matched is not None:
+                found = matched, at
+            before = sets
+        return found
+
+    def find_all(self, text: str, most: int = -1) -> list[str]:
+        """Return all matches that do not overlap; an empty one does not follow another."""
+        found: list[str] = []
+        at, last = 0, -1
+        while at <= len(text) and (most < 0 or len(found) < most):
+            match = self.find(text, at)
+            if match is None:
+                break
+            start, end = match
+            if end > at:
+                at = end
+            else:
+                at += 1
+            if start < end or start != last:
+                found.append(text[start:end])
+            last = end
+        return found
+
+    def _advanced(
+        self, threads: list[tuple[int, int]], before: int, sets: int
+    ) -> tuple[list[tuple[int, int]], int | None]:
+        """Return the threads after one more character, and where the best of those that match here began."""
+        after: list[tuple[int, int]] = []
+        seen: set[int] = set()
+        reached: set[int] = set()
+        for first, began in threads:
+            waiting = [first]
+            while waiting:
+                place = waiting.pop()
+                if place in seen:
+                    continue
+                seen.add(place)
+                if place == _MATCHED:
+                    return after, began
+                for way in reversed(self._ways[place] or self._ways_from(place)):
+                    if isinstance(way, _Pass):
+                        if way.assertion is None or self._holds(way.assertion, before, sets):
+                            waiting.append(way.to)
+                    elif sets >= 0 and sets >> way.bit & 1 and way.to not in reached:
+                        reached.add(way.to)
+                        after.append((way.to, began))
+        return after, None
+
     def _number_sets(self, tree: Node) -> None:
         waiting = [tree]
         while waiting:
@@ -221,12 +285,13 @@ class Pattern:
                 rest = after if last else self._place(node, done + 1, after)
                 yield _Pass(self._place(node.parts[done], 0, rest) if node.parts else after)
             case "repeat":
-                if done >= node.least:
-                    yield _Pass(after)
+                ways = [_Pass(after)] if done >= node.least else []
                 if node.most is None or done < node.most:
                     # Beyond the least, it does not matter how often it was, if there is no most.
                     again = min(done + 1, node.least) if node.most is None else done + 1
-                    yield _Pass(self._place(node.parts[0], 0, self._place(node, again, after)))
+                    once_more = _Pass(self._place(node.parts[0], 0, self._place(node, again, after)))
+                    ways.insert(0 if node.greedy else len(ways), once_more)
+                yield from ways
 
     def _holds(self, assertion: Assertion, before: int, sets: int) -> bool:
         match assertion:

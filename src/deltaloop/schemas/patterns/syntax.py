@@ -1,8 +1,7 @@
 """Patterns as Go's regexp/syntax reads them: to a tree, or to the sentence that says why a text is no pattern.
 
 What is read is Perl's syntax without what cannot be matched in linear time: no references back, nothing that looks
-around. Groups keep nothing, as all that is asked of a pattern is whether it matches; that a repetition is greedy or not
-is the same for that.
+around. Groups keep nothing, as all that is asked of a pattern is whether and where it matches.
 
 Source: Go regexp/syntax/parse.go.
 """
@@ -62,6 +61,7 @@ class Node:
         parts: What it is made of.
         least: Of ``repeat``.
         most: Of ``repeat``; None if there is no end.
+        greedy: Of ``repeat``: whether more is tried before less; of interest only for where a match ends.
         height: How deep it nests.
         size: How long Go's program is for it.
     """
@@ -72,6 +72,7 @@ class Node:
     parts: tuple[Node, ...] = ()
     least: int = 0
     most: int | None = None
+    greedy: bool = True
     height: int = 1
     size: int = 1
 
@@ -84,6 +85,7 @@ class _Flags:
     fold: bool = False
     lines: bool = False
     dot_newline: bool = False
+    lazy: bool = False
 
 
 @dataclass(slots=True)
@@ -205,7 +207,7 @@ class _Parser:
 
     def _read_flags(self, start: int) -> None:
         text, at = self._text, start + 2
-        flags = {"i": self._flags.fold, "m": self._flags.lines, "s": self._flags.dot_newline, "U": False}
+        flags = {"i": self._flags.fold, "m": self._flags.lines, "s": self._flags.dot_newline, "U": self._flags.lazy}
         value, said = True, False
         while at < len(text):
             sign = text[at]
@@ -215,7 +217,7 @@ class _Parser:
             elif sign == "-" and value:
                 value, said = False, False
             elif sign in ":)" and (value or said):
-                after = _Flags(flags["i"], flags["m"], flags["s"])
+                after = _Flags(flags["i"], flags["m"], flags["s"], flags["U"])
                 if sign == ":":
                     self._open.append(_Open(self._flags))
                 self._flags, self._at = after, at
@@ -260,8 +262,9 @@ class _Parser:
 
     def _repeat(self, least: int, most: int | None, end: int, repeated: int | None, *, counted: bool = False) -> None:
         start = self._at
+        greedy = not self._flags.lazy
         if self._text.startswith("?", end):
-            end += 1
+            end, greedy = end + 1, not greedy
         if repeated is not None:
             raise self._error("invalid nested repetition operator", repeated, end)
         last = self._open[-1].last
@@ -269,7 +272,7 @@ class _Parser:
             raise self._error("missing argument to repetition operator", start, end)
         sub = last.pop()
         size = _repeated_size(sub.size, least, most)
-        node = Node("repeat", parts=(sub,), least=least, most=most, height=sub.height + 1, size=size)
+        node = Node("repeat", parts=(sub,), least=least, most=most, greedy=greedy, height=sub.height + 1, size=size)
         self._add(node)
         if counted and (least > 1 or (most or 0) > 1) and not _may_repeat(node):
             raise self._error("invalid repeat count", start, end)

@@ -1,0 +1,148 @@
+"""IP addresses and networks: ``cidr("10.0.0.0/8").containsIP(ip("10.1.2.3"))``.
+
+Source: k8s.io/apiserver pkg/cel/library/ip.go, cidr.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.library import Library, function, method
+from deltaloop.cel.types import BOOL, INT, STRING, Type
+from deltaloop.schemas.go_addresses import Address, AddressError, Network, parse_address, parse_network
+from deltaloop.schemas.go_text import quoted
+
+IP: Final = Type("opaque", "net.IP")
+CIDR: Final = Type("opaque", "net.CIDR")
+_FAILED: Final = "network address parse error during conversion from string: "
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class IPValue:
+    """An IP address; its size is the number of its bytes."""
+
+    cel_type: ClassVar[Type] = IP
+
+    address: Address
+
+    def __len__(self) -> int:
+        return self.address.bits // 8
+
+    def cel_equals(self, other: object) -> bool:
+        """Tell whether another value is the same address."""
+        if isinstance(other, IPValue):
+            return self.address == other.address
+        raise no_such_overload()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CIDRValue:
+    """A network; its size is the number of bytes of its prefix."""
+
+    cel_type: ClassVar[Type] = CIDR
+
+    network: Network
+
+    def __len__(self) -> int:
+        return (self.network.bits + 7) // 8
+
+    def cel_equals(self, other: object) -> bool:
+        """Tell whether another value is the same network."""
+        if isinstance(other, CIDRValue):
+            return self.network == other.network
+        raise no_such_overload()
+
+
+def _ip(text: str) -> IPValue:
+    try:
+        address = parse_address(text)
+    except AddressError as error:
+        message = f"IP Address {quoted(text)} parse error during conversion from string: {error}"
+        raise EvaluationError(message) from None
+    if address.zone:
+        raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
+    if address.is_mapped:
+        raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return IPValue(address)
+
+
+def _cidr(text: str) -> CIDRValue:
+    try:
+        network = parse_network(text)
+    except AddressError as error:
+        raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
+    if network.address.is_mapped:
+        raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return CIDRValue(network)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        _ip(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        _cidr(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _contains_text(cidr: CIDRValue, text: str) -> bool:
+    if not _is_ip(text):
+        raise no_such_overload()  # Go says no more
+    return cidr.network.contains(_ip(text).address)
+
+
+def _contains_network(cidr: CIDRValue, other: CIDRValue) -> bool:
+    return cidr.network.bits <= other.network.bits and cidr.network.contains(other.network.address)
+
+
+ADDRESSES: Final = Library(
+    "kubernetes.net.ip",
+    {
+        "ip": (function("string_to_ip", (STRING,), IP, _ip),),
+        "isIP": (function("is_ip", (STRING,), BOOL, _is_ip),),
+        "ip.isCanonical": (function("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text).address) == text),),
+        "family": (method("ip_family", (IP,), INT, lambda ip: ip.address.family),),
+        "isUnspecified": (method("ip_is_unspecified", (IP,), BOOL, lambda ip: ip.address.is_unspecified),),
+        "isLoopback": (method("ip_is_loopback", (IP,), BOOL, lambda ip: ip.address.is_loopback),),
+        "isLinkLocalMulticast": (
+            method("ip_is_link_local_multicast", (IP,), BOOL, lambda ip: ip.address.is_link_local_multicast),
+        ),
+        "isLinkLocalUnicast": (
+            method("ip_is_link_local_unicast", (IP,), BOOL, lambda ip: ip.address.is_link_local_unicast),
+        ),
+        "isGlobalUnicast": (method("ip_is_global_unicast", (IP,), BOOL, lambda ip: ip.address.is_global_unicast),),
+        "string": (function("ip_to_string", (IP,), STRING, lambda ip: str(ip.address)),),
+    },
+    types={IP.name: IP},
+)
+NETWORKS: Final = Library(
+    "kubernetes.net.cidr",
+    {
+        "cidr": (function("string_to_cidr", (STRING,), CIDR, _cidr),),
+        "isCIDR": (function("is_cidr", (STRING,), BOOL, _is_cidr),),
+        "containsIP": (
+            method("cidr_contains_ip_string", (CIDR, STRING), BOOL, _contains_text),
+            method("cidr_contains_ip_ip", (CIDR, IP), BOOL, lambda cidr, ip: cidr.network.contains(ip.address)),
+        ),
+        "containsCIDR": (
+            method("cidr_contains_cidr_string", (CIDR, STRING), BOOL, lambda a, b: _contains_network(a, _cidr(b))),
+            method("cidr_contains_cidr", (CIDR, CIDR), BOOL, _contains_network),
+        ),
+        "ip": (method("cidr_ip", (CIDR,), IP, lambda cidr: IPValue(cidr.network.address)),),
+        "prefixLength": (method("cidr_prefix_length", (CIDR,), INT, lambda cidr: cidr.network.bits),),
+        "masked": (method("cidr_masked", (CIDR,), CIDR, lambda cidr: CIDRValue(cidr.network.masked)),),
+        "string": (function("cidr_to_string", (CIDR,), STRING, lambda cidr: str(cidr.network)),),
+    },
+    types={CIDR.name: CIDR},
+)

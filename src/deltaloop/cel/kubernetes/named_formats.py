@@ -1,0 +1,112 @@
+"""Formats by name: ``format.dns1123Label().validate("my-name")`` is none, or a list of what is wrong.
+
+Source: k8s.io/apiserver pkg/cel/library/format.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from deltaloop.cel.faults import no_such_overload
+from deltaloop.cel.library import Library, Overload, function, method
+from deltaloop.cel.types import STRING, Type, list_of, object_of, optional_of
+from deltaloop.cel.values import NO_VALUE, OptionalValue
+from deltaloop.schemas.dns_names import (
+    label_key_problems,
+    label_problems,
+    label_value_problems,
+    numbered_label_problems,
+    subdomain_problems,
+)
+from deltaloop.schemas.formats import fits
+from deltaloop.schemas.go_urls import UrlError, parse_request_url
+
+FORMAT: Final = object_of("kubernetes.NamedFormat")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFormat:
+    """A format.
+
+    Attributes:
+        name: Its name; two formats of one name are equal.
+        problems: What says what is wrong with a text.
+        pattern_size: How long a pattern for it would be; what asking costs depends on it.
+    """
+
+    cel_type: ClassVar[Type] = FORMAT
+
+    name: str
+    problems: Callable[[str], list[str]]
+    pattern_size: int
+
+    def cel_equals(self, other: object) -> bool:
+        """Tell whether another value is the same format."""
+        if isinstance(other, NamedFormat):
+            return self.name == other.name
+        raise no_such_overload()
+
+
+def _prefix(problems: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Return what says what is wrong with a text that something is still added to: it may end with a dash."""
+
+    def of_prefix(text: str) -> list[str]:
+        return problems(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
+
+    return of_prefix
+
+
+def _of_schemas(name: str, message: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if fits(name, text) else [message]
+
+
+def _url_problems(text: str) -> list[str]:
+    try:
+        parse_request_url(text)
+    except UrlError as error:
+        return [str(error)]
+    return []
+
+
+FORMATS: Final = {
+    "dns1123Label": NamedFormat("DNS1123Label", numbered_label_problems, 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", subdomain_problems, 60),
+    "dns1035Label": NamedFormat("DNS1035Label", label_problems, 30),
+    "qualifiedName": NamedFormat("QualifiedName", label_key_problems, 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", _prefix(numbered_label_problems), 30),
+    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", _prefix(subdomain_problems), 60),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _prefix(label_problems), 30),
+    "labelValue": NamedFormat("LabelValue", label_value_problems, 40),
+    "uri": NamedFormat("URI", _url_problems, 1103),
+    "uuid": NamedFormat("uuid", _of_schemas("uuid", "does not match the UUID format"), 70),
+    "byte": NamedFormat("byte", _of_schemas("byte", "invalid base64"), 84),
+    "date": NamedFormat("date", _of_schemas("date", "invalid date"), 71),
+    "datetime": NamedFormat("datetime", _of_schemas("datetime", "invalid datetime"), 71),
+}
+
+
+def _named(name: str) -> OptionalValue:
+    found = FORMATS.get(name)
+    return NO_VALUE if found is None else OptionalValue(found)
+
+
+def _validated(wanted: NamedFormat, text: str) -> OptionalValue:
+    problems = wanted.problems(text)
+    return OptionalValue(problems) if problems else NO_VALUE
+
+
+def _constant(name: str, value: NamedFormat) -> Overload:
+    return function(f"format.{name}", (), FORMAT, lambda: value)
+
+
+NAMED_FORMATS: Final = Library(
+    "kubernetes.format",
+    {
+        "format.named": (function("format-named", (STRING,), optional_of(FORMAT), _named),),
+        "validate": (method("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated),),
+        **{f"format.{name}": (_constant(name, value),) for name, value in FORMATS.items()},
+    },
+)

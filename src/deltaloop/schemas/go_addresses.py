@@ -1,0 +1,247 @@
+"""IP addresses and networks as Go's net/netip reads them, with its messages.
+
+Source: Go net/netip/netip.go.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Final, final
+
+from deltaloop.schemas.go_text import quoted
+
+_FIELD: Final = re.compile("[0-9a-fA-F]*")
+_FIELDS: Final = 8
+_LONGEST_FIELD: Final = 4
+_BITS: Final = {4: 32, 6: 128}
+
+
+class AddressError(ValueError):
+    """A text is no address, or no network; the message is Go's."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An IP address; ``family`` is 4 or 6."""
+
+    family: int
+    number: int
+    zone: str = ""
+
+    def __str__(self) -> str:
+        if self.family == 4:
+            return ".".join(str(self.number >> shift & 255) for shift in (24, 16, 8, 0))
+        return str(IPv6Address(self.number))
+
+    @property
+    def bits(self) -> int:
+        """How many bits an address of the family has."""
+        return _BITS[self.family]
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it is an IPv4 address inside of IPv6."""
+        return self.family == 6 and self.number >> 32 == 0xFFFF
+
+    def starts_with(self, number: int, bits: int) -> bool:
+        """Tell whether its first bits are those of a number."""
+        return self.number >> (self.bits - bits) == number
+
+    @property
+    def is_unspecified(self) -> bool:
+        """Whether it is 0.0.0.0 or ::."""
+        return self.number == 0
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it means the machine itself."""
+        return self.starts_with(127, 8) if self.family == 4 else self.number == 1
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether it means many."""
+        return self.starts_with(0xE, 4) if self.family == 4 else self.starts_with(0xFF, 8)
+
+    @property
+    def is_link_local_multicast(self) -> bool:
+        """Whether it means many on the same link."""
+        if self.family == 4:
+            return self.starts_with(224 << 16, 24)
+        return self.number >> 112 & 0xFF0F == 0xFF02
+
+    @property
+    def is_link_local_unicast(self) -> bool:
+        """Whether it means one on the same link."""
+        return self.starts_with(169 << 8 | 254, 16) if self.family == 4 else self.starts_with(0xFE80 >> 6, 10)
+
+    @property
+    def is_global_unicast(self) -> bool:
+        """Whether it means one, not only on the same link."""
+        if self.is_unspecified or (self.family == 4 and self.number == 0xFFFFFFFF):
+            return False
+        return not (self.is_loopback or self.is_multicast or self.is_link_local_unicast)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An address and how many of its first bits are the network's."""
+
+    address: Address
+    bits: int
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.bits}"
+
+    @property
+    def masked(self) -> Network:
+        """The network without the bits of a machine."""
+        rest = self.address.bits - self.bits
+        return Network(Address(self.address.family, self.address.number >> rest << rest), self.bits)
+
+    def contains(self, address: Address) -> bool:
+        """Tell whether an address is in the network."""
+        same_family = self.address.family == address.family and not address.zone
+        return same_family and address.starts_with(self.address.number >> (self.address.bits - self.bits), self.bits)
+
+
+def parse_network(text: str) -> Network:
+    """Read a network, such as ``10.0.0.0/8``.
+
+    Raises:
+        AddressError: If it is none.
+    """
+    head, slash, tail = text.rpartition("/")
+    if not slash:
+        raise _no_network(text, "no '/'")
+    try:
+        address = parse_address(head)
+    except AddressError as error:
+        raise _no_network(text, str(error)) from None
+    if address.zone:
+        raise _no_network(text, "IPv6 zones cannot be present in a prefix")
+    if not re.fullmatch("[0-9]|[1-9][0-9]{1,17}", tail, re.ASCII):
+        raise _no_network(text, f"bad bits after slash: {quoted(tail)}")
+    if int(tail) > address.bits:
+        raise _no_network(text, "prefix length out of range")
+    return Network(address, int(tail))
+
+
+def _no_network(text: str, why: str) -> AddressError:
+    return AddressError(f"netip.ParsePrefix({quoted(text)}): {why}")
+
+
+def parse_address(text: str) -> Address:
+    """Read an address.
+
+    Raises:
+        AddressError: If it is none.
+    """
+    first = next((sign for sign in text if sign in ".:%"), "")
+    if first == ".":
+        return Address(4, _four_fields(text, text))
+    if first == ":":
+        return _parse_six(text)
+    raise _no_address(text, "missing IPv6 address" if first else "unable to parse IP")
+
+
+def _no_address(text: str, why: str, at: str = "") -> AddressError:
+    return AddressError(f"ParseAddr({quoted(text)}): {why}{f' (at {quoted(at)})' if at else ''}")
+
+
+def _four_fields(text: str, part: str) -> int:
+    value = digits = 0
+    fields: list[int] = []
+    for place, sign in enumerate(part):
+        if sign.isascii() and sign.isdigit():
+            if digits == 1 and value == 0:
+                raise _no_address(text, "IPv4 field has octet with leading zero")
+            value, digits = value * 10 + int(sign), digits + 1
+            if value > 255:
+                raise _no_address(text, "IPv4 field has value >255")
+        elif sign == ".":
+            if place in (0, len(part) - 1) or part[place - 1] == ".":
+                raise _no_address(text, "IPv4 field must have at least one digit", part[place:])
+            if len(fields) == 3:
+                raise _no_address(text, "IPv4 address too long")
+            fields.append(value)
+            value = digits = 0
+        else:
+            raise _no_address(text, "unexpected character", part[place:])
+    if len(fields) < 3:
+        raise _no_address(text, "IPv4 address too short")
+    return fields[0] << 24 | fields[1] << 16 | fields[2] << 8 | value
+
+
+def _parse_six(text: str) -> Address:
+    rest, percent, zone = text.partition("%")
+    if percent and not zone:
+        raise _no_address(text, "zone must be a non-empty string")
+    fields: list[int] = []
+    gap: int | None = None
+    if rest.startswith("::"):
+        gap, rest = 0, rest[2:]
+        if not rest:
+            return Address(6, 0, zone)
+    while len(fields) < _FIELDS:
+        field = _hexadecimal_field(text, rest)
+        if rest.startswith(".", len(field)):
+            fields += _embedded(text, rest, len(fields), has_gap=gap is not None)
+            rest = ""
+            break
+        fields.append(int(field, 16))
+        rest = rest[len(field) :]
+        if not rest:
+            break
+        rest, doubled = _after_colon(text, rest)
+        if doubled:
+            if gap is not None:
+                raise _no_address(text, "multiple :: in address", rest)
+            gap, rest = len(fields), rest[1:]
+            if not rest:
+                break
+    if rest:
+        raise _no_address(text, "trailing garbage after address", rest)
+    return Address(6, _six_fields(text, fields, gap), zone)
+
+
+def _six_fields(text: str, fields: list[int], gap: int | None) -> int:
+    if len(fields) < _FIELDS:
+        if gap is None:
+            raise _no_address(text, "address string too short")
+        fields[gap:gap] = [0] * (_FIELDS - len(fields))
+    elif gap is not None:
+        raise _no_address(text, "the :: must expand to at least one field of zeros")
+    return sum(field << 16 * place for place, field in enumerate(reversed(fields)))
+
+
+def _embedded(text: str, rest: str, before: int, *, has_gap: bool) -> list[int]:
+    """Return the two fields that the IPv4 address at the end is."""
+    if not has_gap and before != _FIELDS - 2:
+        raise _no_address(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
+    if before + 2 > _FIELDS:
+        raise _no_address(text, "too many hex fields to fit an embedded IPv4 at the end of the address", rest)
+    number = _four_fields(text, rest)
+    return [number >> 16, number & 0xFFFF]
+
+
+def _hexadecimal_field(text: str, rest: str) -> str:
+    match = _FIELD.match(rest)
+    assert match is not None
+    if len(match[0]) > _LONGEST_FIELD:
+        raise _no_address(text, "each group must have 4 or less digits", rest)
+    if not match[0]:
+        raise _no_address(text, "each colon-separated field must have at least one digit", rest)
+    return match[0]
+
+
+def _after_colon(text: str, rest: str) -> tuple[str, bool]:
+    """Return what is after a colon, and whether that is one, too."""
+    if rest[0] != ":":
+        raise _no_address(text, "unexpected character, want colon", rest)
+    if len(rest) == 1:
+        raise _no_address(text, "colon must be followed by more characters", rest)
+    return rest[1:], rest[1] == ":"
