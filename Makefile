@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -200,6 +200,10 @@ bench-check: $(VENV)/.dev  ## Fail if CPU, as a ratio to the floor's, is much mo
 # PYTHONS=python3.12,/opt/python/bin/python3.14t names them; some minutes for each. PYTHONS_FLAGS=--only-figures: without tests.
 pythons: $(VENV)/.dev  ## Run the tests and a short benchmark on each Python that is here; writes docs/pythons.md
 	@$(BIN)/python -m bench.pythons $(if $(PYTHONS),--pythons $(PYTHONS)) $(PYTHONS_FLAGS)
+
+# CONTROLLER_FLAGS="--peer deltaloop --server replayed --rounds 1 --phases start,change": some of it.
+bench-controller: $(VENV)/.dev  ## Measure a whole controller beside the same one on controller-runtime, kube-rs and kopf
+	@$(BIN)/python -m bench.controller $(CONTROLLER_FLAGS)
 
 profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 	@$(BIN)/python -m bench.profiling $(BENCH_FLAGS)

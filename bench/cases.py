@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bench.peers.catalogue import FLOOR, OURS, Peer
 from bench.replay.session import Load
 
 LIST, WATCH = "list", "watch"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ def check() -> list[Scenario]:
     return [Scenario(load=Load(objects=5_000, events=20_000), peers=frozenset({OURS, FLOOR}))]
 
 
-def order(peers: Sequence[Peer], round_number: int) -> list[Peer]:
+def order(peers: Sequence[T], round_number: int) -> list[T]:
     """Return the peers in the order of a round: backwards every other time, and each time another one first."""
     if not peers:
         return []

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from bench.controller.operators import GO_OPERATOR
 from bench.peers.catalogue import BUILD, FOREIGN_PYTHON, GO_PEER
 
 CLIENTS: Final = ("kubernetes", "kubernetes_asyncio", "kopf", "kr8s", "lightkube", "msgspec", "PyYAML")
@@ -39,13 +40,17 @@ def build_python() -> str:
 
 
 def build_go() -> str:
-    """Compile the Go peer; return what is wrong, or nothing."""
+    """Compile the Go peers; return what is wrong, or nothing."""
     go = _tool("go", "/usr/local/go/bin")
     if go is None:
         return "Go is not installed"
-    command = [go, "build", "-o", str(_ROOT / GO_PEER), "."]
     environment = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-    return "" if _run(command, cwd=_ROOT / "bench/peers/go", environment=environment) else "go build failed"
+    failed = list[str]()
+    for folder, program in (("bench/peers/go", GO_PEER), ("bench/controller/go", GO_OPERATOR)):
+        command = [go, "build", "-o", str(_ROOT / program), "."]
+        if not _run(command, cwd=_ROOT / folder, environment=environment):
+            failed.append(f"go build failed in {folder}")
+    return ", ".join(failed)
 
 
 def build_rust() -> str:

@@ -1,0 +1,1 @@
+"""The same operator, once for each library."""
