@@ -9,6 +9,8 @@ Operators run in turn, in another order each round, each on a server of its own 
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
 from bench.cases import order
 from bench.controller.operators import available
@@ -38,6 +40,7 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=3000)
     parser.add_argument("--singles", type=int, default=300)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing that was started is left behind
     operators, skipped = available(ROOT, set(_words(arguments.peer)))
     for name in skipped:
         print(f"skipped: {name} was not built (make bench-setup)")
