@@ -30,6 +30,10 @@ def _line(phase: str, found: Measured) -> str:
     return f"    {phase:<8} {times} {memory}; {requests}"
 
 
+def _end(*_: object) -> None:
+    sys.exit(1)  # in order, so that nothing that was started is left behind
+
+
 def main() -> int:
     """Run what the arguments say."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -40,7 +44,7 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=3000)
     parser.add_argument("--singles", type=int, default=300)
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing that was started is left behind
+    signal.signal(signal.SIGTERM, _end)
     operators, skipped = available(ROOT, set(_words(arguments.peer)))
     for name in skipped:
         print(f"skipped: {name} was not built (make bench-setup)")

@@ -7,12 +7,12 @@ What kopf writes of its own accord is kept to the least:
 * there are no finalizers (nothing handles deletions) and no events (``posting``), and nobody else's peering;
 * nothing is scanned, and there is no line of the log for each object.
 
-kopf's workers are not limited to 16: each stays with its object for seconds after it is done, so that a limit lets no more
-than so many objects through in that time. The connections for config maps are limited to 16 instead.
+kopf's workers are not limited to 16: each stays with its object for seconds after it is done, so that a limit lets no
+more than so many objects through in that time. The connections for config maps are limited to 16 instead.
 
 kopf has no client for other objects, so aiohttp, which it brings, writes config maps: what is cheapest. Which of them
-there are is known from kopf's index of them (``BENCH_FORM=index``), or from a dict of the operator's own that an event
-handler and the writes themselves fill (``dict``), which costs less.
+there are is known from kopf's index of them (``BENCH_FORM=index``), or from a dict of the operator's own that an list at
+the start, an event handler and the writes themselves fill (``dict``).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from bench.controller.objects import API_VERSION, GROUP, VERSION
 kopf: Any = import_module("kopf")
 GREETINGS = (GROUP, VERSION, "greetings")
 CONFIG_MAPS = ("", "v1", "configmaps")
+INDEXED = os.environ["BENCH_FORM"] == "index"
+KUBECONFIG: Any = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
 children: dict[tuple[str, str], dict[str, Any]] = {}
 sessions: list[aiohttp.ClientSession] = []
 
@@ -46,7 +48,7 @@ async def configure(settings: Any, **_: Any) -> None:
     settings.peering.standalone = True
     settings.scanning.disabled = True
     settings.watching.server_timeout = 3600
-    config: Any = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
+    config = KUBECONFIG
     cluster, token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
     trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     session = aiohttp.ClientSession(
@@ -56,6 +58,10 @@ async def configure(settings: Any, **_: Any) -> None:
         raise_for_status=True,
     )
     sessions.append(session)
+    if not INDEXED:
+        async with session.get("/api/v1/configmaps") as answer:
+            for each in (await answer.json())["items"]:
+                children[each["metadata"]["namespace"], each["metadata"]["name"]] = each
 
 
 async def write(namespace: str, owner: Any, message: str, there: dict[str, Any] | None) -> None:
@@ -70,31 +76,32 @@ async def write(namespace: str, owner: Any, message: str, there: dict[str, Any] 
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     method, path = ("POST", path) if there is None else ("PUT", f"{path}/{name}")
     try:
-        async with sessions[0].request(method, path, json=child) as written:
-            children[namespace, name] = await written.json()
+        async with sessions[0].request(method, path, json=child) as answer:
+            children[namespace, name] = await answer.json()
     except aiohttp.ClientResponseError as error:
         if error.status == 409:
             raise kopf.TemporaryError("what is known of the config map is behind", delay=1) from None
         raise
 
 
-def answer(body: Any, message: str, patch: Any) -> None:
+def say(body: Any, message: str, patch: Any) -> None:
     """Have the status repeat the message, if it does not; what is set is sent even if it changes nothing."""
-    if (body.get("status") or {}).get("message") != message:
+    status: dict[str, Any] = body.get("status") or {}
+    if status.get("message") != message:
         patch.status["message"] = message
 
 
 async def with_dict(namespace: str, name: str, body: Any, spec: Any, patch: Any, **_: Any) -> None:
     """Make what one Greeting asks for come true; config maps are in the dict."""
     await write(namespace, body, spec["message"], children.get((namespace, name)))
-    answer(body, spec["message"], patch)
+    say(body, spec["message"], patch)
 
 
 async def with_index(namespace: str, name: str, body: Any, spec: Any, patch: Any, by_key: Any, **_: Any) -> None:
     """Make what one Greeting asks for come true; config maps are in kopf's index."""
     there = by_key.get((namespace, name))
     await write(namespace, body, spec["message"], next(iter(there)) if there else None)
-    answer(body, spec["message"], patch)
+    say(body, spec["message"], patch)
 
 
 def keep(namespace: str, name: str, body: Any, type: str | None, **_: Any) -> None:  # noqa: A002
@@ -113,12 +120,11 @@ def by_key(namespace: str, name: str, body: Any, **_: Any) -> Any:
 def main() -> None:
     """Run until the process is told to end."""
     kopf.on.startup()(configure)
-    indexed = os.environ["BENCH_FORM"] == "index"
-    if indexed:
+    if INDEXED:
         kopf.index(*CONFIG_MAPS)(by_key)
     else:
         kopf.on.event(*CONFIG_MAPS)(keep)
-    handler = with_index if indexed else with_dict
+    handler = with_index if INDEXED else with_dict
     for decorator in (kopf.on.create, kopf.on.resume):
         decorator(*GREETINGS)(handler)
     kopf.on.update(*GREETINGS, field="spec")(handler)
