@@ -11,8 +11,8 @@ kopf's workers are not limited to 16: each stays with its object for seconds aft
 more than so many objects through in that time. The connections for config maps are limited to 16 instead.
 
 kopf has no client for other objects, so aiohttp, which it brings, writes config maps: what is cheapest. Which of them
-there are is known from kopf's index of them (``BENCH_FORM=index``), or from a dict of the operator's own that an list at
-the start, an event handler and the writes themselves fill (``dict``).
+there are is known from kopf's index of them (``BENCH_FORM=index``), or from a dict of the operator's own that a
+list at the start, an event handler and the writes themselves fill (``dict``).
 """
 
 from __future__ import annotations
