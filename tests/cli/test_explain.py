@@ -130,7 +130,8 @@ def test_what_was_left_out_is_said() -> None:
                 "key": "default/p",
                 "version": "",
                 "paths": [],
-            }
+            },
+            {"verb": "patch", "kind": "v1/Pod", "subresource": "", "key": "default/p", "version": "8", "paths": None},
         ],
         "writesDropped": 2,
     }
@@ -138,6 +139,7 @@ def test_what_was_left_out_is_said() -> None:
         "foo default/a, reconcile 7: error, KeyError (1.0 s ago, took 0.250 s, attempt 2)",
         "           and 3 more",
         "  wrote    update v1/Pod/status default/p (no change)",
+        "  wrote    patch v1/Pod default/p (8): which fields is not kept any more",
         "           and 2 more",
     ]
 

@@ -119,6 +119,8 @@ def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f" ({write['version']})" if write["version"] else "" if write["verb"] == "delete" else " (no change)"
             )
             paths = f": {', '.join(write['paths'])}" if write["paths"] else ""
+            if write["paths"] is None:
+                paths = ": which fields is not kept any more"
             yield f"  wrote    {write['verb']} {write['kind']}{part} {write['key']}{version}{paths}"
         if run["writesDropped"]:
             yield f"           and {run['writesDropped']} more"

@@ -15,10 +15,10 @@ from deltaloop.client import Client
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
+from deltaloop.runtime.core.history import History, KeptChange, Reconciled, WrittenObject
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
-from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
+from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.metrics import CLEANUPS, GuardedControllerMetrics
 from deltaloop.runtime.tracing import Tracing, end
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _LOOK_TIMEOUT: Final = 2.0
-_PATHS_KEPT: Final = 5
 _WRITES_KEPT: Final = 20
 
 
@@ -115,17 +114,18 @@ class Observer:
             counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
             self._metrics.reconciled(row.result, counters, seconds)
         end(span, result=result, error=decision.error)
-        context.logger.debug(
-            "reconciled",
-            extra={
-                "result": result,
-                "seconds": seconds,
-                "attempt": context.attempts,
-                "cleanup": context.cleanup,
-                "triggers": [str(trigger) for trigger in context.triggers],
-                "triggers_dropped": context.triggers_dropped,
-            },
-        )
+        if context.logger.isEnabledFor(logging.DEBUG):
+            context.logger.debug(
+                "reconciled",
+                extra={
+                    "result": result,
+                    "seconds": seconds,
+                    "attempt": context.attempts,
+                    "cleanup": context.cleanup,
+                    "triggers": [str(trigger) for trigger in context.triggers],
+                    "triggers_dropped": context.triggers_dropped,
+                },
+            )
         writes = context.client.writes
         self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
         if self._hot is not None:
@@ -153,7 +153,7 @@ class Observer:
             error="" if decision.error is None else type(decision.error).__name__,
             triggers=context.triggers,
             triggers_dropped=context.triggers_dropped,
-            writes=tuple(map(_without_data, writes[:_WRITES_KEPT])),
+            writes=tuple(map(_kept, writes[:_WRITES_KEPT])),
             writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
             cleanup=context.cleanup,
         )
@@ -203,13 +203,13 @@ class Observer:
                     )
 
 
-def _without_data(write: OwnWrite) -> WrittenObject:
-    paths = changed_paths(write.before, write.after, limit=_PATHS_KEPT) if write.effective else ()
+def _kept(write: OwnWrite) -> WrittenObject:
+    before, after = (write.before, write.after) if write.effective else (None, None)
     return WrittenObject(
         verb=write.verb,
         kind=write.kind,
         key=write.key,
         subresource=write.subresource,
         version=write.version if write.effective else "",
-        paths=tuple(map(path_text, paths)),
+        change=None if before is None or after is None else KeptChange(before, after),
     )

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from deltaloop.api import kinds
 from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.api.resource import Resource
 from deltaloop.runtime.core import review_answers
-from deltaloop.runtime.core.history import EACH, LIMIT, MOST_ANSWERS, History, Reconciled, WrittenObject
+from deltaloop.runtime.core.history import (
+    EACH,
+    LIMIT,
+    MOST_ANSWERS,
+    MOST_BYTES,
+    History,
+    KeptChange,
+    Reconciled,
+    WrittenObject,
+)
 from deltaloop.runtime.core.review_answers import ReviewAnswers
+
+CM = kinds.CONFIG_MAP
+
+
+def resource(**fields: object) -> Resource:
+    return Resource.from_dict({"metadata": {"name": "a", "namespace": "default"}, **fields}, CM)
+
 
 POD = ObjectReference(api_version="v1", kind="Pod", namespace="default", name="p")
 
 
 def run(key: str, number: int, *, controller: str = "foo", at: float = 0.0) -> Reconciled:
-    made = WrittenObject(verb="create", kind="v1/Service", key=key, subresource="", version="7", paths=("spec.x",))
+    change = KeptChange(resource(spec={}), resource(spec={"x": 1}))
+    made = WrittenObject(verb="create", kind="v1/Service", key=key, subresource="", version="7", change=change)
     return Reconciled(
         controller=controller,
         kind="example.com/v1/Foo",
@@ -72,6 +93,22 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
         ],
         "writesDropped": 0,
     }
+
+
+def test_what_changed_is_compared_when_it_is_asked_for_and_the_oldest_objects_make_room() -> None:
+    history, large = History(), "x" * (MOST_BYTES // 20)
+    changes = [
+        KeptChange(resource(data={"a": large}), resource(data={"a": f"{number}{large}"})) for number in range(12)
+    ]
+    for number, change in enumerate(changes):
+        write = WrittenObject(verb="patch", kind="v1/ConfigMap", key="x", subresource="", version="1", change=change)
+        history.add(dataclasses.replace(run(f"default/{number}", number), writes=(write,)))
+    known = [change.paths() for change in changes]
+    assert sum(change.size for change in changes if change.paths() is not None) <= MOST_BYTES
+    assert known == [None] * 3 + [("data.a",)] * 9
+    [oldest] = history.about("", frozenset({"default/0"}))
+    assert [write["paths"] for write in oldest.to_dict(now=0.0)["writes"]] == [None]
+    assert large not in repr(history.about("", frozenset({"default/11"})))
 
 
 def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:

@@ -1,7 +1,9 @@
 """The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop explain``.
 
 Bounded twice: ``LIMIT`` keys, those that have not run for longest forgotten first, and ``EACH`` reconciles of a key.
-There is no data of objects in it: names, versions, times, and the paths of fields that changed.
+What is told has no data of objects in it: names, versions, times, and the paths of fields that changed. Few ask for
+these paths, and every write would pay for them; so the objects before and after a write are kept, the latest
+``MOST_BYTES`` of them, and compared when somebody asks.
 """
 
 from __future__ import annotations
@@ -12,10 +14,41 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.own_writes import changed_paths, path_text
 
 LIMIT: Final = 1000
 EACH: Final = 8
 MOST_ANSWERS: Final = 50
+MOST_BYTES: Final = 2 * 1024 * 1024
+_PATHS: Final = 5
+_OVERHEAD: Final = 1024  # of an object beside its JSON
+
+
+@final
+class KeptChange:
+    """An object before and after a write, for as long as there is room for both.
+
+    Attributes:
+        size: Bytes that both take, about.
+    """
+
+    __slots__ = ("_objects", "size")
+
+    def __init__(self, before: Resource, after: Resource) -> None:
+        """Keep both."""
+        self._objects: tuple[Resource, Resource] | None = (before, after)
+        self.size: int = before.stored_size + after.stored_size + 2 * _OVERHEAD
+
+    def paths(self) -> tuple[str, ...] | None:
+        """Return the fields that changed, at most a few; None if it was forgotten."""
+        if self._objects is None:
+            return None
+        return tuple(map(path_text, changed_paths(*self._objects, limit=_PATHS)))
+
+    def forget(self) -> None:
+        """Make room."""
+        self._objects = None
 
 
 @final
@@ -29,7 +62,7 @@ class WrittenObject:
         key: Of the object.
         subresource: Such as ``status``.
         version: The version that it got; empty if it is gone, or nothing changed.
-        paths: The fields that changed, at most a few.
+        change: What changed; None if nothing did, or nobody knows.
     """
 
     verb: str
@@ -37,7 +70,12 @@ class WrittenObject:
     key: str
     subresource: str
     version: str
-    paths: tuple[str, ...]
+    change: KeptChange | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...] | None:
+        """The fields that changed, at most a few; None if they are not kept any more."""
+        return () if self.change is None else self.change.paths()
 
 
 @final
@@ -98,7 +136,7 @@ class Reconciled:
                     "key": write.key,
                     "subresource": write.subresource,
                     "version": write.version,
-                    "paths": [*write.paths],
+                    "paths": None if (paths := write.paths) is None else [*paths],
                 }
                 for write in self.writes
             ],
@@ -112,6 +150,8 @@ class History:
     def __init__(self) -> None:
         """Begin without any."""
         self._keys: OrderedDict[tuple[str, str], deque[Reconciled]] = OrderedDict()
+        self._changes: deque[KeptChange] = deque()
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -123,6 +163,14 @@ class History:
         self._keys.move_to_end(name)
         while len(self._keys) > LIMIT:
             self._keys.popitem(last=False)
+        for write in reconciled.writes:
+            if write.change is not None:
+                self._changes.append(write.change)
+                self._bytes += write.change.size
+        while self._bytes > MOST_BYTES:
+            oldest = self._changes.popleft()
+            self._bytes -= oldest.size
+            oldest.forget()
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
         """Return what is known about an object: its own reconciles, and those that it triggered or that wrote it.
