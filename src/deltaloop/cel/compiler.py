@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.checker import Checked
 from deltaloop.cel.costs import (
@@ -33,6 +33,7 @@ from deltaloop.cel.costs import (
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import (
+    BUDGET,
     FIRST_SLOT,
     LOOPS,
     SPENT,
@@ -72,6 +73,7 @@ from deltaloop.cel.syntax import (
     Select,
     dotted_name,
 )
+from deltaloop.cel.types import REPRESENTED
 from deltaloop.cel.unification import optional_parameter
 from deltaloop.cel.values import NO_VALUE, OptionalValue, Uint, kind_of
 from deltaloop.schemas.patterns.matching import pattern_error
@@ -81,6 +83,16 @@ _Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
 _Price: TypeAlias = Callable[[Sequence[Any], Any], int]
 
 UNBOUND: Final = object()
+
+
+class _SlotCall(NamedTuple):
+    """A call with the variable of a loop, for values of some types; its result has one type."""
+
+    slot: int
+    kinds: frozenset[type[object]]
+    implementation: Implementation
+    result: type[object] | None
+
 
 # Python's comparison, for two values of one of these types; and the language's, for all others.
 _COMPARISONS: Final = {
@@ -133,6 +145,8 @@ class Compiler:
         self.variables: dict[str, int] = {}
         self.slots: int = FIRST_SLOT
         self.fixed: int = 0  # what the region around costs for certain
+        self._slot_of: dict[Closure, int] = {}  # variables of macros that are nothing but a slot
+        self._slot_calls: dict[Closure, _SlotCall] = {}
         self._alone: dict[Closure, Closure] = {}  # operands without the right one beside them
         self._counting: int = 0  # how many closures count costs of their own
         self._later: int = 0  # how many fields and indices of a chain come after what is compiled next
@@ -245,7 +259,10 @@ class Compiler:
         self.fixed += 1
         slot = self._slot(node)
         if slot is not None:
-            return _bound(slot) if slot in self._bound else operator.itemgetter(slot)
+            closure = _bound(slot) if slot in self._bound else operator.itemgetter(slot)
+            if slot not in self._bound:
+                self._slot_of[closure] = slot
+            return closure
         return _variable(self._declared_slot(reference.name if reference else name), name)
 
     def _declared_slot(self, name: str) -> int:
@@ -340,7 +357,7 @@ class Compiler:
         if node.target is None:
             if name in {"_&&_", "_||_"}:
                 operands = [self.compile(node.arguments[0]), *map(self._branch, node.arguments[1:])]
-                return self._folded(_logical(operands, deciding=name == "_||_"), operands)
+                return self._folded(_logical(operands, deciding=name == "_||_", again=not self._bound), operands)
             if name == "_?_:_":
                 asked, *chosen = node.arguments
                 branches = [self._branch(each, self._attribute_cost(each) or 0) for each in chosen]
@@ -409,7 +426,14 @@ class Compiler:
 
     def _computed(self, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:
         special = _SPECIAL.get(name)
-        return special(operands) if special is not None else _called(overloads, operands, name)
+        if special is not None:
+            return special(operands)
+        call = _slot_call(overloads, self._slot_of[operands[0]]) if operands and operands[0] in self._slot_of else None
+        if call is not None and len(operands) == 1:
+            closure = _called_with_slot(overloads, call, name)
+            self._slot_calls[closure] = call
+            return closure
+        return _called(overloads, operands, name)
 
     def _check_patterns(self, overloads: Sequence[Overload], operands: list[Closure], offset: int) -> None:
         """Look for wrong patterns among constants: cel-go compiles these before a program runs."""
@@ -436,7 +460,7 @@ class Compiler:
     def _comparison(
         self, name: str, overloads: Sequence[Overload], nodes: Sequence[Node], operands: list[Closure]
     ) -> Closure:
-        closure = _compared(*_COMPARISONS[name], operands, self._constants)
+        closure = self._inlined_comparison(name, operands)
         kinds = {self._checked.types[id(node)].kind for node in nodes}
         if len(kinds) == 1 and kinds <= _SCALARS:
             self.fixed += 1
@@ -447,6 +471,16 @@ class Compiler:
                 self.fixed += 1  # but nothing, if the other text is empty
                 return self._folded(_text_compared(name, operands, self._constants), operands)
         return self._priced(closure, name, overloads, operands)
+
+    def _inlined_comparison(self, name: str, operands: list[Closure]) -> Closure:
+        quick = _COMPARISONS[name][0]
+        closure = _compared(*_COMPARISONS[name], operands, self._constants)
+        call = self._slot_calls.get(operands[0])
+        if call is None or operands[1] not in self._constants:
+            return closure
+        constant = self._constants[operands[1]]
+        is_simple = call.result is kind_of(constant) and call.result in _COMPARISONS[name][2]
+        return _CALL_WITH_CONSTANT[quick](call, constant, closure) if is_simple else closure
 
     # Costs.
 
@@ -471,7 +505,11 @@ class Compiler:
         both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
         both = both and (only is not None or name.startswith(_OPERATORS))
         alone = [self._alone.get(operand, operand) for operand in operands]
-        return _counted(_called_values(name, overloads), alone, _price_of(costs), both=both)
+        thorough = _counted(_called_values(name, overloads), alone, _price_of(costs), both=both)
+        if len(alone) != 2 or self._bound:
+            return thorough  # a bound name is computed once: nothing can be done again
+        compute = _COMPARISONS[name][1] if name in _COMPARISONS else None
+        return _counted_with_two(compute, _chooser(overloads, name), alone, _price_of(costs), thorough)
 
     def _is_certain(self, cost: Cost, operands: list[Closure]) -> bool:
         return cost.reads is not None and all(
@@ -652,6 +690,35 @@ def _counted(
     return counted
 
 
+def _counted_with_two(
+    compute: Implementation | None, choose: _Chooser, operands: Sequence[Closure], price: _Price, thorough: Closure
+) -> Closure:
+    """Return a call with two arguments that counts what it costs, quickly if nothing fails."""
+    left, right = operands
+    known: dict[tuple[type[object], type[object]], Implementation] = {}
+
+    def counted(frame: Frame) -> Any:
+        before = frame[SPENT]
+        try:
+            one, other = left(frame), right(frame)
+            kinds = (kind_of(one), kind_of(other))
+            implementation = compute or known.get(kinds)
+            if implementation is None:
+                implementation = known[kinds] = choose((one, other))
+            result = implementation(one, other)
+            frame[SPENT] += price((one, other), result)
+        except CostLimitError:
+            raise
+        except EvaluationError:
+            frame[SPENT] = before
+            return thorough(frame)
+        if frame[SPENT] > frame[BUDGET]:
+            raise CostLimitError
+        return result
+
+    return counted
+
+
 def _variable(slot: int, name: str) -> Closure:
     def variable(frame: Frame) -> Any:
         value = frame[slot]
@@ -684,10 +751,17 @@ def _optional_field(operand: Any, name: str) -> OptionalValue:
     return optional_index(operand, name)
 
 
-def _logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
-    """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten."""
+def _logical(operands: Sequence[Closure], *, deciding: bool, again: bool) -> Closure:
+    """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten.
 
-    def both(frame: Frame) -> Any:
+    Args:
+        operands: Two or more.
+        deciding: The verdict that decides.
+        again: Whether operands may be evaluated again if one fails; so they need not be watched one by one.
+    """
+    other = not deciding
+
+    def thorough(frame: Frame) -> Any:
         error: EvaluationError | None = None
         for operand in operands:
             try:
@@ -705,7 +779,25 @@ def _logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
             raise error
         return not deciding
 
-    return both
+    def quick(frame: Frame) -> Any:
+        before = frame[SPENT]
+        try:
+            for operand in operands:
+                verdict = operand(frame)
+                if verdict is deciding:
+                    return deciding
+                if verdict is not other:
+                    break
+            else:
+                return other
+        except CostLimitError:
+            raise
+        except EvaluationError:
+            pass
+        frame[SPENT] = before
+        return thorough(frame)
+
+    return quick if again else thorough
 
 
 def _conditional(operands: Sequence[Closure]) -> Closure:
@@ -786,6 +878,72 @@ def _text_compared(name: str, operands: Sequence[Closure], constants: Mapping[Cl
     return compared
 
 
+# Written out, since a call of ``operator.lt`` for each turn of a loop costs as much as all the rest. First with a
+# closure and a constant of a type; then with a call of a loop's variable whose result has the constant's type.
+_WITH_CONSTANT: Final[Mapping[Any, Callable[[Closure, Any, type[object], Callable[[Any, Any], bool]], Closure]]] = {
+    operator.lt: lambda left, constant, kind, thorough: (
+        lambda frame: value < constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+    operator.le: lambda left, constant, kind, thorough: (
+        lambda frame: value <= constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+    operator.gt: lambda left, constant, kind, thorough: (
+        lambda frame: value > constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+    operator.ge: lambda left, constant, kind, thorough: (
+        lambda frame: value >= constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+    operator.eq: lambda left, constant, kind, thorough: (
+        lambda frame: value == constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+    operator.ne: lambda left, constant, kind, thorough: (
+        lambda frame: value != constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
+    ),
+}
+_CALL_WITH_CONSTANT: Final[Mapping[Any, Callable[[_SlotCall, Any, Closure], Closure]]] = {
+    operator.lt: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) < constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+    operator.le: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) <= constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+    operator.gt: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) > constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+    operator.ge: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) >= constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+    operator.eq: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) == constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+    operator.ne: lambda call, constant, slow: _inlined(
+        lambda slot, kinds, f: (
+            lambda frame: f(frame[slot]) != constant if kind_of(frame[slot]) in kinds else slow(frame)
+        ),
+        call,
+    ),
+}
+
+
+def _inlined(make: Callable[[int, frozenset[type[object]], Implementation], Closure], call: _SlotCall) -> Closure:
+    return make(call.slot, call.kinds, call.implementation)
+
+
 def _compared(
     quick: Callable[[Any, Any], bool],
     thorough: Callable[[Any, Any], bool],
@@ -796,14 +954,7 @@ def _compared(
     """Return a comparison: Python's own for two values of one simple type."""
     left, right = operands
     if right in constants and kind_of(constants[right]) in simple:
-        constant = constants[right]
-        kind = kind_of(constant)
-
-        def with_constant(frame: Frame) -> bool:
-            value = left(frame)
-            return quick(value, constant) if kind_of(value) is kind else thorough(value, constant)
-
-        return with_constant
+        return _WITH_CONSTANT[quick](left, constants[right], kind_of(constants[right]), thorough)
 
     def compared(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
@@ -834,6 +985,32 @@ def _called_with_one(choose: _Chooser, operand: Closure) -> Closure:
         if implementation is None:
             implementation = known[kind_of(value)] = choose((value,))
         return implementation(value)
+
+    return called
+
+
+def _slot_call(overloads: Sequence[Overload], slot: int) -> _SlotCall | None:
+    """Return a call with the variable of a loop, if all its overloads have one implementation, as those of ``size``."""
+    implementations = {overload.implementation for overload in overloads}
+    kinds = [REPRESENTED.get(overload.parameters[0].kind) for overload in overloads]
+    results = {overload.result for overload in overloads}
+    only = next(iter(implementations))
+    if len(implementations) > 1 or len(results) > 1 or only is None:
+        return None
+    known = frozenset(kind for kind in kinds if kind is not None)
+    return _SlotCall(slot, known, only, REPRESENTED.get(next(iter(results)).kind)) if len(known) == len(kinds) else None
+
+
+def _called_with_slot(overloads: Sequence[Overload], call: _SlotCall, name: str) -> Closure:
+    """Return a call with as few functions as can be for each turn of a loop."""
+    choose = _chooser(overloads, name)
+    slot, kinds, implementation, _ = call
+
+    def called(frame: Frame) -> Any:
+        value = frame[slot]
+        if kind_of(value) in kinds:
+            return implementation(value)
+        return choose((value,))(value)
 
     return called
 

@@ -130,9 +130,14 @@ class Cost:
     reads: tuple[int, ...] | None = ()
 
 
+_SIZED: Final[frozenset[type[object]]] = frozenset({str, list, dict, bytes})
+
+
 def size_of(value: Any) -> int:
     """Return how large a value is: characters, bytes, elements, entries; 1 for what has no size."""
     kind = kind_of(value)
+    if kind in _SIZED:
+        return len(value)
     if kind is OptionalValue and value.present:
         return size_of(value.value)
     return len(value) if hasattr(kind, "__len__") else 1

@@ -93,29 +93,31 @@ def _quantifier(deciding: bool) -> LoopBuilder:
     def build(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
         (body,) = bodies
         two, slot, second = len(slots) == 2, slots[0], slots[-1]
+        other = not deciding
 
-        def run(frame: Frame) -> Any:
-            collection = operand(frame)
-            items, turns = _walk(collection, two=two)
+        def turn(frame: Frame, turns: Iterable[Any]) -> tuple[bool, EvaluationError | None]:
             error: EvaluationError | None = None
-            decided = False
-            for item in turns:
-                if two:
-                    frame[slot], frame[second] = item
-                else:
-                    frame[slot] = item
+            for frame[slot] in turns:
                 try:
                     verdict = body(frame)
+                    if verdict is other:
+                        continue
                 except CostLimitError:
                     raise
                 except EvaluationError as raised:
                     error = error or raised
                     continue
                 if verdict is deciding:
-                    decided = True
-                    break
-                if verdict is not True and verdict is not False:
-                    error = error or no_such_overload(verdict)
+                    return True, None
+                error = error or no_such_overload(verdict)
+            return False, error
+
+        def run(frame: Frame) -> Any:
+            collection = operand(frame)
+            items, turns = _walk(collection, two=two)
+            if two:
+                turns = _in_slots(frame, slot, second, turns)
+            decided, error = turn(frame, turns)
             if prices is not None:
                 left = length_hint(items)
                 turned = (len(collection) - left) * prices.each
@@ -129,6 +131,11 @@ def _quantifier(deciding: bool) -> LoopBuilder:
         return run
 
     return build
+
+
+def _in_slots(frame: Frame, first: int, second: int, turns: Iterable[tuple[Any, Any]]) -> Iterator[Any]:
+    for frame[first], frame[second] in turns:
+        yield frame[first]
 
 
 _Gather: TypeAlias = Callable[[Frame, Iterable[Any]], list[Any]]
