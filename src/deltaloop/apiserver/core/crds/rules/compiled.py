@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, final
 
+import msgspec
+
 from deltaloop import cel
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.apiserver.core.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
-from deltaloop.apiserver.core.crds.rules.names import escaped
 from deltaloop.apiserver.core.crds.rules.values import Reader, reader
 from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.cel.kubernetes import kubernetes_environment
@@ -24,6 +25,7 @@ from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
 
+_encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"
 _WORD: Final = RULES.encode()
 SELF: Final = "self"
@@ -78,56 +80,70 @@ class CompiledRule:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A schema that has rules of its own, as their expressions see it.
+
+    Attributes:
+        declared: What the schema declares; None if no type.
+        types: The types that expressions may name; None if there is none.
+        rules: The rules, in their order.
+        compares: Whether one of them compares with what was there before.
+        read: What makes a value what expressions see.
+    """
+
+    declared: Declared | None
+    types: DeclaredTypes | None
+    rules: tuple[CompiledRule, ...]
+    compares: bool
+    read: Reader
+
+
+@final
 class RuleNode:
     """A schema with rules, or one on the way to them.
 
     Attributes:
         schema: The schema.
-        declared: What it declares; None if no type.
-        rules: Its own rules.
         fields: Those of its fields in which there are rules.
         items: That of its items, if there are rules.
         others: That of its other fields, if there are rules.
     """
 
-    def __init__(self, schema: dict[str, object], found: Declared | None, *, is_root: bool) -> None:
+    def __init__(self, schema: dict[str, object], *, is_root: bool) -> None:
+        """Find the ways to rules; they are compiled when they are first asked for."""
         self.schema = schema
-        self.declared = found
         self.fields: dict[str, RuleNode] = {}
-        self.items: RuleNode | None = None
-        self.others: RuleNode | None = None
+        for name, child in mapping(schema.get("properties")).items():
+            if (below := rules_below(mapping(child))) is not None:
+                self.fields[name] = below
+        self.items: RuleNode | None = rules_below(mapping(schema.get("items")))
+        self.others: RuleNode | None = rules_below(mapping(schema.get("additionalProperties")))
         self._is_root = is_root
 
     @cached_property
-    def rules(self) -> tuple[CompiledRule, ...]:
-        """Its own rules, in their order."""
-        given = items(self.schema.get(RULES))
-        if not given or self.types is None:
-            return ()
-        types, scope = self.types, self.types.scope
-        plain = [environment.with_variables({SELF: scope, OLD_SELF: scope}, types) for environment in (_NEW, _STORED)]
-        optional = [
-            environment.with_variables({SELF: scope, OLD_SELF: cel.optional_of(scope)}, types)
-            for environment in (_NEW, _STORED)
-        ]
-        return tuple(
-            _rule(self.schema, mapping(rule), optional if at_optional(mapping(rule)) else plain) for rule in given
-        )
+    def scope(self) -> Scope | None:
+        """Its own rules; None if it has none."""
+        return _scope(_encode(self.schema), self._is_root) if self.schema.get(RULES) else None
 
-    @cached_property
-    def types(self) -> DeclaredTypes | None:
-        """The types of its expressions; None if it has no type."""
-        return DeclaredTypes(self.declared) if self.declared is not None else None
 
-    @cached_property
-    def compares(self) -> bool:
-        """Whether one of its rules compares with what was there before."""
-        return any(rule.needs_old for rule in self.rules)
+# The same part is in many places of one schema, and of several.
+@lru_cache(maxsize=1024)
+def _scope(source: bytes, is_root: bool) -> Scope:
+    schema = mapping(decode_json(source))
+    found = declared(schema, is_root=is_root)
+    types = None if found is None else DeclaredTypes(found)
+    rules = () if types is None else _compiled(schema, types)
+    return Scope(found, types, rules, any(rule.needs_old for rule in rules), reader(schema, is_root=is_root))
 
-    @cached_property
-    def read(self) -> Reader:
-        """What makes a value what expressions see."""
-        return reader(self.schema, is_root=self._is_root)
+
+def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[CompiledRule, ...]:
+    given = [mapping(rule) for rule in items(schema.get(RULES))]
+    environments = {
+        optional: [each.with_variables({SELF: types.scope, OLD_SELF: old}, types) for each in (_NEW, _STORED)]
+        for optional, old in ((False, types.scope), (True, cel.optional_of(types.scope)))
+    }
+    return tuple(_rule(schema, rule, environments[at_optional(rule)]) for rule in given)
 
 
 def at_optional(rule: dict[str, object]) -> bool:
@@ -146,43 +162,23 @@ def rules_of(source: bytes) -> RuleNode | None:
     return rules_below(mapping(decode_json(source)), is_root=True) if may_have_rules(source) else None
 
 
-def rules_below(schema: dict[str, object], *, is_root: bool) -> RuleNode | None:
-    """Return the rules of a decoded schema; None if there are none."""
-    return _node(schema, declared(schema, is_root=is_root), is_root=is_root) if has_rules(schema) else None
+def rules_below(schema: dict[str, object], *, is_root: bool | None = None) -> RuleNode | None:
+    """Return the rules of a decoded schema; None if there are none.
 
-
-def has_rules(schema: dict[str, object]) -> bool:
-    """Tell whether a structural schema has rules in itself or in what is below."""
-    if schema.get(RULES):
-        return True
-    return any(has_rules(child) for child in parts_of(schema))
+    Args:
+        schema: A structural schema.
+        is_root: Whether it is that of a whole object; None lets the schema say so.
+    """
+    if not schema:
+        return None
+    node = RuleNode(schema, is_root=is_whole(schema) if is_root is None else is_root)
+    return node if schema.get(RULES) or node.fields or node.items or node.others else None
 
 
 def parts_of(schema: dict[str, object]) -> list[dict[str, object]]:
     """Return the schemas of a schema's fields and items."""
     below = [*mapping(schema.get("properties")).values(), schema.get("items"), schema.get("additionalProperties")]
     return [child for child in below if is_mapping(child)]
-
-
-def _node(schema: dict[str, object], found: Declared | None, *, is_root: bool) -> RuleNode | None:
-    node = RuleNode(schema, found, is_root=is_root)
-    for name, given in mapping(schema.get("properties")).items():
-        child, identifier = mapping(given), escaped(name)
-        if not has_rules(child):
-            continue
-        if identifier is None:
-            part = declared(child, is_root=is_whole(child))
-        else:
-            part = found.fields.get(identifier) if found is not None else None
-        below = _node(child, part, is_root=is_whole(child))
-        if below is not None:
-            node.fields[name] = below
-    element = found.element if found is not None else None
-    if is_mapping(item := schema.get("items")) and has_rules(item):
-        node.items = _node(item, element, is_root=is_whole(item))
-    if is_mapping(other := schema.get("additionalProperties")) and has_rules(other):
-        node.others = _node(other, element, is_root=is_whole(other))
-    return node
 
 
 def _rule(schema: dict[str, object], rule: dict[str, object], environments: list[cel.Environment]) -> CompiledRule:

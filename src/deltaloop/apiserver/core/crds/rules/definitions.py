@@ -19,6 +19,7 @@ from deltaloop.apiserver.core.crds.rules.compiled import (
     CompiledRule,
     RuleExpression,
     RuleNode,
+    Scope,
     parts_of,
     rules_of,
 )
@@ -107,18 +108,19 @@ class _Walk:
         if node.items is not None:
             keyed = node.schema.get("x-kubernetes-list-type") == "map"
             yield from self.node_errors(node.items, f"{path}.items", most=inner, apart=apart if keyed else path)
-        if not node.schema.get(RULES) or any(_is_at_or_below(where, path) for where in self.wrong):
+        scope = None if any(_is_at_or_below(where, path) for where in self.wrong) else node.scope
+        if scope is None:
             return
-        if node.declared is None:
+        if scope.declared is None:
             yield internal(f"{path}.{RULES}", _UNTYPED)
             return
-        fitting = MAX_REQUEST_BYTES // (node.declared.least_bytes + 1)
-        for place, rule in enumerate(node.rules):
-            yield from self._rule_errors(node, rule, f"{path}.{RULES}[{place}]", fitting if most is None else most)
+        times = MAX_REQUEST_BYTES // (scope.declared.least_bytes + 1) if most is None else most
+        for place, rule in enumerate(scope.rules):
+            yield from self._rule_errors(scope, rule, f"{path}.{RULES}[{place}]", times)
             yield from _comparing_errors(rule, f"{path}.{RULES}[{place}]", apart)
 
-    def _rule_errors(self, node: RuleNode, rule: CompiledRule, path: str, times: int) -> Iterator[FieldError]:
-        cost = min(self._cost(node, rule.test) * times, UNLIMITED)
+    def _rule_errors(self, scope: Scope, rule: CompiledRule, path: str, times: int) -> Iterator[FieldError]:
+        cost = min(self._cost(scope, rule.test) * times, UNLIMITED)
         yield from self._count(cost, f"{path}.rule", "estimated rule cost")
         if fault := self._fault(rule.test):
             yield invalid_value(f"{path}.rule", _shown(rule), fault)
@@ -128,16 +130,16 @@ class _Walk:
         if fault := self._fault(rule.own_message):
             yield invalid_value(f"{path}.messageExpression", _shown(rule), fault)
         else:
-            cost = self._cost(node, rule.own_message)
+            cost = self._cost(scope, rule.own_message)
             yield from self._count(cost, f"{path}.messageExpression", "estimated messageExpression cost")
 
     def _fault(self, program: RuleExpression) -> str:
         return program.fault or (program.fault_if_new if program.source not in self.checks.known else "")
 
-    def _cost(self, node: RuleNode, program: RuleExpression) -> int:
-        if program.compiled is None or node.types is None or self._fault(program):
+    def _cost(self, scope: Scope, program: RuleExpression) -> int:
+        if program.compiled is None or scope.types is None or self._fault(program):
             return 0
-        most = program.compiled.estimate_cost(node.types.size).most
+        most = program.compiled.estimate_cost(scope.types.size).most
         return 0 if most == UNLIMITED else most  # estimates are not there yet
 
     def _count(self, cost: int, path: str, what: str) -> Iterator[FieldError]:

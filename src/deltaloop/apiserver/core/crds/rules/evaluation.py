@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, rules_below
+from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, Scope, rules_below
 from deltaloop.cel import OptionalValue
 from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
@@ -129,8 +129,9 @@ class _Evaluation:
     def _visit(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
         if value is None:
             return
-        if node.rules:
-            self._ask(node, value, old, path, former)
+        scope = node.scope
+        if scope is not None:
+            self._ask(node, scope, value, old, path, former)
         if node.items is not None and isinstance(value, list):
             self._visit_items(node, node.items, items(cast("object", value)), old, path, former)
             return
@@ -153,13 +154,13 @@ class _Evaluation:
         for place, item in enumerate(value):
             self._visit(child, item, before.get(keys_of(keys, item)), f"{path}[{place}]", former.item(item))
 
-    def _ask(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
-        if self._budget <= 0:
+    def _ask(self, node: RuleNode, scope: Scope, value: object, old: object, path: str, former: _Former) -> None:
+        if self._budget <= 0 and scope.rules:
             self._stop(node, path, f"validation failed due to running out of cost budget, {_NO_MORE}")
-        bindings: dict[str, object] = {SELF: node.read(value)}
-        if old is not None and node.compares:
-            bindings[OLD_SELF] = node.read(old)
-        for rule in node.rules:
+        bindings: dict[str, object] = {SELF: scope.read(value)}
+        if old is not None and scope.compares:
+            bindings[OLD_SELF] = scope.read(old)
+        for rule in scope.rules:
             if rule.needs_old and old is None and not rule.is_optional:
                 continue
             self._ask_one(node, rule, bindings, value, path, former)
