@@ -252,7 +252,8 @@ class _Checker:
         if result is None:
             shown = [str(self._substitution.applied(argument, unbound=DYN)) for argument in arguments]
             listed = f"{shown[0]}.({', '.join(shown[1:])})" if is_method else f"({', '.join(shown)})"
-            return self._fault(node.offset, f"found no matching overload for '{name}' applied to '{listed}'")
+            function = name.removeprefix(".")
+            return self._fault(node.offset, f"found no matching overload for '{function}' applied to '{listed}'")
         self.found.overloads[id(node)] = tuple(matching)
         return result
 

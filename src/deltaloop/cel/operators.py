@@ -71,7 +71,8 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
         return False
     if isinstance(left, KeyedList):
         before, after = by_keys(left, left.keys), by_keys(right, left.keys)
-        return before.keys() == after.keys() and all(equal(before[key], after[key]) for key in before)
+        keyed = ((by_keys([item], left.keys), item) for item in right)
+        return before.keys() == after.keys() and all(equal(before[key], item) for found, item in keyed for key in found)
     if isinstance(left, SetList):
         return all(contains(item, left) for item in right) and all(contains(item, right) for item in left)
     return all(map(equal, left, right))

@@ -145,9 +145,9 @@ def is_same(node: TypeNode, old: object, value: object) -> bool:
     An object with a field that no schema names is not, as on the real server.
     """
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
-        before, after = (keyed_items(node.list_keys, each) for each in (cast("object", old), cast("object", value)))
-        item = node.items
-        return before.keys() == after.keys() and all(is_same(item, before[key], after[key]) for key in after)
+        before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))
+        pairs = [(before.get(keys_of(node.list_keys, item)), item) for item in after]
+        return len(items(cast("object", old))) == len(after) and all(is_same(node.items, *pair) for pair in pairs)
     if isinstance(old, dict) and isinstance(value, dict):
         fields, others = cast("dict[str, object]", old), cast("dict[str, object]", value)
         if fields.keys() != others.keys():

@@ -9,7 +9,7 @@ pkg/cel/environment/environment.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, final
 
@@ -23,7 +23,6 @@ from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text
-from deltaloop.schemas.nesting import decode_json
 
 _encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"
@@ -43,12 +42,14 @@ class RuleExpression:
     Attributes:
         source: The expression.
         compiled: The program; None if there is none.
+        cost: What it may cost at the most, by estimate.
         fault: Why there is none.
         fault_if_new: Why there may be none if the expression is not stored already; "" if it may.
     """
 
     source: str
     compiled: cel.CompiledExpression | None = None
+    cost: int = 0
     fault: str = ""
     fault_if_new: str = ""
 
@@ -80,23 +81,44 @@ class CompiledRule:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """A schema that has rules of its own, as their expressions see it.
+@dataclass(frozen=True)
+class RuleScope:
+    """A schema that has rules of its own, as their expressions see it; equal parts of schemas have one.
 
     Attributes:
-        declared: What the schema declares; None if no type.
-        types: The types that expressions may name; None if there is none.
-        rules: The rules, in their order.
-        compares: Whether one of them compares with what was there before.
-        read: What makes a value what expressions see.
+        source: The schema in JSON.
+        is_root: Whether it is that of a whole object.
+        schema: The schema.
     """
 
-    declared: Declared | None
-    types: DeclaredTypes | None
-    rules: tuple[CompiledRule, ...]
-    compares: bool
-    read: Reader
+    source: bytes
+    is_root: bool
+    schema: dict[str, object] = field(compare=False)
+
+    @cached_property
+    def declared(self) -> Declared | None:
+        """What the schema declares; None if no type."""
+        return declared(self.schema, is_root=self.is_root)
+
+    @cached_property
+    def rules(self) -> tuple[CompiledRule, ...]:
+        """The rules, in their order."""
+        return () if self.declared is None else _compiled(self.schema, DeclaredTypes(self.declared))
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether one of the rules compares with what was there before."""
+        return any(rule.needs_old for rule in self.rules)
+
+    @cached_property
+    def read(self) -> Reader:
+        """What makes a value what expressions see."""
+        return reader(self.schema, is_root=self.is_root)
+
+
+@lru_cache(maxsize=1024)
+def _the_one(scope: RuleScope) -> RuleScope:
+    return scope
 
 
 @final
@@ -122,19 +144,9 @@ class RuleNode:
         self._is_root = is_root
 
     @cached_property
-    def scope(self) -> Scope | None:
+    def scope(self) -> RuleScope | None:
         """Its own rules; None if it has none."""
-        return _scope(_encode(self.schema), self._is_root) if self.schema.get(RULES) else None
-
-
-# The same part is in many places of one schema, and of several.
-@lru_cache(maxsize=1024)
-def _scope(source: bytes, is_root: bool) -> Scope:
-    schema = mapping(decode_json(source))
-    found = declared(schema, is_root=is_root)
-    types = None if found is None else DeclaredTypes(found)
-    rules = () if types is None else _compiled(schema, types)
-    return Scope(found, types, rules, any(rule.needs_old for rule in rules), reader(schema, is_root=is_root))
+        return _the_one(RuleScope(_encode(self.schema), self._is_root, self.schema)) if self.schema.get(RULES) else None
 
 
 def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[CompiledRule, ...]:
@@ -143,7 +155,7 @@ def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[Compiled
         optional: [each.with_variables({SELF: types.scope, OLD_SELF: old}, types) for each in (_NEW, _STORED)]
         for optional, old in ((False, types.scope), (True, cel.optional_of(types.scope)))
     }
-    return tuple(_rule(schema, rule, environments[at_optional(rule)]) for rule in given)
+    return tuple(_rule(schema, rule, environments[at_optional(rule)], types) for rule in given)
 
 
 def at_optional(rule: dict[str, object]) -> bool:
@@ -159,7 +171,7 @@ def may_have_rules(source: bytes) -> bool:
 @lru_cache(maxsize=256)
 def rules_of(source: bytes) -> RuleNode | None:
     """Return the rules of an object's schema in JSON; None if there are none."""
-    return rules_below(mapping(decode_json(source)), is_root=True) if may_have_rules(source) else None
+    return rules_below(mapping(msgspec.json.decode(source)), is_root=True) if may_have_rules(source) else None
 
 
 def rules_below(schema: dict[str, object], *, is_root: bool | None = None) -> RuleNode | None:
@@ -181,15 +193,17 @@ def parts_of(schema: dict[str, object]) -> list[dict[str, object]]:
     return [child for child in below if is_mapping(child)]
 
 
-def _rule(schema: dict[str, object], rule: dict[str, object], environments: list[cel.Environment]) -> CompiledRule:
-    test = _program(text(rule.get("rule")), environments, cel.BOOL)
+def _rule(
+    schema: dict[str, object], rule: dict[str, object], environments: list[cel.Environment], types: DeclaredTypes
+) -> CompiledRule:
+    test = _program(text(rule.get("rule")), environments, types, cel.BOOL)
     words = text(rule.get("messageExpression"))
     path = text(rule.get("fieldPath"))
     compiled = test.compiled
     return CompiledRule(
         test=test,
         message=text(rule.get("message")),
-        own_message=_program(words, environments, cel.STRING) if words and compiled is not None else None,
+        own_message=_program(words, environments, types, cel.STRING) if words and compiled is not None else None,
         reason=text(rule.get("reason")),
         path=described_field(path, schema).shown if path else "",
         needs_old=compiled is not None and OLD_SELF in compiled.variables,
@@ -204,7 +218,9 @@ _FAULTS: Final = {
 }
 
 
-def _program(source: str, environments: list[cel.Environment], wanted: cel.Type) -> RuleExpression:
+def _program(
+    source: str, environments: list[cel.Environment], types: DeclaredTypes, wanted: cel.Type
+) -> RuleExpression:
     if not source.strip():
         return RuleExpression(source)
     head, other = _FAULTS[wanted]
@@ -216,6 +232,7 @@ def _program(source: str, environments: list[cel.Environment], wanted: cel.Type)
             fault = fault or f"{head}{error}"
             continue
         if compiled.type != wanted:
-            return RuleExpression(source, None, other)
-        return RuleExpression(source, compiled, "", fault)
-    return RuleExpression(source, None, fault)
+            return RuleExpression(source, fault=other)
+        cost = compiled.estimate_cost(types.size).most
+        return RuleExpression(source, compiled, cost, fault_if_new=fault)
+    return RuleExpression(source, fault=fault)

@@ -19,7 +19,6 @@ from deltaloop.apiserver.core.crds.rules.compiled import (
     CompiledRule,
     RuleExpression,
     RuleNode,
-    Scope,
     parts_of,
     rules_of,
 )
@@ -98,7 +97,7 @@ class _Walk:
             node: The schema's rules.
             path: Where it is.
             most: How many values of it an object may have; None if that is not limited.
-            apart: The nearest list around whose items cannot be told apart; "" if there is none.
+            apart: The outermost list around whose items cannot be told apart; "" if there is none.
         """
         inner = _multiplied(most, _elements(node.schema))
         if node.others is not None:
@@ -107,7 +106,7 @@ class _Walk:
             yield from self.node_errors(child, f"{path}.properties[{name}]", most=inner, apart=apart)
         if node.items is not None:
             keyed = node.schema.get("x-kubernetes-list-type") == "map"
-            yield from self.node_errors(node.items, f"{path}.items", most=inner, apart=apart if keyed else path)
+            yield from self.node_errors(node.items, f"{path}.items", most=inner, apart=apart or ("" if keyed else path))
         scope = None if any(_is_at_or_below(where, path) for where in self.wrong) else node.scope
         if scope is None:
             return
@@ -116,11 +115,11 @@ class _Walk:
             return
         times = MAX_REQUEST_BYTES // (scope.declared.least_bytes + 1) if most is None else most
         for place, rule in enumerate(scope.rules):
-            yield from self._rule_errors(scope, rule, f"{path}.{RULES}[{place}]", times)
+            yield from self._rule_errors(rule, f"{path}.{RULES}[{place}]", times)
             yield from _comparing_errors(rule, f"{path}.{RULES}[{place}]", apart)
 
-    def _rule_errors(self, scope: Scope, rule: CompiledRule, path: str, times: int) -> Iterator[FieldError]:
-        cost = min(self._cost(scope, rule.test) * times, UNLIMITED)
+    def _rule_errors(self, rule: CompiledRule, path: str, times: int) -> Iterator[FieldError]:
+        cost = min(self._cost(rule.test) * times, UNLIMITED)
         yield from self._count(cost, f"{path}.rule", "estimated rule cost")
         if fault := self._fault(rule.test):
             yield invalid_value(f"{path}.rule", _shown(rule), fault)
@@ -130,17 +129,14 @@ class _Walk:
         if fault := self._fault(rule.own_message):
             yield invalid_value(f"{path}.messageExpression", _shown(rule), fault)
         else:
-            cost = self._cost(scope, rule.own_message)
+            cost = self._cost(rule.own_message)
             yield from self._count(cost, f"{path}.messageExpression", "estimated messageExpression cost")
 
     def _fault(self, program: RuleExpression) -> str:
         return program.fault or (program.fault_if_new if program.source not in self.checks.known else "")
 
-    def _cost(self, scope: Scope, program: RuleExpression) -> int:
-        if program.compiled is None or scope.types is None or self._fault(program):
-            return 0
-        most = program.compiled.estimate_cost(scope.types.size).most
-        return 0 if most == UNLIMITED else most  # estimates are not there yet
+    def _cost(self, program: RuleExpression) -> int:
+        return 0 if self._fault(program) else program.cost
 
     def _count(self, cost: int, path: str, what: str) -> Iterator[FieldError]:
         if cost > STATIC_RULE_LIMIT and not self.checks.unchanged:

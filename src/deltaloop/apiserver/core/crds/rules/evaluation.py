@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, Scope, rules_below
+from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
 from deltaloop.cel import OptionalValue
 from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
@@ -154,7 +154,7 @@ class _Evaluation:
         for place, item in enumerate(value):
             self._visit(child, item, before.get(keys_of(keys, item)), f"{path}[{place}]", former.item(item))
 
-    def _ask(self, node: RuleNode, scope: Scope, value: object, old: object, path: str, former: _Former) -> None:
+    def _ask(self, node: RuleNode, scope: RuleScope, value: object, old: object, path: str, former: _Former) -> None:
         if self._budget <= 0 and scope.rules:
             self._stop(node, path, f"validation failed due to running out of cost budget, {_NO_MORE}")
         bindings: dict[str, object] = {SELF: scope.read(value)}

@@ -10,6 +10,7 @@ Source: apiserver pkg/cel/common/valuesunstructured.go.
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
@@ -91,12 +92,20 @@ def _span(value: str) -> object:
     return Duration(duration_nanoseconds(value))
 
 
+_BASE64: Final = "Invalid byte formatted string %s: illegal base64 data at input byte %d"
+
+
 def _bytes(value: str) -> object:
     # The letters are those of the form for URLs, although the format's own are others.
-    wrong = next((place for place, sign in enumerate(value) if sign in "+/"), -1)
-    if wrong >= 0:
-        raise EvaluationError(f": illegal base64 data at input byte {wrong}")
-    return base64.b64decode(value, altchars=b"-_", validate=True)
+    wrong = next((place for place, sign in enumerate(value) if sign in "+/"), None)
+    try:
+        return (
+            base64.b64decode(value, altchars=b"-_", validate=True)
+            if wrong is None
+            else _failed(_BASE64 % (value, wrong))
+        )
+    except binascii.Error:
+        return _failed(_BASE64 % (value, len(value) // 4 * 4))
 
 
 def _formatted(name: str, read: Callable[[str], object]) -> Reader:
@@ -105,8 +114,8 @@ def _formatted(name: str, read: Callable[[str], object]) -> Reader:
             return _text(value)
         try:
             return read(value)
-        except (EvaluationError, ValueError) as error:
-            return _failed(f"Invalid {name} {value}{error}")
+        except EvaluationError:
+            return _failed(f"Invalid {name} {value}")
 
     return read_text
 
@@ -116,7 +125,7 @@ _TEXTS: Final[dict[str, Reader]] = {
     "date-time": _formatted("date-time formatted string", parse_timestamp),
     "date": _formatted("date formatted string", _date),
     "duration": _formatted("duration", _span),
-    "byte": _formatted("byte formatted string", _bytes),
+    "byte": lambda value: _bytes(value) if isinstance(value, str) else _text(value),
 }
 
 
