@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack, cast, overload
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.json_comparing import is_same_json
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, decode_object, typed, untyped
@@ -246,15 +247,17 @@ class WriteVerbs(ReadVerbs):
         raw_type, place = untyped(known), self._namespace(known, namespace)
         present = await self.find(raw_type, name, namespace=place, timeout=timeout)
         fields = present.edit() if present is not None else _blank(known, name, place)
-        before = Resource.from_dict(fields, raw_type)
+        names = _names(fields)
         change(fields)
-        after = Resource.from_dict(fields, raw_type)
-        if (after.name, after.namespace) != (before.name, before.namespace):
+        if _names(fields) not in (names, None):
             raise InvalidArgumentError(f"create_or_update of {known} {name!r}: the change must not change its names")
         if present is None:
             made = await self.create(known, fields, namespace=place, options=options, timeout=timeout)
             return OperationResult.CREATED, made
-        if after == before:
+        same = is_same_json(fields, present.to_dict())
+        if same is None:  # it holds a view or a typed object, which is what it is written as
+            same = Resource.from_dict(fields, raw_type) == present
+        if same:
             return OperationResult.UNCHANGED, typed(known, present)
         made = await self.update(known, fields, namespace=place, options=options, timeout=timeout)
         return OperationResult.UPDATED, made
@@ -379,6 +382,15 @@ class WriteVerbs(ReadVerbs):
         return WriteRequest(
             verb=verb, resource_type=known, name=name, namespace=place, query=asked, options=options, **more
         )
+
+
+def _names(fields: Mapping[str, object]) -> tuple[object, object] | None:
+    """Return name and namespace; None if there are no metadata, which whoever writes the object will find."""
+    metadata = fields.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return None
+    named = cast("Mapping[str, object]", metadata)
+    return named.get("name") or "", named.get("namespace") or ""
 
 
 def _blank(known: ResourceType[Any], name: str, namespace: str | None) -> dict[str, Any]:
