@@ -201,9 +201,10 @@ bench-check: $(VENV)/.dev  ## Fail if CPU, as a ratio to the floor's, is much mo
 pythons: $(VENV)/.dev  ## Run the tests and a short benchmark on each Python that is here; writes docs/pythons.md
 	@$(BIN)/python -m bench.pythons $(if $(PYTHONS),--pythons $(PYTHONS)) $(PYTHONS_FLAGS)
 
-# CONTROLLER_FLAGS="--peer deltaloop --server replayed --rounds 1 --phases start,change": some of it.
+# Some 45 minutes for seven rounds; goes on where it was interrupted, and needs a machine that does nothing else.
+# CONTROLLER=short: a minute, on the server that answers at once. CONTROLLER_FLAGS="--rounds 10 --fresh": see bench/controller.
 bench-controller: $(VENV)/.dev  ## Measure a whole controller beside the same one on controller-runtime, kube-rs and kopf
-	@$(BIN)/python -m bench.controller $(CONTROLLER_FLAGS)
+	@$(BIN)/python -m bench.controller $(if $(filter short,$(CONTROLLER)),--short,--server real,replayed --rounds 7 --write) $(CONTROLLER_FLAGS)
 
 profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 	@$(BIN)/python -m bench.profiling $(BENCH_FLAGS)

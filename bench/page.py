@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bench.bounds import BYTES, CPU, LONGEST_STALL, Rows, by_key, verdicts
 from bench.chart import bars, number, stacks
+from bench.controller import section
 from bench.peers.catalogue import FLOOR, OURS
 
 PAGE: Final = Path("docs/performance.md")
@@ -264,6 +265,8 @@ def _pictures(summary: Summary, rows: Rows) -> Iterator[tuple[str, str]]:
             rest = max(0.0, found["floor"][what] - sum(size for _, size in below))
             lines.append((f"{FLOOR}, {title}", [*below, ("decode", rest)]))
         yield "time-split", stacks("Where the CPU goes, over TLS", lines, unit="µs")
+    if (controllers := section.picture(rows)) is not None:
+        yield section.PICTURE, controllers
     yield (
         "growth",
         bars(
@@ -298,6 +301,7 @@ def blocks(summary: Summary) -> dict[str, str]:
         "watch": _with_pictures(["watch-cpu", "widgets-watch-cpu"], _rows(summary, rows, "watch")),
         "growth": _with_pictures(["growth"], _growth(summary, rows)),
         "split": _split(summary),
+        "controllers": section.text(rows, summary),
         **dict(_rest(summary)),
     }
 

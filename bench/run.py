@@ -20,17 +20,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from bench import cases, extras, page
 from bench.cases import Scenario
+from bench.controller.results import kept
 from bench.peers.catalogue import BUILD, FLOOR, GO_PEER, OURS, Peer, available
 from bench.replay.session import Load, Replay, measure, replay
 from bench.rows import Row, as_documents, growth_rows, rows_of
 from bench.samples import SampleFiles, commit, identity, machine, versions
+from bench.summary import SUMMARY, write_summary
 
 ROOT: Final = Path(__file__).parent.parent
-SUMMARY: Final = ROOT / "bench/results/summary.json"
 SHORT_SUMMARY: Final = ROOT / BUILD / "short-summary.json"
 TOLERANCE: Final = 1.5  # of a ratio: medians of three on a busy machine differ by as much as 1.3
 
@@ -189,22 +190,6 @@ def _plain(sample: Any) -> dict[str, Any]:
     return {name: getattr(sample, name) for name in sample.__slots__}
 
 
-def _write(path: Path, summary: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A row is a line, so that two summaries can be compared.
-    parts = [f"{json.dumps(name)}: {_block(value)}" for name, value in summary.items()]
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n")
-
-
-def _block(value: object) -> str:
-    if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(map(json.dumps, cast("list[object]", value))) + "\n]"
-    if isinstance(value, dict) and value:
-        items = cast("dict[str, object]", value).items()
-        return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in items) + "\n}"
-    return json.dumps(value)
-
-
 def check_ratios(expected: Sequence[dict[str, Any]], found: Sequence[Row], tolerance: float) -> list[str]:
     """Return what has become worse than the committed ratios allow: CPU of ours against the floor's."""
     now = {row.case: row.ratio for row in found if row.peer == FLOOR and row.metric == "cpu"}
@@ -285,12 +270,13 @@ def _full(arguments: argparse.Namespace) -> int:
         print(line)
     if row_only or is_short:
         if is_short:
-            _write(SHORT_SUMMARY, summary_of(run, plan, rest, skipped))
+            write_summary(SHORT_SUMMARY, summary_of(run, plan, rest, skipped))
         return 1 if plan.failed else 0
     rest |= run.measure_the_rest()
     rest["check"] = _baseline(files, plan.runs)
     whole = replace(plan, scenarios=cases.full(events=arguments.events))  # with what earlier runs have measured
-    _write(SUMMARY, summary_of(Run(whole, files), whole, rest, skipped))
+    before: dict[str, Any] = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
+    write_summary(SUMMARY, kept(summary_of(Run(whole, files), whole, rest, skipped), before))
     page.write(ROOT, json.loads(SUMMARY.read_text()))
     for what, error in plan.failed.items():
         print(f"FAILED: {what}: {error}")

@@ -21,10 +21,15 @@ _ROOMS: Final = ("api", "pacing", "client", "cache", "workqueue", "leaderelectio
 _MEASURED: Final = (*(f"src/deltaloop/{room}" for room in _ROOMS), "bench/peers", "bench/replay", "bench/floor.py")
 
 
-def identity(root: Path) -> str:
-    """Return a digest of everything that samples depend on: samples of other code are never mixed in."""
+def identity(root: Path, places: Iterable[str] = _MEASURED) -> str:
+    """Return a digest of everything that samples depend on: samples of other code are never mixed in.
+
+    Args:
+        root: The checkout.
+        places: Files and folders in it.
+    """
     digest = hashlib.blake2b(digest_size=8)
-    for place in _MEASURED:
+    for place in places:
         folder = root / place
         for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             if path.suffix == ".py":
@@ -100,9 +105,9 @@ def _output(command: list[str], root: Path) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def commit(root: Path) -> str:
-    """Return the commit, and whether the tree differs from it."""
-    changed = _output(["git", "status", "--porcelain", "--", *_MEASURED], root)
+def commit(root: Path, places: Iterable[str] = _MEASURED) -> str:
+    """Return the commit, and whether what is measured differs from it."""
+    changed = _output(["git", "status", "--porcelain", "--", *places], root)
     return (_output(["git", "rev-parse", "HEAD"], root) or "unknown") + (" (changed)" if changed else "")
 
 
@@ -141,6 +146,10 @@ def versions(root: Path) -> dict[str, str]:
         if words[:2] == ["dep", "k8s.io/client-go"]:
             found["client-go"] = words[2].removeprefix("v")
     lock = root / "bench/peers/rust/Cargo.lock"
+    for line in _output(["go", "version", "-m", str(root / BUILD / "go/controller")], root).splitlines():
+        words = line.split()
+        if words[:2] == ["dep", "sigs.k8s.io/controller-runtime"]:
+            found["controller-runtime"] = words[2].removeprefix("v")
     if (root / BUILD / "rust").exists() and lock.exists():
         lines = lock.read_text().splitlines()
         for crate in ("kube", "k8s-openapi"):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any, Final, final
 
@@ -67,6 +67,9 @@ class Measured:
     def document(self) -> dict[str, Any]:
         """Return it as it is written down."""
         return asdict(self)
+
+
+Note = Callable[[str, Measured], None]
 
 
 @final
@@ -195,16 +198,15 @@ async def _work(operator: Running, load: Load, sizes: Sizes) -> float:
 
 
 async def _one_life(
-    operator: Running, load: Load, meter: _Meter, sizes: Sizes, phases: frozenset[str]
-) -> dict[str, Measured]:
+    operator: Running, load: Load, meter: _Meter, sizes: Sizes, phases: frozenset[str], note: Note
+) -> None:
     """Take the phases from the first start until the operator is ended."""
-    found = dict[str, Measured]()
-    found[START] = await meter.end(operator, await _work(operator, load, sizes))
+    note(START, await meter.end(operator, await _work(operator, load, sizes)))
     await load.verify()
     if CHANGE in phases:
         await meter.begin(operator)
         await load.change(sizes.objects, "changed")
-        found[CHANGE] = await meter.end(operator, await _work(operator, load, sizes))
+        note(CHANGE, await meter.end(operator, await _work(operator, load, sizes)))
         await load.verify()
     if SINGLE in phases:
         await meter.begin(operator)
@@ -213,32 +215,32 @@ async def _one_life(
             for number in range(sizes.singles)
         ]
         ended = await _work(operator, load, sizes)
-        found[SINGLE] = await meter.end(operator, ended, percentiles(took))
+        note(SINGLE, await meter.end(operator, ended, percentiles(took)))
         await load.verify()
     if IDLE in phases:
         await meter.begin(operator)
         await asyncio.sleep(sizes.idle)
-        found[IDLE] = await meter.end(operator, time.perf_counter())
-    return found
+        note(IDLE, await meter.end(operator, time.perf_counter()))
 
 
-async def _both_lives(operator: Operator, server: Server, sizes: Sizes, phases: frozenset[str]) -> dict[str, Measured]:
+async def _both_lives(operator: Operator, server: Server, sizes: Sizes, phases: frozenset[str], note: Note) -> None:
     async with connect(server) as load:
         await load.seed(sizes.objects, "first")
         meter = _Meter(server, load)
         await meter.begin(None)
         with running(operator, server) as first:
-            found = await _one_life(first, load, meter, sizes, phases)
+            await _one_life(first, load, meter, sizes, phases, note)
         if RESTART in phases:
             await meter.begin(None)
             with running(operator, server) as second:
-                found[RESTART] = await meter.end(second, await second.rest(sizes.limit))
+                note(RESTART, await meter.end(second, await second.rest(sizes.limit)))
                 await load.single(0, "after-restart", limit=sizes.limit)  # it was at rest, but it does run
                 await load.verify()
-    return found
 
 
-def measure(operator: Operator, server: Server, sizes: Sizes, phases: frozenset[str]) -> dict[str, Measured]:
+def measure(
+    operator: Operator, server: Server, sizes: Sizes, phases: frozenset[str], show: Note
+) -> dict[str, Measured]:
     """Take one operator through the phases; ``start`` is always among them.
 
     Args:
@@ -246,8 +248,16 @@ def measure(operator: Operator, server: Server, sizes: Sizes, phases: frozenset[
         server: Fresh.
         sizes: How much there is to do.
         phases: Those that are wanted.
+        show: Is given each phase and what it took, as soon as it is over.
 
     Raises:
         RuntimeError: The operator ended, did not do its work, or did it wrongly.
     """
-    return asyncio.run(_both_lives(operator, server, sizes, phases))
+    found = dict[str, Measured]()
+
+    def note(phase: str, measured: Measured) -> None:
+        found[phase] = measured
+        show(phase, measured)
+
+    asyncio.run(_both_lives(operator, server, sizes, phases, note))
+    return found
