@@ -20,8 +20,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bench import page
+from bench.bounds import by_key
 from bench.cases import order
-from bench.controller.figures import BOUNDS, Row, word
+from bench.controller.figures import BOUNDS, Row, as_documents, word
 from bench.controller.operators import Operator, available
 from bench.controller.phases import CHANGE, PHASES, START, Measured, Sizes, measure
 from bench.controller.results import Results, facts, joined
@@ -51,13 +52,14 @@ def _rows(rows: Sequence[Row]) -> Iterator[str]:
             ends = f" ({row.low:.3f} to {row.high:.3f})" if row.low is not None else ""
             numbers = f"{row.ours:9.2f} / {row.theirs:9.2f} = {row.ratio:.3f}{ends}"
             yield f"{row.case:<28} {row.peer:<32} {row.metric:<9} {numbers}"
-    found = {(row.case, row.peer, row.metric): {"high": row.high} for row in rows}
+    found = by_key(as_documents(rows))
     for bound in BOUNDS:
         for case in bound.cases:
             for peer in bound.peers:
-                row = found.get((case, peer, bound.metric))
-                if row is not None:
-                    yield f"{case:<28} {peer:<32} {bound.metric:<9} at most {bound.limit:.2f}: {word(row, bound.limit)}"
+                verdict = found.get((case, peer, bound.metric))
+                if verdict is not None:
+                    limit = f"at most {bound.limit:.2f}: {word(verdict, bound.limit)}"
+                    yield f"{case:<28} {peer:<32} {bound.metric:<9} {limit}"
 
 
 def too_much(found: dict[str, Measured], objects: int) -> list[str]:
@@ -134,7 +136,7 @@ def main() -> int:
     """Run what the arguments say."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--server", default=REPLAYED, help=f"of {', '.join(SERVERS)}, with commas between them")
-    parser.add_argument("--peer", default="", help="operators, with commas between them; all by default")
+    parser.add_argument("--peer", default="", help="operators, with commas between them; the usual ones by default")
     parser.add_argument("--phases", default=",".join(PHASES), help="the first is always run")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--objects", type=int, default=3000)

@@ -30,8 +30,9 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
+    resource_version: str = ""
 
 
 class _Greeting(msgspec.Struct):
@@ -40,8 +41,17 @@ class _Greeting(msgspec.Struct):
     status: _Status | None = None
 
 
+class _List(msgspec.Struct):
+    metadata: _Metadata
+    items: list[_Greeting]
+
+
 class _Event(msgspec.Struct):
     object: _Greeting
+
+
+_LISTS: Final = msgspec.json.Decoder(_List)
+_EVENTS: Final = msgspec.json.Decoder(_Event)
 
 
 @final
@@ -56,6 +66,7 @@ class Load:
         self._wanted: dict[str, str] = {}
         self._missing: set[str] = set()
         self._changed = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
 
     async def _ask(self, method: str, path: str, what: str, *, body: object = None) -> bytes:
         self._own[what] += 1
@@ -144,6 +155,8 @@ class Load:
             async with asyncio.timeout(limit):
                 while self._missing:
                     self._changed.clear()
+                    if self._watching is not None and self._watching.done():
+                        self._watching.result()  # raises
                     await self._changed.wait()
         except TimeoutError:
             first = min(self._missing)
@@ -166,19 +179,30 @@ class Load:
         if wrong:
             raise RuntimeError(wrong)
 
-    async def watch(self) -> None:
-        """Follow the statuses, from now on."""
-        text = await self._ask("GET", f"{GREETINGS}?limit=1", "list greetings")
-        version = msgspec.json.decode(text)["metadata"]["resourceVersion"]
-        decoder = msgspec.json.Decoder(_Event)
-        path = f"{GREETINGS}?watch=1&resourceVersion={version}"
-        async with self._session.get(path, read_bufsize=1 << 20) as stream:
-            rest = b""
-            async for part in stream.content.iter_any():
-                *lines, rest = (rest + part).split(b"\n")
-                for line in lines:
-                    self._see(decoder.decode(line).object)
-        raise RuntimeError("the runner's watch has ended")
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None]:
+        """Follow the statuses until the block ends; what ends that before is raised by ``done``."""
+        self._watching = asyncio.create_task(self._watch())
+        self._watching.add_done_callback(lambda _: self._changed.set())
+        try:
+            yield
+        finally:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+
+    async def _watch(self) -> None:
+        """Follow the statuses: list, watch, and begin again where the server ends a watch, as a busy one does."""
+        while True:
+            listed = _LISTS.decode(await self._ask("GET", GREETINGS, "list greetings"))
+            for each in listed.items:
+                self._see(each)
+            path = f"{GREETINGS}?watch=1&resourceVersion={listed.metadata.resource_version}"
+            async with self._session.get(path, read_bufsize=1 << 20) as stream:
+                rest = b""
+                async for part in stream.content.iter_any():
+                    *lines, rest = (rest + part).split(b"\n")
+                    for line in lines:
+                        self._see(_EVENTS.decode(line).object)
 
     def _see(self, obj: _Greeting) -> None:
         name = obj.metadata.name
@@ -206,10 +230,5 @@ async def connect(server: Server) -> AsyncGenerator[Load]:
     ) as session:
         load = Load(server, session)
         await load.prepare()
-        watching = asyncio.create_task(load.watch())
-        try:
+        async with load.watching():
             yield load
-        finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching

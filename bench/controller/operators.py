@@ -23,12 +23,14 @@ class Operator:
         built: What must be there to run it, from the checkout.
         command: How it is started, from the checkout.
         environment: Variables of its own.
+        usual: Whether it is measured without being named.
     """
 
     name: str
     built: Path
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    usual: bool = True
 
 
 _PROGRAMS: Final = "bench.controller.programs"
@@ -50,6 +52,13 @@ OPERATORS: Final = (
         command=(sys.executable, "-m", f"{_PROGRAMS}.deltaloop_operator"),
     ),
     Operator(name="controller-runtime", built=GO_OPERATOR, command=(str(GO_OPERATOR),)),
+    Operator(
+        name="controller-runtime-consistent",  # with its option, experimental, to read its own writes
+        built=GO_OPERATOR,
+        command=(str(GO_OPERATOR),),
+        environment={"BENCH_FORM": "consistent"},
+        usual=False,
+    ),
     Operator(name="kube-rs", built=RUST_OPERATOR, command=(str(RUST_OPERATOR),)),
     _kopf("kopf", "dict"),
     _kopf("kopf-indexed", "index"),
@@ -61,7 +70,7 @@ def available(root: Path, wanted: set[str]) -> tuple[list[Operator], list[str]]:
 
     Args:
         root: The checkout.
-        wanted: Names; empty means all.
+        wanted: Names; empty means the usual ones.
 
     Raises:
         ValueError: If a name is not known.
@@ -69,6 +78,6 @@ def available(root: Path, wanted: set[str]) -> tuple[list[Operator], list[str]]:
     known = {each.name for each in OPERATORS}
     if unknown := wanted - known:
         raise ValueError(f"there is no operator {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    chosen = [each for each in OPERATORS if not wanted or each.name in wanted]
+    chosen = [each for each in OPERATORS if (each.name in wanted if wanted else each.usual)]
     there = [each for each in chosen if (root / each.built).exists()]
     return there, [each.name for each in chosen if each not in there]
