@@ -49,9 +49,24 @@ def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "self.a", "--variable", "self={}") == 2
     assert capsys.readouterr().err == "error: no such key: a\n"
-    assert run("eval", "[1, 2, 3].map(x, x + 1)", "--budget", "3") == 2
+    assert run("eval", "[1, 2, 3].map(x, x + 1)", "--budget", "42") == 2
     assert capsys.readouterr().err == "error: operation cancelled: actual cost limit exceeded\n"
     assert run("eval", "1", "--variable", "self") == 2
     assert "'self' is not NAME=VALUE" in capsys.readouterr().err
     assert run("eval", "1", "--variable", "self=@/no/such/file") == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("eval", "quantity(self).isLessThan(quantity('2Gi'))", "--variable", "self=500Mi", "--cost") == 0
+    assert capsys.readouterr().out.splitlines() == ["true", "cost: 4"]
+    assert run("check", "semver('1.2.3').major()", "--kubernetes", "1.33", "--cost") == 0
+    assert capsys.readouterr().out.splitlines() == ["int", "cost: 2 to 2"]
+    assert run("check", "semver('1.2.3')", "--kubernetes", "1.32") == 2
+    assert "undeclared reference to 'semver'" in capsys.readouterr().err
+    assert run("check", "names.all(n, n != '')", "--variable", "names", "--cost") == 0
+    assert capsys.readouterr().out.splitlines() == ["bool", "cost: 2 to any"]
+    assert run("eval", "ip('::1')") == 0
+    assert capsys.readouterr().out == '"net.IP"\n'
+    assert run("check", "1", "--kubernetes", "new") == 2
+    assert "'new' is no version, such as 1.33" in capsys.readouterr().err

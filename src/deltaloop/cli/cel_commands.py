@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 app: typer.Typer = typer.Typer(no_args_is_help=True, help="Check and evaluate expressions of Kubernetes' rules (CEL).")
 
+_Version = Annotated[
+    str | None,
+    typer.Option(metavar="VERSION", help="Only what clusters of a version have, such as 1.33; else, everything."),
+]
+_Cost = Annotated[bool, typer.Option("--cost", help="Print what it costs, too, in cel-go's units.")]
 _Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Such as 'self.replicas <= 5'.")]
 
 
@@ -27,9 +32,17 @@ def check(
         list[str] | None,
         typer.Option(metavar="NAME[:TYPE]", help="A variable that it may name; of any type, if none is given."),
     ] = None,
+    kubernetes: _Version = None,
+    cost: _Cost = False,
 ) -> None:
     """Print the type of an expression; or what is wrong with it and where, with exit code 2."""
-    typer.echo(str(_compiled(expression, _declared(variable or ())).type))
+    from deltaloop.cel import UNLIMITED
+
+    compiled = _compiled(expression, _declared(variable or ()), kubernetes)
+    typer.echo(str(compiled.type))
+    if cost:
+        least, most = compiled.estimate_cost()
+        typer.echo(f"cost: {least} to {'any' if most == UNLIMITED else most}")
 
 
 @app.command("eval")
@@ -41,19 +54,30 @@ def evaluate(
         typer.Option(metavar="NAME=VALUE", help="A variable's value, as JSON or YAML; @FILE is read from a file."),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="End with an error above this cost.", min=0)] = None,
+    kubernetes: _Version = None,
+    cost: _Cost = False,
 ) -> None:
     """Print the value of an expression as JSON; or its error, with exit code 2."""
     from deltaloop import cel
 
     bindings = dict(_bound(each) for each in variable or ())
-    compiled = _compiled(expression, dict.fromkeys(bindings, cel.DYN))
-    typer.echo(json.dumps(_as_json(compiled.evaluate(bindings, budget=budget)), ensure_ascii=False))
+    compiled = _compiled(expression, dict.fromkeys(bindings, cel.DYN), kubernetes)
+    found = compiled.evaluate_with_cost(bindings, limit=cel.UNLIMITED if budget is None else budget)
+    if found.error is not None:
+        raise found.error
+    typer.echo(json.dumps(_as_json(found.value), ensure_ascii=False))
+    if cost:
+        typer.echo(f"cost: {found.cost}")
 
 
-def _compiled(expression: str, variables: Mapping[str, cel.Type]) -> cel.CompiledExpression:
-    from deltaloop import cel
+def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str | None) -> cel.CompiledExpression:
+    from deltaloop.cel.kubernetes import kubernetes_environment
 
-    return cel.Environment(variables=variables).compile(expression)
+    major, _, minor = (version or "").partition(".")
+    if version is not None and not (major.isdecimal() and minor.isdecimal()):
+        raise typer.BadParameter(f"{version!r} is no version, such as 1.33")
+    since = None if version is None else (int(major), int(minor))
+    return kubernetes_environment(since).with_variables(variables).compile(expression)
 
 
 def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
@@ -88,7 +112,7 @@ def _as_json(value: object) -> object:
     """Return a value as JSON has it; what JSON has no word for is a text."""
     from deltaloop import cel
     from deltaloop.cel.libraries.instants import duration_text, timestamp_text
-    from deltaloop.cel.types import type_name
+    from deltaloop.cel.types import runtime_type, type_name
 
     match value:
         case float() if not math.isfinite(value):
@@ -107,5 +131,7 @@ def _as_json(value: object) -> object:
             return [_as_json(item) for item in cast("list[object]", value)]
         case dict():
             return {str(key): _as_json(item) for key, item in cast("dict[object, object]", value).items()}
-        case _:
+        case None | bool() | int() | float() | str():
             return value
+        case _:
+            return type_name(runtime_type(value))
