@@ -5,12 +5,13 @@
 
 **From text to value.** ``lexer`` and ``parser`` make a tree (``syntax``); ``macros`` are expanded on the way: ``all``,
 ``map`` and their like stay one node each. ``checker`` finds the type of each part, and what names and calls may mean;
-``unification`` says which types fit. ``validators`` refuse what can only fail. ``compiler`` makes closures of the tree,
-``loops`` those of the macros. A program has no tree any more: it is one function of a list of variables.
+``unification`` says which types fit. ``validators`` refuse what can only fail. ``compiler`` makes closures of the tree:
+``calls`` has those of functions, ``comparisons`` and ``closures`` those of operators and names, ``loops`` those of the
+macros. A program has no tree any more: it is one function of a list of variables.
 
 **What there is to call** is data: a ``Library`` has functions, with the types they take, macros and types. The
-language's own operators are libraries (``libraries/``). An ``Environment`` is libraries and variables. Nothing here
-knows Kubernetes: its functions come as libraries, the types of its objects from a ``TypeProvider``.
+language's own operators are libraries (``libraries/``). An ``Environment`` is libraries and variables. The types of
+objects come from a ``TypeProvider``.
 
 **Values** are plain (``values``). ``operators`` says what is equal to what: Python's own answer differs where a bool
 meets a number. Which type a value has is asked again while a program runs, so that a variable that holds something
@@ -21,7 +22,11 @@ it if another operand decides. A budget that is spent ends everything. An expres
 ``no such overload`` only if ``dyn`` is involved.
 
 **Costs** are counted if a budget is given, in closures that are compiled apart, so that others do not pay for it. What
-a call costs is its overload's to say.
+is certain is added at once, for a region of the tree or all turns of a loop; ``costs`` says what depends on values.
+``estimates`` says, before anything runs, from what to what an expression may cost.
+
+**Kubernetes** has a room of its own, ``kubernetes``: its functions, its costs, and which version has what. Nothing else
+here knows it.
 
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """

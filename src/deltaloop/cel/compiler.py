@@ -16,12 +16,35 @@ runs costs nothing: lists and maps of constants, conversions of constants.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
+from deltaloop.cel.calls import (
+    OPERATOR_SIGNS,
+    VariableCall,
+    call_by_values,
+    chooser,
+    plain_call,
+    price_of,
+    priced_call,
+    priced_call_of_two,
+    variable_call,
+    variable_call_shape,
+)
 from deltaloop.cel.checker import Checked
+from deltaloop.cel.closures import (
+    LAZY,
+    SPECIAL,
+    bound_name,
+    conditional,
+    counted_if,
+    is_present,
+    logical,
+    optional_field,
+    variable,
+)
+from deltaloop.cel.comparisons import CALL_WITH_CONSTANT, COMPARISONS, comparison, text_comparison
 from deltaloop.cel.costs import (
     LIST_COST,
     MAP_COST,
@@ -30,35 +53,24 @@ from deltaloop.cel.costs import (
     Cost,
     paired,
 )
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
-from deltaloop.cel.library import Implementation, Overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload
+from deltaloop.cel.library import Overload
 from deltaloop.cel.loops import (
-    BUDGET,
     FIRST_SLOT,
     LOOPS,
     SPENT,
     Closure,
     Frame,
-    Pending,
     Prices,
-    charge,
     charged,
     put,
 )
 from deltaloop.cel.operators import (
-    ORDERED,
-    SIMPLE,
     contains,
-    equal,
-    greater,
-    greater_or_equal,
     has_field,
     index,
-    less,
-    less_or_equal,
     optional_index,
     select,
-    unequal,
 )
 from deltaloop.cel.syntax import (
     Comprehension,
@@ -73,36 +85,10 @@ from deltaloop.cel.syntax import (
     Select,
     dotted_name,
 )
-from deltaloop.cel.types import REPRESENTED
 from deltaloop.cel.unification import optional_parameter
-from deltaloop.cel.values import NO_VALUE, OptionalValue, Uint, kind_of
+from deltaloop.cel.values import OptionalValue, Uint, kind_of
 from deltaloop.schemas.patterns.matching import pattern_error
 
-_Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
-# From the values of a call's arguments and its result to what it cost.
-_Price: TypeAlias = Callable[[Sequence[Any], Any], int]
-
-UNBOUND: Final = object()
-
-
-class _SlotCall(NamedTuple):
-    """A call with the variable of a loop, for values of some types; its result has one type."""
-
-    slot: int
-    kinds: frozenset[type[object]]
-    implementation: Implementation
-    result: type[object] | None
-
-
-# Python's comparison, for two values of one of these types; and the language's, for all others.
-_COMPARISONS: Final = {
-    "_<_": (operator.lt, less, ORDERED),
-    "_<=_": (operator.le, less_or_equal, ORDERED),
-    "_>_": (operator.gt, greater, ORDERED),
-    "_>=_": (operator.ge, greater_or_equal, ORDERED),
-    "_==_": (operator.eq, equal, SIMPLE),
-    "_!=_": (operator.ne, unequal, SIMPLE),
-}
 # Functions that cel-go calls before a program runs, if their argument is a literal.
 _CONVERSIONS: Final = frozenset(
     {"type", "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"}
@@ -125,7 +111,6 @@ _PRICES: Final = {
     "optFlatMap": Prices(1, 0, stopped=1),
     "sortBy": Prices(0, 12, after=1),
 }
-_OPERATORS: Final = ("_", "@", "-", "!")
 _ONE_UNIT_OF_TEXT: Final = 10
 _MAP_KEYS: Final = frozenset({str, int, bool, Uint, float, type(None)})
 
@@ -146,7 +131,7 @@ class Compiler:
         self.slots: int = FIRST_SLOT
         self.fixed: int = 0  # what the region around costs for certain
         self._slot_of: dict[Closure, int] = {}  # variables of macros that are nothing but a slot
-        self._slot_calls: dict[Closure, _SlotCall] = {}
+        self._slot_calls: dict[Closure, VariableCall] = {}
         self._alone: dict[Closure, Closure] = {}  # operands without the right one beside them
         self._counting: int = 0  # how many closures count costs of their own
         self._later: int = 0  # how many fields and indices of a chain come after what is compiled next
@@ -226,7 +211,7 @@ class Compiler:
         offset: int,
     ) -> Closure:
         """Convert a literal now; one that cannot be converted is a fault, even where it would never be evaluated."""
-        closure = _called(overloads, operands, name)
+        closure = plain_call(overloads, operands, name)
         if not all(operand in self._plain for operand in operands):
             return self._priced(closure, name, overloads, operands)
         try:
@@ -259,11 +244,11 @@ class Compiler:
         self.fixed += 1
         slot = self._slot(node)
         if slot is not None:
-            closure = _bound(slot) if slot in self._bound else operator.itemgetter(slot)
+            closure = bound_name(slot) if slot in self._bound else operator.itemgetter(slot)
             if slot not in self._bound:
                 self._slot_of[closure] = slot
             return closure
-        return _variable(self._declared_slot(reference.name if reference else name), name)
+        return variable(self._declared_slot(reference.name if reference else name), name)
 
     def _declared_slot(self, name: str) -> int:
         if name not in self.variables:
@@ -310,10 +295,10 @@ class Compiler:
         name = node.field
         if node.test_only:
             tested = self._folded(lambda frame: has_field(operand(frame), name), [operand])
-            return _counted_if(tested, bool) if counts else tested
+            return counted_if(tested, bool) if counts else tested
         if node.optional:
-            found = self._folded(lambda frame: _optional_field(operand(frame), name), [operand])
-            return _counted_if(found, _is_present) if counts else found
+            found = self._folded(lambda frame: optional_field(operand(frame), name), [operand])
+            return counted_if(found, is_present) if counts else found
 
         def field(frame: Frame) -> Any:
             value = operand(frame)
@@ -325,7 +310,7 @@ class Compiler:
                 frame[SPENT] -= later
                 raise
 
-        return _counted_if(field, _is_present) if counts else self._folded(field, [operand])
+        return counted_if(field, is_present) if counts else self._folded(field, [operand])
 
     def _index(self, node: FunctionCall, later: int) -> Closure:
         optional = node.function == "_[?_]"
@@ -348,7 +333,7 @@ class Compiler:
                 raise
 
         closure = self._folded(indexed, [operand, key])
-        return _counted_if(closure, _is_present) if counts else closure
+        return counted_if(closure, is_present) if counts else closure
 
     # Calls.
 
@@ -357,12 +342,12 @@ class Compiler:
         if node.target is None:
             if name in {"_&&_", "_||_"}:
                 operands = [self.compile(node.arguments[0]), *map(self._branch, node.arguments[1:])]
-                return self._folded(_logical(operands, deciding=name == "_||_", again=not self._bound), operands)
+                return self._folded(logical(operands, deciding=name == "_||_", again=not self._bound), operands)
             if name == "_?_:_":
                 asked, *chosen = node.arguments
                 branches = [self._branch(each, self._attribute_cost(each) or 0) for each in chosen]
                 operands = [self.compile(asked), *branches]
-                return self._folded(_conditional(operands), operands)
+                return self._folded(conditional(operands), operands)
             if name in {"_[_]", "_[?_]"}:
                 return self._index(node, later)
         nodes = node.arguments
@@ -371,16 +356,16 @@ class Compiler:
         elif node.target is not None:
             nodes = (node.target, *nodes)
         overloads = self._checked.overloads[id(node)]
-        if all(overload.name in _LAZY for overload in overloads):
+        if all(overload.name in LAZY for overload in overloads):
             operands = [self.compile(nodes[0]), self._branch(nodes[1])]
-            return self._folded(_LAZY[overloads[0].name](operands), operands)
+            return self._folded(LAZY[overloads[0].name](operands), operands)
         before = self.fixed
-        in_turn = len(nodes) > 2 or (len(overloads) > 1 and not name.startswith(_OPERATORS))
+        in_turn = len(nodes) > 2 or (len(overloads) > 1 and not name.startswith(OPERATOR_SIGNS))
         operands = self._in_turn(nodes) if in_turn else self._side_by_side(nodes)
         if name in _CONVERSIONS:
             return self._converted(name, overloads, operands, node.offset)
         self._check_patterns(overloads, operands, node.offset)
-        if name in _COMPARISONS:
+        if name in COMPARISONS:
             return self._comparison(name, overloads, nodes, operands)
         if name == "@in" and len(overloads) == 1 and overloads[0].name == "in_list":
             quick = self._in_constant(operands)
@@ -425,15 +410,19 @@ class Compiler:
         return operands
 
     def _computed(self, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:
-        special = _SPECIAL.get(name)
+        special = SPECIAL.get(name)
         if special is not None:
             return special(operands)
-        call = _slot_call(overloads, self._slot_of[operands[0]]) if operands and operands[0] in self._slot_of else None
+        call = (
+            variable_call_shape(overloads, self._slot_of[operands[0]])
+            if operands and operands[0] in self._slot_of
+            else None
+        )
         if call is not None and len(operands) == 1:
-            closure = _called_with_slot(overloads, call, name)
+            closure = variable_call(overloads, call, name)
             self._slot_calls[closure] = call
             return closure
-        return _called(overloads, operands, name)
+        return plain_call(overloads, operands, name)
 
     def _check_patterns(self, overloads: Sequence[Overload], operands: list[Closure], offset: int) -> None:
         """Look for wrong patterns among constants: cel-go compiles these before a program runs."""
@@ -469,18 +458,18 @@ class Compiler:
             texts = [self._constants[each] for each in operands if kind_of(self._constants.get(each)) is str]
             if kinds == {"string"} and len(texts) == 1 and 0 < len(texts[0]) <= _ONE_UNIT_OF_TEXT:
                 self.fixed += 1  # but nothing, if the other text is empty
-                return self._folded(_text_compared(name, operands, self._constants), operands)
+                return self._folded(text_comparison(name, operands, self._constants), operands)
         return self._priced(closure, name, overloads, operands)
 
     def _inlined_comparison(self, name: str, operands: list[Closure]) -> Closure:
-        quick = _COMPARISONS[name][0]
-        closure = _compared(*_COMPARISONS[name], operands, self._constants)
+        quick = COMPARISONS[name][0]
+        closure = comparison(*COMPARISONS[name], operands, self._constants)
         call = self._slot_calls.get(operands[0])
         if call is None or operands[1] not in self._constants:
             return closure
         constant = self._constants[operands[1]]
-        is_simple = call.result is kind_of(constant) and call.result in _COMPARISONS[name][2]
-        return _CALL_WITH_CONSTANT[quick](call, constant, closure) if is_simple else closure
+        is_simple = call.result is kind_of(constant) and call.result in COMPARISONS[name][2]
+        return CALL_WITH_CONSTANT[quick](call, constant, closure) if is_simple else closure
 
     # Costs.
 
@@ -493,23 +482,23 @@ class Compiler:
         costs = [cost for cost in found if cost is not None]
         known = [self._constants.get(operand) for operand in operands]
         if not costs or all(self._is_certain(cost, operands) for cost in costs):
-            self.fixed += _price_of(costs)(known, None)
+            self.fixed += price_of(costs)(known, None)
             return self._folded(closure, operands)
         if all(operand in self._constants for operand in operands):
             folded = self._folded(closure, operands)
             if folded in self._constants:
-                self.fixed += _price_of(costs)(known, self._constants[folded])
+                self.fixed += price_of(costs)(known, self._constants[folded])
                 return folded
         self._counting += 1
         # What has a pattern that is compiled already is not called at all if the text is an error.
         both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
-        both = both and (only is not None or name.startswith(_OPERATORS))
+        both = both and (only is not None or name.startswith(OPERATOR_SIGNS))
         alone = [self._alone.get(operand, operand) for operand in operands]
-        thorough = _counted(_called_values(name, overloads), alone, _price_of(costs), both=both)
+        thorough = priced_call(call_by_values(name, overloads), alone, price_of(costs), both=both)
         if len(alone) != 2 or self._bound:
             return thorough  # a bound name is computed once: nothing can be done again
-        compute = _COMPARISONS[name][1] if name in _COMPARISONS else None
-        return _counted_with_two(compute, _chooser(overloads, name), alone, _price_of(costs), thorough)
+        compute = COMPARISONS[name][1] if name in COMPARISONS else None
+        return priced_call_of_two(compute, chooser(overloads, name), alone, price_of(costs), thorough)
 
     def _is_certain(self, cost: Cost, operands: list[Closure]) -> bool:
         return cost.reads is not None and all(
@@ -611,454 +600,3 @@ class Compiler:
 
 def _is_conditional(node: Node) -> bool:
     return isinstance(node, FunctionCall) and node.function == "_?_:_"
-
-
-def _counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
-    """Return a closure that counts one unit if it found something."""
-
-    def counted(frame: Frame) -> Any:
-        value = closure(frame)
-        if is_found(value):
-            frame[SPENT] += 1
-        return value
-
-    return counted
-
-
-def _is_present(value: Any) -> bool:
-    return kind_of(value) is not OptionalValue or value.present is True
-
-
-def _price_of(costs: Sequence[Cost]) -> _Price:
-    """Return what says what a call costs: the first that does, or one unit."""
-    actual = [cost.actual for cost in costs]
-    if not actual:
-        return lambda _values, _result: 1
-    if len(actual) == 1:
-        (only,) = actual
-
-        def price(values: Sequence[Any], result: Any) -> int:
-            cost = only(values, result)
-            return 1 if cost is None else cost
-
-        return price
-
-    def first_price(values: Sequence[Any], result: Any) -> int:
-        return next((cost for each in actual if (cost := each(values, result)) is not None), 1)
-
-    return first_price
-
-
-def _counted(
-    compute: Callable[[Sequence[Any]], Any], operands: Sequence[Closure], price: _Price, *, both: bool
-) -> Closure:
-    """Return a call that counts what it costs; an error has the size 1, as an argument and as a result.
-
-    Args:
-        compute: What computes the value.
-        operands: The arguments.
-        price: What it costs.
-        both: Whether the call costs something even if an argument is an error.
-    """
-
-    def counted(frame: Frame) -> Any:
-        values: list[Any] = []
-        error: EvaluationError | None = None
-        for operand in operands:
-            try:
-                values.append(operand(frame))
-            except CostLimitError:
-                raise
-            except EvaluationError as raised:
-                error = error or raised
-                if not both and operand is not operands[-1]:
-                    raise
-                values.append(None)
-        result = None
-        if error is None:
-            try:
-                result = compute(values)
-            except CostLimitError:
-                raise
-            except EvaluationError as raised:
-                error = raised
-        charge(frame, price(values, result))
-        if error is not None:
-            raise error
-        return result
-
-    return counted
-
-
-def _counted_with_two(
-    compute: Implementation | None, choose: _Chooser, operands: Sequence[Closure], price: _Price, thorough: Closure
-) -> Closure:
-    """Return a call with two arguments that counts what it costs, quickly if nothing fails."""
-    left, right = operands
-    known: dict[tuple[type[object], type[object]], Implementation] = {}
-
-    def counted(frame: Frame) -> Any:
-        before = frame[SPENT]
-        try:
-            one, other = left(frame), right(frame)
-            kinds = (kind_of(one), kind_of(other))
-            implementation = compute or known.get(kinds)
-            if implementation is None:
-                implementation = known[kinds] = choose((one, other))
-            result = implementation(one, other)
-            frame[SPENT] += price((one, other), result)
-        except CostLimitError:
-            raise
-        except EvaluationError:
-            frame[SPENT] = before
-            return thorough(frame)
-        if frame[SPENT] > frame[BUDGET]:
-            raise CostLimitError
-        return result
-
-    return counted
-
-
-def _variable(slot: int, name: str) -> Closure:
-    def variable(frame: Frame) -> Any:
-        value = frame[slot]
-        if value is UNBOUND:
-            raise EvaluationError(f"no such attribute(s): {name}")
-        return value
-
-    return variable
-
-
-def _bound(slot: int) -> Closure:
-    def bound(frame: Frame) -> Any:
-        value = frame[slot]
-        if kind_of(value) is Pending:
-            value = value.resolve(frame, slot)
-        if kind_of(value) is FailedValue:
-            raise value.error
-        return value
-
-    return bound
-
-
-def _optional_field(operand: Any, name: str) -> OptionalValue:
-    if kind_of(operand) is OptionalValue:
-        return _optional_field(operand.value, name) if operand.present else NO_VALUE
-    if kind_of(operand) is dict:
-        return OptionalValue(operand[name]) if name in operand else NO_VALUE
-    if operand is None:
-        return NO_VALUE
-    return optional_index(operand, name)
-
-
-def _logical(operands: Sequence[Closure], *, deciding: bool, again: bool) -> Closure:
-    """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten.
-
-    Args:
-        operands: Two or more.
-        deciding: The verdict that decides.
-        again: Whether operands may be evaluated again if one fails; so they need not be watched one by one.
-    """
-    other = not deciding
-
-    def thorough(frame: Frame) -> Any:
-        error: EvaluationError | None = None
-        for operand in operands:
-            try:
-                verdict = operand(frame)
-            except CostLimitError:
-                raise
-            except EvaluationError as raised:
-                error = error or raised
-                continue
-            if verdict is deciding:
-                return deciding
-            if kind_of(verdict) is not bool:
-                error = error or no_such_overload(verdict)
-        if error is not None:
-            raise error
-        return not deciding
-
-    def quick(frame: Frame) -> Any:
-        before = frame[SPENT]
-        try:
-            for operand in operands:
-                verdict = operand(frame)
-                if verdict is deciding:
-                    return deciding
-                if verdict is not other:
-                    break
-            else:
-                return other
-        except CostLimitError:
-            raise
-        except EvaluationError:
-            pass
-        frame[SPENT] = before
-        return thorough(frame)
-
-    return quick if again else thorough
-
-
-def _conditional(operands: Sequence[Closure]) -> Closure:
-    condition, chosen, other = operands
-
-    def conditional(frame: Frame) -> Any:
-        verdict = condition(frame)
-        if verdict is True:
-            return chosen(frame)
-        if verdict is False:
-            return other(frame)
-        raise no_such_overload(verdict)
-
-    return conditional
-
-
-def _not(operands: Sequence[Closure]) -> Closure:
-    (operand,) = operands
-
-    def negated(frame: Frame) -> bool:
-        verdict = operand(frame)
-        if kind_of(verdict) is bool:
-            return not verdict
-        raise no_such_overload(verdict)
-
-    return negated
-
-
-def _alternative(operands: Sequence[Closure], *, unwrapped: bool) -> Closure:
-    """Return ``or`` or ``orValue``: the other operand is evaluated only if the first has no value."""
-    optional, other = operands
-
-    def alternative(frame: Frame) -> Any:
-        found = optional(frame)
-        if kind_of(found) is not OptionalValue:
-            raise no_such_overload()
-        if not found.present:
-            return other(frame)
-        return found.value if unwrapped else found
-
-    return alternative
-
-
-# By the overload's name: calls whose operands are not all evaluated.
-_LAZY: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
-    "optional_or_optional": partial(_alternative, unwrapped=False),
-    "optional_orValue_value": partial(_alternative, unwrapped=True),
-}
-
-
-def _binary(implementation: Callable[[Any, Any], Any]) -> Callable[[Sequence[Closure]], Closure]:
-    def build(operands: Sequence[Closure]) -> Closure:
-        left, right = operands
-        return lambda frame: implementation(left(frame), right(frame))
-
-    return build
-
-
-_SPECIAL: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {"!_": _not, "@in": _binary(contains)}
-
-
-def _text_compared(name: str, operands: Sequence[Closure], constants: Mapping[Closure, Any]) -> Closure:
-    """Return a comparison with a short text; it costs nothing if the other is empty."""
-    quick, thorough, _ = _COMPARISONS[name]
-    left, right = operands
-    if left in constants:
-        left, right = right, left
-    text = constants[right]
-
-    def compared(frame: Frame) -> Any:
-        value = left(frame)
-        if kind_of(value) is not str:
-            return thorough(value, text)
-        if not value:
-            frame[SPENT] -= 1
-        return quick(value, text)
-
-    return compared
-
-
-# Written out, since a call of ``operator.lt`` for each turn of a loop costs as much as all the rest. First with a
-# closure and a constant of a type; then with a call of a loop's variable whose result has the constant's type.
-_WITH_CONSTANT: Final[Mapping[Any, Callable[[Closure, Any, type[object], Callable[[Any, Any], bool]], Closure]]] = {
-    operator.lt: lambda left, constant, kind, thorough: (
-        lambda frame: value < constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-    operator.le: lambda left, constant, kind, thorough: (
-        lambda frame: value <= constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-    operator.gt: lambda left, constant, kind, thorough: (
-        lambda frame: value > constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-    operator.ge: lambda left, constant, kind, thorough: (
-        lambda frame: value >= constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-    operator.eq: lambda left, constant, kind, thorough: (
-        lambda frame: value == constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-    operator.ne: lambda left, constant, kind, thorough: (
-        lambda frame: value != constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
-    ),
-}
-_CALL_WITH_CONSTANT: Final[Mapping[Any, Callable[[_SlotCall, Any, Closure], Closure]]] = {
-    operator.lt: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) < constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-    operator.le: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) <= constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-    operator.gt: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) > constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-    operator.ge: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) >= constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-    operator.eq: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) == constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-    operator.ne: lambda call, constant, slow: _inlined(
-        lambda slot, kinds, f: (
-            lambda frame: f(frame[slot]) != constant if kind_of(frame[slot]) in kinds else slow(frame)
-        ),
-        call,
-    ),
-}
-
-
-def _inlined(make: Callable[[int, frozenset[type[object]], Implementation], Closure], call: _SlotCall) -> Closure:
-    return make(call.slot, call.kinds, call.implementation)
-
-
-def _compared(
-    quick: Callable[[Any, Any], bool],
-    thorough: Callable[[Any, Any], bool],
-    simple: frozenset[type[object]],
-    operands: Sequence[Closure],
-    constants: Mapping[Closure, Any],
-) -> Closure:
-    """Return a comparison: Python's own for two values of one simple type."""
-    left, right = operands
-    if right in constants and kind_of(constants[right]) in simple:
-        return _WITH_CONSTANT[quick](left, constants[right], kind_of(constants[right]), thorough)
-
-    def compared(frame: Frame) -> bool:
-        one, other = left(frame), right(frame)
-        if kind_of(one) is kind_of(other) and kind_of(one) in simple:
-            return quick(one, other)
-        return thorough(one, other)
-
-    return compared
-
-
-def _called(overloads: Sequence[Overload], operands: Sequence[Closure], name: str) -> Closure:
-    """Return a call; the first overload that accepts the values' types computes it, and is remembered for them."""
-    choose = _chooser(overloads, name)
-    if len(operands) == 1:
-        return _called_with_one(choose, operands[0])
-    if len(operands) == 2:
-        return _called_with_two(choose, operands)
-    compute = _called_values(name, overloads)
-    return lambda frame: compute(tuple([operand(frame) for operand in operands]))
-
-
-def _called_with_one(choose: _Chooser, operand: Closure) -> Closure:
-    known: dict[type[object], Implementation] = {}
-
-    def called(frame: Frame) -> Any:
-        value = operand(frame)
-        implementation = known.get(kind_of(value))
-        if implementation is None:
-            implementation = known[kind_of(value)] = choose((value,))
-        return implementation(value)
-
-    return called
-
-
-def _slot_call(overloads: Sequence[Overload], slot: int) -> _SlotCall | None:
-    """Return a call with the variable of a loop, if all its overloads have one implementation, as those of ``size``."""
-    implementations = {overload.implementation for overload in overloads}
-    kinds = [REPRESENTED.get(overload.parameters[0].kind) for overload in overloads]
-    results = {overload.result for overload in overloads}
-    only = next(iter(implementations))
-    if len(implementations) > 1 or len(results) > 1 or only is None:
-        return None
-    known = frozenset(kind for kind in kinds if kind is not None)
-    return _SlotCall(slot, known, only, REPRESENTED.get(next(iter(results)).kind)) if len(known) == len(kinds) else None
-
-
-def _called_with_slot(overloads: Sequence[Overload], call: _SlotCall, name: str) -> Closure:
-    """Return a call with as few functions as can be for each turn of a loop."""
-    choose = _chooser(overloads, name)
-    slot, kinds, implementation, _ = call
-
-    def called(frame: Frame) -> Any:
-        value = frame[slot]
-        if kind_of(value) in kinds:
-            return implementation(value)
-        return choose((value,))(value)
-
-    return called
-
-
-def _called_with_two(choose: _Chooser, operands: Sequence[Closure]) -> Closure:
-    left, right = operands
-    known: dict[tuple[type[object], type[object]], Implementation] = {}
-
-    def called(frame: Frame) -> Any:
-        one, other = left(frame), right(frame)
-        kinds = (kind_of(one), kind_of(other))
-        implementation = known.get(kinds)
-        if implementation is None:
-            implementation = known[kinds] = choose((one, other))
-        return implementation(one, other)
-
-    return called
-
-
-def _called_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequence[Any]], Any]:
-    choose = _chooser(overloads, name)
-    known: dict[tuple[type[object], ...], Implementation] = {}
-
-    def compute(values: Sequence[Any]) -> Any:
-        kinds = tuple(map(kind_of, values))
-        implementation = known.get(kinds)
-        if implementation is None:
-            implementation = known[kinds] = choose(values)
-        return implementation(*values)
-
-    return compute
-
-
-def _chooser(overloads: Sequence[Overload], name: str) -> _Chooser:
-    """Return what finds the overload for values."""
-
-    def choose(values: Sequence[Any]) -> Implementation:
-        kinds = tuple(map(kind_of, values))
-        if FailedValue in kinds:
-            raise no_such_overload(*values)
-        for overload in overloads:
-            if overload.implementation is not None and overload.accepts(kinds):
-                return overload.implementation
-        raise no_such_overload(*values, named=_named(name))
-
-    return choose
-
-
-def _named(function: str) -> str:
-    """Return how a message names a function; operators are not named."""
-    return "" if function.startswith(_OPERATORS) else f": {function}"

@@ -9,7 +9,8 @@ from operator import itemgetter
 from typing import Any, final
 
 from deltaloop.cel.checker import Checked, Declarations, check
-from deltaloop.cel.compiler import UNBOUND, Compiler
+from deltaloop.cel.closures import UNBOUND
+from deltaloop.cel.compiler import Compiler
 from deltaloop.cel.costs import Cost, Estimate, SizeHints
 from deltaloop.cel.estimates import estimate
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InvalidExpressionError, fault_at

@@ -1,0 +1,227 @@
+"""Calls of library functions as closures: what a call computes, which overload does, and what that costs.
+
+Which overload takes the values is found by their types, and remembered for these. With costs, the quick way is gone
+first; if something fails, the call is made again, with care for what cel-go counts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from deltaloop.cel.costs import Cost
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.library import Implementation, Overload
+from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
+from deltaloop.cel.types import REPRESENTED
+from deltaloop.cel.values import kind_of
+
+Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
+
+
+# From the values of a call's arguments and its result to what it cost.
+Price: TypeAlias = Callable[[Sequence[Any], Any], int]
+
+
+class VariableCall(NamedTuple):
+    """A call with the variable of a loop, for values of some types; its result has one type."""
+
+    slot: int
+    kinds: frozenset[type[object]]
+    implementation: Implementation
+    result: type[object] | None
+
+
+OPERATOR_SIGNS: Final = ("_", "@", "-", "!")
+
+
+def price_of(costs: Sequence[Cost]) -> Price:
+    """Return what says what a call costs: the first that does, or one unit."""
+    actual = [cost.actual for cost in costs]
+    if not actual:
+        return lambda _values, _result: 1
+    if len(actual) == 1:
+        (only,) = actual
+
+        def price(values: Sequence[Any], result: Any) -> int:
+            cost = only(values, result)
+            return 1 if cost is None else cost
+
+        return price
+
+    def first_price(values: Sequence[Any], result: Any) -> int:
+        return next((cost for each in actual if (cost := each(values, result)) is not None), 1)
+
+    return first_price
+
+
+def priced_call(
+    compute: Callable[[Sequence[Any]], Any], operands: Sequence[Closure], price: Price, *, both: bool
+) -> Closure:
+    """Return a call that counts what it costs; an error has the size 1, as an argument and as a result.
+
+    Args:
+        compute: What computes the value.
+        operands: The arguments.
+        price: What it costs.
+        both: Whether the call costs something even if an argument is an error.
+    """
+
+    def counted(frame: Frame) -> Any:
+        values: list[Any] = []
+        error: EvaluationError | None = None
+        for operand in operands:
+            try:
+                values.append(operand(frame))
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = error or raised
+                if not both and operand is not operands[-1]:
+                    raise
+                values.append(None)
+        result = None
+        if error is None:
+            try:
+                result = compute(values)
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = raised
+        charge(frame, price(values, result))
+        if error is not None:
+            raise error
+        return result
+
+    return counted
+
+
+def priced_call_of_two(
+    compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price, thorough: Closure
+) -> Closure:
+    """Return a call with two arguments that counts what it costs, quickly if nothing fails."""
+    left, right = operands
+    known: dict[tuple[type[object], type[object]], Implementation] = {}
+
+    def counted(frame: Frame) -> Any:
+        before = frame[SPENT]
+        try:
+            one, other = left(frame), right(frame)
+            kinds = (kind_of(one), kind_of(other))
+            implementation = compute or known.get(kinds)
+            if implementation is None:
+                implementation = known[kinds] = choose((one, other))
+            result = implementation(one, other)
+            frame[SPENT] += price((one, other), result)
+        except CostLimitError:
+            raise
+        except EvaluationError:
+            frame[SPENT] = before
+            return thorough(frame)
+        if frame[SPENT] > frame[BUDGET]:
+            raise CostLimitError
+        return result
+
+    return counted
+
+
+def plain_call(overloads: Sequence[Overload], operands: Sequence[Closure], name: str) -> Closure:
+    """Return a call; the first overload that accepts the values' types computes it, and is remembered for them."""
+    choose = chooser(overloads, name)
+    if len(operands) == 1:
+        return _call_of_one(choose, operands[0])
+    if len(operands) == 2:
+        return _call_of_two(choose, operands)
+    compute = call_by_values(name, overloads)
+    return lambda frame: compute(tuple([operand(frame) for operand in operands]))
+
+
+def _call_of_one(choose: Chooser, operand: Closure) -> Closure:
+    known: dict[type[object], Implementation] = {}
+
+    def called(frame: Frame) -> Any:
+        value = operand(frame)
+        implementation = known.get(kind_of(value))
+        if implementation is None:
+            implementation = known[kind_of(value)] = choose((value,))
+        return implementation(value)
+
+    return called
+
+
+def variable_call_shape(overloads: Sequence[Overload], slot: int) -> VariableCall | None:
+    """Return a call with the variable of a loop, if all its overloads have one implementation, as those of ``size``."""
+    implementations = {overload.implementation for overload in overloads}
+    kinds = [REPRESENTED.get(overload.parameters[0].kind) for overload in overloads]
+    results = {overload.result for overload in overloads}
+    only = next(iter(implementations))
+    if len(implementations) > 1 or len(results) > 1 or only is None:
+        return None
+    known = frozenset(kind for kind in kinds if kind is not None)
+    return (
+        VariableCall(slot, known, only, REPRESENTED.get(next(iter(results)).kind)) if len(known) == len(kinds) else None
+    )
+
+
+def variable_call(overloads: Sequence[Overload], call: VariableCall, name: str) -> Closure:
+    """Return a call with as few functions as can be for each turn of a loop."""
+    choose = chooser(overloads, name)
+    slot, kinds, implementation, _ = call
+
+    def called(frame: Frame) -> Any:
+        value = frame[slot]
+        if kind_of(value) in kinds:
+            return implementation(value)
+        return choose((value,))(value)
+
+    return called
+
+
+def _call_of_two(choose: Chooser, operands: Sequence[Closure]) -> Closure:
+    left, right = operands
+    known: dict[tuple[type[object], type[object]], Implementation] = {}
+
+    def called(frame: Frame) -> Any:
+        one, other = left(frame), right(frame)
+        kinds = (kind_of(one), kind_of(other))
+        implementation = known.get(kinds)
+        if implementation is None:
+            implementation = known[kinds] = choose((one, other))
+        return implementation(one, other)
+
+    return called
+
+
+def call_by_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequence[Any]], Any]:
+    """Return what computes a call from its arguments' values."""
+    choose = chooser(overloads, name)
+    known: dict[tuple[type[object], ...], Implementation] = {}
+
+    def compute(values: Sequence[Any]) -> Any:
+        kinds = tuple(map(kind_of, values))
+        implementation = known.get(kinds)
+        if implementation is None:
+            implementation = known[kinds] = choose(values)
+        return implementation(*values)
+
+    return compute
+
+
+def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
+    """Return what finds the overload for values."""
+
+    def choose(values: Sequence[Any]) -> Implementation:
+        kinds = tuple(map(kind_of, values))
+        if FailedValue in kinds:
+            raise no_such_overload(*values)
+        for overload in overloads:
+            if overload.implementation is not None and overload.accepts(kinds):
+                return overload.implementation
+        raise no_such_overload(*values, named=_named(name))
+
+    return choose
+
+
+def _named(function: str) -> str:
+    """Return how a message names a function; operators are not named."""
+    return "" if function.startswith(OPERATOR_SIGNS) else f": {function}"

@@ -1,0 +1,177 @@
+"""Names, logic and optional fields as closures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.loops import SPENT, Closure, Frame, Pending
+from deltaloop.cel.operators import contains, optional_index
+from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of
+
+UNBOUND: Final = object()
+
+
+def counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
+    """Return a closure that counts one unit if it found something."""
+
+    def counted(frame: Frame) -> Any:
+        value = closure(frame)
+        if is_found(value):
+            frame[SPENT] += 1
+        return value
+
+    return counted
+
+
+def is_present(value: Any) -> bool:
+    """Tell whether a value is there: it is no optional value, or one that has a value."""
+    return kind_of(value) is not OptionalValue or value.present is True
+
+
+def variable(slot: int, name: str) -> Closure:
+    """Return what looks a variable up that may have no value."""
+
+    def looked_up(frame: Frame) -> Any:
+        value = frame[slot]
+        if value is UNBOUND:
+            raise EvaluationError(f"no such attribute(s): {name}")
+        return value
+
+    return looked_up
+
+
+def bound_name(slot: int) -> Closure:
+    """Return what looks up a name for a value that is computed when it is used for the first time."""
+
+    def bound(frame: Frame) -> Any:
+        value = frame[slot]
+        if kind_of(value) is Pending:
+            value = value.resolve(frame, slot)
+        if kind_of(value) is FailedValue:
+            raise value.error
+        return value
+
+    return bound
+
+
+def optional_field(operand: Any, name: str) -> OptionalValue:
+    """Return a field of a map or an object, or that there is none."""
+    if kind_of(operand) is OptionalValue:
+        return optional_field(operand.value, name) if operand.present else NO_VALUE
+    if kind_of(operand) is dict:
+        return OptionalValue(operand[name]) if name in operand else NO_VALUE
+    if operand is None:
+        return NO_VALUE
+    return optional_index(operand, name)
+
+
+def logical(operands: Sequence[Closure], *, deciding: bool, again: bool) -> Closure:
+    """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten.
+
+    Args:
+        operands: Two or more.
+        deciding: The verdict that decides.
+        again: Whether operands may be evaluated again if one fails; so they need not be watched one by one.
+    """
+    other = not deciding
+
+    def thorough(frame: Frame) -> Any:
+        error: EvaluationError | None = None
+        for operand in operands:
+            try:
+                verdict = operand(frame)
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = error or raised
+                continue
+            if verdict is deciding:
+                return deciding
+            if kind_of(verdict) is not bool:
+                error = error or no_such_overload(verdict)
+        if error is not None:
+            raise error
+        return not deciding
+
+    def quick(frame: Frame) -> Any:
+        before = frame[SPENT]
+        try:
+            for operand in operands:
+                verdict = operand(frame)
+                if verdict is deciding:
+                    return deciding
+                if verdict is not other:
+                    break
+            else:
+                return other
+        except CostLimitError:
+            raise
+        except EvaluationError:
+            pass
+        frame[SPENT] = before
+        return thorough(frame)
+
+    return quick if again else thorough
+
+
+def conditional(operands: Sequence[Closure]) -> Closure:
+    """Return ``? :``: one of two operands is evaluated."""
+    condition, chosen, other = operands
+
+    def branch(frame: Frame) -> Any:
+        verdict = condition(frame)
+        if verdict is True:
+            return chosen(frame)
+        if verdict is False:
+            return other(frame)
+        raise no_such_overload(verdict)
+
+    return branch
+
+
+def _not(operands: Sequence[Closure]) -> Closure:
+    (operand,) = operands
+
+    def negated(frame: Frame) -> bool:
+        verdict = operand(frame)
+        if kind_of(verdict) is bool:
+            return not verdict
+        raise no_such_overload(verdict)
+
+    return negated
+
+
+def _alternative(operands: Sequence[Closure], *, unwrapped: bool) -> Closure:
+    """Return ``or`` or ``orValue``: the other operand is evaluated only if the first has no value."""
+    optional, other = operands
+
+    def alternative(frame: Frame) -> Any:
+        found = optional(frame)
+        if kind_of(found) is not OptionalValue:
+            raise no_such_overload()
+        if not found.present:
+            return other(frame)
+        return found.value if unwrapped else found
+
+    return alternative
+
+
+# By the overload's name: calls whose operands are not all evaluated.
+LAZY: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
+    "optional_or_optional": partial(_alternative, unwrapped=False),
+    "optional_orValue_value": partial(_alternative, unwrapped=True),
+}
+
+
+def _binary(implementation: Callable[[Any, Any], Any]) -> Callable[[Sequence[Closure]], Closure]:
+    def build(operands: Sequence[Closure]) -> Closure:
+        left, right = operands
+        return lambda frame: implementation(left(frame), right(frame))
+
+    return build
+
+
+SPECIAL: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {"!_": _not, "@in": _binary(contains)}
