@@ -37,6 +37,7 @@ class Comparison:
         """Count two answers, and show those that differ."""
         self.counts[f"{what}s"] += 1
         self.counts["evaluations"] += rules
+        self.counts[f"{what}s taken"] += two[0] < 300
         if one == two:
             return
         verdict = (one[0] < 300) != (two[0] < 300) or _fields(one) != _fields(two)
