@@ -185,6 +185,7 @@ DEFINITIONS: dict[str, Json] = {
     "default that fails": struct(a={**NUMBER, "default": 0, **rule("1 / self > 0")}),
     "a constant": struct(a={**TEXT, **rule("true", "false", "1 == 1")}),
     "no rules": struct(a={**TEXT, RULES: []}),
+    "what only the next version may use": struct(a=listed(TEXT, "self.includes('x')", maxItems=9)),
 }
 COSTS: dict[str, Json] = {
     "size of a list": struct(a=listed(TEXT, "size(self) > 1")),
@@ -219,6 +220,12 @@ COSTS: dict[str, Json] = {
     ),
     "unique": struct(a=listed({**TEXT, "maxLength": 64}, "self.all(x, self.exists_one(y, x == y))", maxItems=64)),
     "whole objects": struct("self.a == oldSelf.a", a=struct(b=TEXT, c=listed(TEXT))),
+    "characters of four bytes": struct(
+        a={**TEXT, "maxLength": 10_000, **rule("self.matches('^[a-z]+$') && self == 'a'")}
+    ),
+    "characters of four bytes in a list": struct(
+        a=listed({**TEXT, "maxLength": 9_999}, "self.all(x, x.matches('^[a-z]+$') && x.contains('abc'))", maxItems=400)
+    ),
     "enum": struct("self.a.contains(self.a)", a={**TEXT, "enum": ["x", "yy"]}),
     "map and filter": struct(a=listed(ITEM, "self.map(x, x.name).filter(x, x != '').size() > 1", maxItems=50)),
     "sets": struct(a=listed({**TEXT, "maxLength": 9}, "sets.contains(self, ['a', 'b'])", maxItems=50)),
@@ -238,6 +245,8 @@ PAIRS: Steps = (
 )
 TEXTS: Steps = (("x",), ("y",), ("",), ("x", "y"), ("y", "y"), ("y", "z"))
 LISTS: Steps = (([],), (["a"],), (["a", "b"], ["b", "a"]), (["a", "b"], ["a"]), (["a"], ["a", "b"]))
+# Some 900 000 units for a text of 90 000 characters, quickly.
+DEAR = f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(x, !self.contains('{'y' * 100}'))"
 VALUES: dict[str, tuple[Json, Steps]] = {
     "text": ({**TEXT, **rule("self == 'x'")}, TEXTS),
     "message": ({**TEXT, **rule("self == 'x'", message=" be x ")}, TEXTS),
@@ -386,6 +395,12 @@ VALUES: dict[str, tuple[Json, Steps]] = {
         {**struct("self == oldSelf", x=TEXT), **OPEN},
         (({"z": 1}, {"z": 1}), ({"z": 1}, {"z": 2}), ({"x": "x"}, {"x": "y"})),
     ),
+    "open, unchanged": (
+        {**struct("self.x == 'x'", x=TEXT), **OPEN},
+        (({"x": "y"}, {"x": "y"}), ({"x": "y", "z": 1}, {"x": "y", "z": 1})),
+    ),
+    "all together too dear": ({**TEXT, "maxLength": 90_000, **rule(*[DEAR] * 12)}, (("x" * 90_000,), ("x",))),
+    "one too dear": ({**TEXT, "maxLength": 90_000, **rule(f"{DEAR} && {DEAR}", "false")}, (("x" * 90_000,), ("x",))),
     "embedded": (
         {**EMBEDDED, **rule("self.metadata.name.startsWith('a')", "self.kind == 'Pod'")},
         (
