@@ -224,7 +224,7 @@ COSTS: dict[str, Json] = {
         a={**TEXT, "maxLength": 10_000, **rule("self.matches('^[a-z]+$') && self == 'a'")}
     ),
     "characters of four bytes in a list": struct(
-        a=listed({**TEXT, "maxLength": 9_999}, "self.all(x, x.matches('^[a-z]+$') && x.contains('abc'))", maxItems=400)
+        a=listed({**TEXT, "maxLength": 9_999}, "self.all(x, x.matches('^[a-z]+$') && x.contains('abc'))", maxItems=900)
     ),
     "enum": struct("self.a.contains(self.a)", a={**TEXT, "enum": ["x", "yy"]}),
     "map and filter": struct(a=listed(ITEM, "self.map(x, x.name).filter(x, x != '').size() > 1", maxItems=50)),
