@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final, TypeAlias, final
 from typing import Literal as OneOf
 
@@ -158,7 +159,7 @@ class _Expander:
         parts = tuple(map(self.part, node.arguments))
         overloads = self._checked.overloads[id(node)]
         if node.function in ("_&&_", "_||_"):
-            return _balanced(node.function, parts, 0, len(parts) - 2)
+            return _logical(node.function, parts)
         if node.target is None:
             return _Part("call", kind, node.function, parts, overloads)
         if id(node) in self._checked.qualified:
@@ -211,11 +212,10 @@ _SORT_COSTS: Final = {
 _SORTED: Final = tuple(_SORT_COSTS)
 
 
-def _balanced(function: str, parts: tuple[_Part, ...], low: int, high: int) -> _Part:
-    middle = (low + high + 1) // 2
-    left = parts[middle] if middle == low else _balanced(function, parts, low, middle - 1)
-    right = parts[middle + 1] if middle == high else _balanced(function, parts, middle + 1, high)
-    return _call(function, BOOL, "logical_and" if function == "_&&_" else "logical_or", left, right)
+def _logical(function: str, parts: tuple[_Part, ...]) -> _Part:
+    """Return a chain of ``&&`` or ``||``; how cel-go balances it makes no difference for costs."""
+    overload = "logical_and" if function == "_&&_" else "logical_or"
+    return reduce(lambda left, right: _call(function, BOOL, overload, left, right), parts)
 
 
 def _bind(name: str, value: _Part, body: _Part) -> _Part:
