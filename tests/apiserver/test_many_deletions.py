@@ -92,7 +92,7 @@ def calls_to_delete(count: int) -> int:
 
     sys.setprofile(counted)
     try:
-        operations.delete(crds, "", "widgets.example.com", DeleteOptions(), now=1.0)
+        operations.delete(crds, "", "widgets.example.com", DeleteOptions(), stamp=Stamp(now=1.0))
     finally:
         sys.setprofile(None)
     [held] = operations.store.list("widgets.example.com").items

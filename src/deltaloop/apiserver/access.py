@@ -20,11 +20,13 @@ from deltaloop.apiserver.core.access import access_reviews
 from deltaloop.apiserver.core.access.escalation import check_escalation
 from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
+from deltaloop.apiserver.core.admission.attributes import Operation
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Admit, Stamp
 from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.strategy import Asked, Subresource
-from deltaloop.apiserver.core.wire.request_info import User
+from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.exchange import Exchange, options_of
@@ -34,6 +36,7 @@ from deltaloop.schemas.json_values import at, text, texts
 
 Answer = tuple[int, dict[str, object]]
 Fields = dict[str, object]
+_LOOKS = ("get",)
 
 
 @final
@@ -129,18 +132,27 @@ class AccessHandlers:
         elif "dryRun" in request.query:
             raise failures.bad_request("dryRun is not supported")
         answer = extra.answer
-        if answer is None:
-            return self._make_token(route, fields)
         name = route.name or text(at(fields, "metadata", "name"))  # posted to a collection, it says what it is about
+        operation: Operation = "CREATE" if extra.takes_object else "CONNECT"
+        given: Fields = fields if extra.takes_object else {"kind": extra.kind, "apiVersion": "v1", **request.query}
+        where = route.served, route.namespace, name
         asked = Asked(namespace=route.namespace, name=name, fields=fields, query=request.query, dry_run=dry_run)
 
         def write(operations: Operations, stamp: Stamp) -> Answer:
-            answer(asked, operations, stamp)
+            fields, stamp = asked.fields, replace(stamp, user=exchange.user)
+            if extra.verbs != _LOOKS:
+                attributes = operations.attributes(operation, *where, stamp, dry_run, extra.name)
+                admitted = operations.admit(replace(attributes, after=given))
+                fields = fields if admitted is None else admitted
+            if answer is None:
+                return 201, fields
+            answer(replace(asked, fields=fields), operations, stamp)
             status: dict[str, object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
             status["code"] = extra.done
             return extra.done, status
 
-        return await self._write(replace(route, name=name), write)
+        code, fields = await self._write(replace(route, name=name), write)
+        return self._make_token(route, fields) if answer is None else (code, fields)
 
     async def _write(self, route: Route, write: Callable[[Operations, Stamp], Answer]) -> Answer:
         """Change one object, a large one beside the loop."""
@@ -148,12 +160,14 @@ class AccessHandlers:
         def refusal() -> ApiError:
             return failures.conflict(route.served.type, route.name)
 
-        def run(operations: Operations, ask: Ask) -> Answer:
-            return write(operations, ask(self._stamp))
+        stamp, outside = self._stamp(), Outside()
+
+        def run(operations: Operations, _ask: Ask) -> Answer:
+            return write(operations, replace(stamp, outside=outside))
 
         present = self._operations.find(route.served, route.namespace, route.name)
         size = len(present.raw) if present is not None else 0
-        return (await self._writes.run(run, size=size, refusal=refusal))[0]
+        return (await self._writes.run(run, size=size, refusal=refusal, outside=outside))[0]
 
     def _make_token(self, route: Route, fields: dict[str, object]) -> Answer:
         stamp = self._stamp()

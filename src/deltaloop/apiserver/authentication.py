@@ -30,14 +30,8 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import Attributes
 from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.request_info import (
-    AUTHENTICATED,
-    MASTERS,
-    NOBODY,
-    UNAUTHENTICATED,
-    User,
-    authenticated,
-)
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import AUTHENTICATED, MASTERS, NOBODY, UNAUTHENTICATED, authenticated
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
 from deltaloop.schemas.json_values import texts

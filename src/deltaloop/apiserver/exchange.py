@@ -9,7 +9,8 @@ from typing import Final
 from aiohttp import web
 
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
-from deltaloop.apiserver.core.wire.request_info import RequestInfo, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import RequestInfo
 from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, warning_header
 from deltaloop.apiserver.core.writes.query_options import WriteOptions, parse_write_options
 
@@ -22,8 +23,9 @@ ABOUT_OBJECT: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("about_obj
 # Of a request: what is to be said about the version that it is about, whatever comes of it.
 DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 
-# Of a request: what its user may make of an object, and whether it may be a new one.
+# Of a request: its user, what that user may make of an object, and whether it may be a new one.
 MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
+USER: Final[web.RequestKey[User]] = web.RequestKey("user", User)
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 

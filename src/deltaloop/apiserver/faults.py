@@ -26,7 +26,8 @@ from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo
 from deltaloop.apiserver.exchange import Exchange
 
 _log: Final = logging.getLogger("deltaloop.apiserver")

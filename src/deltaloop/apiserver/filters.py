@@ -31,7 +31,8 @@ from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.wire.request_info import RequestInfo, User, describe
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults

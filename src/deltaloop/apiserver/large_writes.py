@@ -8,11 +8,12 @@ else it is worked out anew, five times at most, as the real server does with pat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar, final
 
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.outside import Outside, QuestionError
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
 from deltaloop.apiserver.core.writes.operations import Operations
 
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 LARGE: Final = 64 * 1024
 TRIES: Final = 5
+MOST_QUESTIONS: Final = 500
+"""Of one write: an object that others change all the time may be asked about again and again."""
 _LOOK_EVERY: Final = 0.2
 
 
@@ -31,14 +34,28 @@ class _ClosedError(Exception):
 class LargeWrites:
     """Runs the writes of one server, the large ones beside its loop."""
 
-    def __init__(self, operations: Operations) -> None:
-        """Write with these verbs."""
+    def __init__(
+        self, operations: Operations, *, answer: Callable[[Hashable], Awaitable[object]] | None = None
+    ) -> None:
+        """Write with these verbs.
+
+        Args:
+            operations: The verbs.
+            answer: Finds the answers to the questions that writes end with (``core/outside.py``); None if there are no
+                such questions.
+        """
         self._operations = operations
+        self._answer = answer
         self._thread: ThreadPoolExecutor | None = None
         self._closed = False
 
     async def run(
-        self, write: Callable[[Operations, Ask], T], *, size: int, refusal: Callable[[], ApiError]
+        self,
+        write: Callable[[Operations, Ask], T],
+        *,
+        size: int,
+        refusal: Callable[[], ApiError],
+        outside: Outside | None = None,
     ) -> tuple[T, Commit]:
         """Carry out a write, and return what it returned, with what became of the revisions in that.
 
@@ -50,11 +67,26 @@ class LargeWrites:
             size: How many bytes it is about.
             refusal: Makes the error for a write that never gets to its end, because others change the same object all
                 the time.
+            outside: Gets the answers to the write's questions, for which it is run anew; None if it asks none.
 
         Raises:
             ApiError: The refusal.
             Exception: What the write raises.
         """
+        while True:
+            try:
+                return await self._run(write, size=size, refusal=refusal)
+            except QuestionError as asked:
+                if outside is None or self._answer is None:
+                    raise
+                if len(outside) == MOST_QUESTIONS:
+                    raise refusal() from None
+                question = asked.question
+            outside.tell(question, await self._answer(question))
+
+    async def _run(
+        self, write: Callable[[Operations, Ask], T], *, size: int, refusal: Callable[[], ApiError]
+    ) -> tuple[T, Commit]:
         if size <= LARGE:
             return write(self._operations, ask_at_once), NO_DRAFT
         for _ in range(TRIES):

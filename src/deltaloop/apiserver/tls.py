@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast, final
 
 from deltaloop.api.errors import MissingExtraError
-from deltaloop.apiserver.core.wire.request_info import User, authenticated
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import authenticated
 
 if TYPE_CHECKING:
     from cryptography import x509

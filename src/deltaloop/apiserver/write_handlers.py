@@ -22,6 +22,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit
@@ -41,8 +42,9 @@ from deltaloop.apiserver.core.writes.field_validation import (
 )
 from deltaloop.apiserver.core.writes.operations import DeleteResult, Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
+from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings, options_of
+from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, USER, WARNINGS, add_warnings, options_of
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
 from deltaloop.schemas.json_values import mapping
 
@@ -67,12 +69,23 @@ class WriteHandlers:
         self._writes = writes
 
     async def _carry_out(
-        self, request: web.BaseRequest, route: Route, manager: str, body: bytes, write: Callable[[Operations, Stamp], T]
+        self,
+        request: web.BaseRequest,
+        route: Route,
+        options: WriteOptions | DeleteOptions,
+        body: bytes,
+        write: Callable[[Operations, Stamp], T],
     ) -> tuple[T, Commit]:
         """Carry out a write, a large one beside the loop; ``write`` may be called again, and begins from the body."""
+        outside = Outside()
+        stamp, manager = self._answering.stamp(), options.manager if isinstance(options, WriteOptions) else ""
+        once = dataclasses.replace(
+            stamp, manager=manager, user=request[USER], options=options.as_object(), outside=outside
+        )
 
         def run(operations: Operations, ask: Ask) -> T:
-            return write(operations, ask(lambda: self._stamp_of(request, manager, ask)))
+            request[ABOUT_OBJECT] = ()
+            return write(operations, self._stamp_of(request, once, ask))
 
         def refusal() -> ApiError:
             return failures.conflict(route.served.type, route.name)
@@ -81,9 +94,10 @@ class WriteHandlers:
         size = len(body) + (len(present.raw) if present is not None else 0)
         if asked.may_swell(request.headers.get("Content-Type", ""), body):
             size += LARGE
-        return await self._writes.run(run, size=size, refusal=refusal)
+        return await self._writes.run(run, size=size, refusal=refusal, outside=outside)
 
-    def _stamp_of(self, request: web.BaseRequest, manager: str, ask: Ask) -> Stamp:
+    def _stamp_of(self, request: web.BaseRequest, once: Stamp, ask: Ask) -> Stamp:
+        """Return the stamp of a write, which is the same each time that it is run."""
         admitted, may_be_created = request[ADMIT], request[MAY_CREATE]
 
         def admit(
@@ -97,8 +111,7 @@ class WriteHandlers:
         def warn(texts: Iterable[str]) -> None:
             request[ABOUT_OBJECT] = (*request.get(ABOUT_OBJECT, ()), *texts)
 
-        stamp = self._answering.stamp()
-        return dataclasses.replace(stamp, manager=manager, admit=admit, may_create=may_create, warn=warn)
+        return dataclasses.replace(once, admit=admit, may_create=may_create, warn=warn)
 
     async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store a new object and answer with it.
@@ -122,7 +135,7 @@ class WriteHandlers:
                 raise
             return created, warnings
 
-        (created, warnings), commit = await self._carry_out(request, route, options.manager, body, write)
+        (created, warnings), commit = await self._carry_out(request, route, options, body, write)
         return await self._written(rendering, route, created, commit, warnings, status=201)
 
     async def update(self, request: web.BaseRequest, route: Route) -> web.Response:
@@ -151,7 +164,7 @@ class WriteHandlers:
                 updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
             return updated, warnings, 200
 
-        (updated, warnings, status), commit = await self._carry_out(request, route, options.manager, body, write)
+        (updated, warnings, status), commit = await self._carry_out(request, route, options, body, write)
         return await self._written(rendering, route, updated, commit, warnings, status=status)
 
     def _checked(
@@ -222,7 +235,7 @@ class WriteHandlers:
             return done.object, warnings, 201 if done.created else 200
 
         write = apply if applies else patch
-        (changed, warnings, status), commit = await self._carry_out(request, route, options.manager, body, write)
+        (changed, warnings, status), commit = await self._carry_out(request, route, options, body, write)
         return await self._written(rendering, route, changed, commit, warnings, status=status)
 
     async def _written(
@@ -261,9 +274,9 @@ class WriteHandlers:
 
         def write(operations: Operations, stamp: Stamp) -> DeleteResult:
             where = route.served, route.namespace, route.name
-            return operations.delete(*where, options, now=stamp.now, dry_run=dry_run)
+            return operations.delete(*where, options, stamp=stamp, dry_run=dry_run)
 
-        deleted, commit = await self._carry_out(request, route, "", b"", write)
+        deleted, commit = await self._carry_out(request, route, options, b"", write)
         status = asked.deletion_answer(route.served, route.name, deleted.object.uid, removed=deleted.removed)
         if status is not None:
             return json_answer(status.to_json(), self._answering.headers)
@@ -283,15 +296,20 @@ class WriteHandlers:
         requests.check_list_query(query)
         options = await self._delete_options(request)
         dry_run = check_dry_run(options.dry_run or ())
-        operations, now = self._answering.operations, self._answering.epoch()
+        operations = self._answering.operations
         listed_at = operations.store.revision
         found = operations.selected(served, route.namespace, self._answering.selection(query, served))
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             # As on the real server they go one by one, and one that has gone meanwhile is gone.
+            where = served, item.namespace, item.name
+
+            def write(operations: Operations, stamp: Stamp, where: tuple[ServedResource, str, str] = where) -> None:
+                operations.delete(*where, options, stamp=stamp, dry_run=dry_run)
+
             with suppress(NotFoundError):
-                operations.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
+                await self._carry_out(request, route, options, b"", write)
         metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
         return json_answer(
             await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers

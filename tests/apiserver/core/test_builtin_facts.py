@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from deltaloop.apiserver.builtin_tables import builtin_tables
+from deltaloop.apiserver.core.admission import pod_scheduling
 from deltaloop.apiserver.core.kinds import (
     addresses,
     autoscaler_conversion,
@@ -122,10 +123,10 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (job, "labels_of_template", nothing, "jobs"),
         (job, "_ENDLESS", 6, "jobs"),
         (pod, "qos_class", best_effort, "pods"),
-        (pod, "_covers", false, "pods"),
-        (pod, "_TOLERATED_SECONDS", 30, "pods"),
-        (pod, "SYSTEM_CLASSES", {}, "pods"),
-        (node, "_NOT_READY", {"key": "a", "effect": "NoSchedule"}, "nodes"),
+        (pod_scheduling, "_covers", false, "pods"),
+        (pod_scheduling, "_TOLERATED_SECONDS", 30, "pods"),
+        (pod_scheduling, "SYSTEM_CLASSES", {}, "pods"),
+        (pod_scheduling, "_NOT_READY", {"key": "a", "effect": "NoSchedule"}, "nodes"),
         (job, "_JOB_NAME", (), "jobs"),
         (daemon_set, "_count_template", nothing, "daemonsets"),
         (service, "keep_allocated", nothing, "services"),

@@ -118,7 +118,9 @@ class _Owned:
         return f"{words}, owned by {owners}" if owners else words
 
     def delete(self, policy: str) -> tuple[str, str, str, str]:
-        self.operations.delete(self.served, "default", "owner", DeleteOptions(propagation_policy=policy), now=0)
+        self.operations.delete(
+            self.served, "default", "owner", DeleteOptions(propagation_policy=policy), stamp=Stamp(now=0)
+        )
         before = self.state("owner"), self.state("dependent")
         self.collector.run(stamp=Stamp(now=0, uid="collector"))
         return *before, self.state("owner"), self.state("dependent")

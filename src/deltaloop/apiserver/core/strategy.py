@@ -341,7 +341,6 @@ class Strategy:
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
         protection: What keeps an object that is in use; None for nothing.
-        undeletable: Names of objects that cannot be deleted.
         marked_when_removed: Whether an object is marked even if it is removed at once.
         status_when_new: Whether the author of a new object may write its status.
         reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
@@ -383,7 +382,6 @@ class Strategy:
     grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
     protection: Protection | None = None
-    undeletable: frozenset[str] = frozenset()
     marked_when_removed: bool = False
     status_when_new: bool = False
     reset_fields: Mapping[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])

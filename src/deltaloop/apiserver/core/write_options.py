@@ -12,8 +12,9 @@ import msgspec
 
 from deltaloop.apiserver.core import failures
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
-from deltaloop.schemas.json_values import escape_html
+from deltaloop.schemas.json_values import escape_html, mapping
 
+OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -49,6 +50,12 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: tuple[str, ...] | None = None
+
+    def as_object(self) -> dict[str, object]:
+        """Return them as an object, as admission is told of them."""
+        fields = mapping(msgspec.to_builtins(self))
+        said = {name: value for name, value in fields.items() if value is not None}
+        return {"kind": "DeleteOptions", "apiVersion": OPTIONS_VERSION, **said}
 
 
 def parse_delete_options(value: object) -> DeleteOptions:

@@ -11,7 +11,8 @@ import pytest
 from deltaloop.apiserver.core.access import rbac
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Attributes, RbacAuthorizer
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.request_info import MASTERS, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import MASTERS
 
 USERS = (
     User(name="bob", groups=("system:authenticated",)),

@@ -60,7 +60,7 @@ class GarbageMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.owners)))
-        self.operations.delete(self.served, "default", uid, DeleteOptions(), now=0)
+        self.operations.delete(self.served, "default", uid, DeleteOptions(), stamp=Stamp(now=0))
         del self.owners[uid]
 
     @rule()
@@ -144,7 +144,7 @@ def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
             served, "default", {"metadata": {"name": name, "ownerReferences": owners}}, stamp=Stamp(now=0, uid=name)
         )
     collector = GarbageCollector(made)
-    made.delete(served, "default", "a", DeleteOptions(propagation_policy="Foreground"), now=0)
+    made.delete(served, "default", "a", DeleteOptions(propagation_policy="Foreground"), stamp=STAMP)
     start = made.store.revision
     collector.run(stamp=STAMP)
     gone = [change.key for change in made.store.changes_after(start) if change.new is None]

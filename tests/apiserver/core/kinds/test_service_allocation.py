@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
+from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import merge_patch
@@ -88,7 +89,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.specs)))
-        self.cores.operations.delete(self.served, NAMESPACE, name, DeleteOptions(), now=0)
+        self.cores.operations.delete(self.served, NAMESPACE, name, DeleteOptions(), stamp=Stamp(now=0))
         del self.specs[name]
 
     def addresses(self) -> set[str]:
@@ -161,7 +162,7 @@ def _false(*_: object) -> bool:
 def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, part, broken)
     with pytest.raises((AssertionError, ApiError, KeyError, ExceptionGroup)):
-        run_state_machine_as_test(ServiceMachine, settings=SHORT)
+        run_state_machine_as_test(ServiceMachine, settings=settings(SHORT, max_examples=400))
 
 
 def test_the_first_range_is_used_up_before_the_next() -> None:

@@ -300,12 +300,18 @@ def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
     for item in ("", "bars"):
         if item:
             operations.create(crds, "", crd(item), stamp=stamp(item))
-        dry = drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0, dry_run=True))
+        dry = drafted(
+            lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=stamp("a"), dry_run=True)
+        )
         operations.commit(dry)
         assert operations.store.list(services).items == (service,)
-    operations.commit(drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0)))
+    operations.commit(
+        drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=Stamp(now=1.0)))
+    )
     assert operations.store.list(services).items == (service,), "another definition serves the version"
-    operations.commit(drafted(lambda draft: draft.delete(crds, "", "bars.x.dev", DeleteOptions(), now=1.0)))
+    operations.commit(
+        drafted(lambda draft: draft.delete(crds, "", "bars.x.dev", DeleteOptions(), stamp=Stamp(now=1.0)))
+    )
     assert operations.store.count(services) == 0
 
 
@@ -328,7 +334,7 @@ def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
     operations.create(crds, "", crd("foos"), stamp=stamp("foos"))
     drafted = operations.draft(ask_at_once)
     drafted.create(crds, "", crd("bars"), stamp=stamp("bars"))
-    operations.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0)
+    operations.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=Stamp(now=1.0))
     assert operations.is_current(drafted)
     operations.commit(drafted)
     assert defined(operations.registry) == ("bars.x.dev",)

@@ -11,7 +11,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer, Rule, not_found
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.wire.request_info import User
+from deltaloop.apiserver.core.user import User
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, mapping, text, texts
 

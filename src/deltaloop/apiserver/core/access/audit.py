@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from deltaloop.api.redaction import redact
 from deltaloop.api.times import format_micro_time, from_epoch
-from deltaloop.apiserver.core.wire.request_info import RequestInfo, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import RequestInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

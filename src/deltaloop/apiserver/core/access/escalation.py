@@ -32,7 +32,8 @@ from deltaloop.apiserver.core.access.rbac import (
 )
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.wire.request_info import MASTERS, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import MASTERS
 from deltaloop.schemas.json_values import at, mapping, text
 
 _GROUP: Final = kinds.ROLE.group

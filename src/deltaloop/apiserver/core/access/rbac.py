@@ -25,7 +25,8 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.request_info import MASTERS, User
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import MASTERS
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _ROLES: Final = kinds.ROLE.group_resource

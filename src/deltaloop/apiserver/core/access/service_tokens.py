@@ -22,7 +22,8 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.request_info import User, authenticated
+from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.wire.request_info import authenticated
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, mapping, text, texts
 

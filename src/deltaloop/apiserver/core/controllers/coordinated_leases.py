@@ -110,7 +110,7 @@ class LeaseElections:
         for obj in store.list(_CANDIDATES).items:
             candidate = _Candidate(LEASE_CANDIDATES, obj, decode_object(LEASE_CANDIDATES, obj))
             if candidate.renewed_at and candidate.renewed_at + VALID <= stamp.now:
-                self._operations.delete(LEASE_CANDIDATES, obj.namespace, obj.name, DeleteOptions(), now=stamp.now)
+                self._operations.delete(LEASE_CANDIDATES, obj.namespace, obj.name, DeleteOptions(), stamp=stamp)
                 continue
             elections[obj.namespace, text(at(candidate.fields, "spec", "leaseName"))].append(candidate)
             if candidate.renewed_at:

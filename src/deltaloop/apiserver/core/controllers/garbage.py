@@ -158,7 +158,7 @@ class GarbageCollector:
             options = DeleteOptions()
         else:
             options = DeleteOptions(propagation_policy=policy)
-        self._operations.delete(served, obj.namespace, obj.name, options, now=stamp.now)
+        self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamp)
 
     def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamp: Stamp) -> None:
         finalizers = obj.finalizers

@@ -47,7 +47,7 @@ def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -
             if item.deletion_timestamp is None:
                 if most <= 0:
                     return
-                operations.delete(served, namespace, item.name, DeleteOptions(), now=stamp.now)
+                operations.delete(served, namespace, item.name, DeleteOptions(), stamp=stamp)
                 most -= 1
         left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:

@@ -1,4 +1,4 @@
-"""Namespace: what finalizers hold it, the label of its name, and those that stay.
+"""Namespace: what finalizers hold it, the label of its name.
 
 Its finalizers are in ``spec``: ``kubernetes`` goes when its last object has (``namespace_cleanup``). Only ``/finalize``
 changes them.
@@ -67,6 +67,5 @@ STRATEGY: Final = Strategy(
     parts={"finalize": _finalize},
     mark=_mark,
     is_held=lambda namespace: bool(at(namespace, "spec", "finalizers")),
-    undeletable=frozenset({"default", "kube-public", "kube-system"}),
     reset_fields={"": _SPEC_FINALIZERS},
 )

@@ -1,6 +1,6 @@
-"""Node: a new one is not ready, and the ranges of addresses that it gives to its pods agree.
+"""Node: the ranges of addresses that it gives to its pods agree.
 
-Source: Kubernetes pkg/registry/core/node/strategy.go, plugin/pkg/admission/nodetaint, pkg/apis/core/v1/conversion.go,
+Source: Kubernetes pkg/registry/core/node/strategy.go, pkg/apis/core/v1/conversion.go,
 pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go.
 """
 
@@ -14,25 +14,15 @@ from deltaloop.apiserver.core.kinds.addresses import network_errors, network_fam
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
-from deltaloop.apiserver.core.strategy import Cell, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
-
-_NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 def _status_defaults(status: dict[str, object]) -> None:
     if status.get("allocatable") is None and status.get("capacity"):
         status["allocatable"] = dict(mapping(status["capacity"]))
-
-
-def _finish_new(node: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
-    spec = mapping(node.get("spec"))
-    taints = items(spec.get("taints"))
-    if not any(all(at(taint, name) == value for name, value in _NOT_READY.items()) for taint in taints):
-        node["spec"] = {**spec, "taints": [*taints, dict(_NOT_READY)]}
-    return ()
 
 
 def _network_errors(place: Place) -> Iterator[FieldError]:
@@ -80,7 +70,6 @@ STRATEGY: Final = Strategy(
     },
     checks={"networks": _network_errors},
     warn=_warnings,
-    finish_new=_finish_new,
     subresources=(proxy_of(kinds.NODE),),
     cells={
         "Status": _status,

@@ -1,11 +1,11 @@
-"""Pod: priority, tolerations and quality of a new one, what can be changed of it, and the grace that it has.
+"""Pod: the quality of a new one, what can be changed of it, and the grace that it has.
 
 What is wrong with its spec is in ``pod_spec``, what there is to warn about in ``pod_warnings``, its row in
 ``pod_cells``.
 
 What is added to a new pod (``finish``) belongs to no field manager.
 
-Source: Kubernetes pkg/registry/core/pod/strategy.go; plugin/pkg/admission/defaulttolerationseconds, priority;
+Source: Kubernetes pkg/registry/core/pod/strategy.go;
 pkg/apis/core/v1/conversion.go, pkg/apis/core/validation/validation.go.
 """
 
@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.api import kinds
-from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
@@ -24,17 +22,12 @@ from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import POD_CHECKS
-from deltaloop.apiserver.core.kinds.pod_topology import topology_labels
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
-from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
-_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_TOLERATED_SECONDS: Final = 300
-_PREEMPTS: Final = "PreemptLowerPriority"
 _GATED: Final = {
     "type": "PodScheduled",
     "status": "False",
@@ -50,14 +43,6 @@ _UPDATES: Final = (
 )
 
 
-def _keep(before: dict[str, object], after: dict[str, object]) -> None:
-    spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
-    _tolerate(spec)
-    for name in ("priority", "preemptionPolicy"):
-        if spec.get(name) is None and old.get(name) is not None:
-            spec[name] = old[name]
-
-
 def _prepare_new(pod: dict[str, object]) -> None:
     pod["status"] = {"phase": "Pending"}
 
@@ -68,57 +53,13 @@ def _prepare_status(before: dict[str, object], after: dict[str, object]) -> None
         after["status"] = {**mapping(after.get("status")), "qosClass": quality}
 
 
-def _finish_new(pod: dict[str, object], store: Stored, given: Given) -> tuple[()]:
+def _finish_new(pod: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
     spec = mapping(pod.get("spec"))
-    name = text(spec.get("priorityClassName"))
-    value, policy = _priority(store, name)
-    pod_name = text(at(pod, "metadata", "name"))
-    if value is None:
-        raise failures.protected(kinds.POD, pod_name, f"no PriorityClass with name {name} was found")
-    if spec.get("priority") not in (None, value):
-        text_ = (
-            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
-            f"controller computed {value} from the given PriorityClass name"
-        )
-        raise failures.protected(kinds.POD, pod_name, text_)
-    spec["priority"] = value
-    if spec.get("preemptionPolicy") is None:
-        spec["preemptionPolicy"] = policy
-    _tolerate(spec)
     status: dict[str, object] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec.get("schedulingGates")):
         status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
     pod["status"] = status
-    labels = topology_labels(store, text(spec.get("nodeName")))
-    if labels:
-        metadata = mapping(pod["metadata"])
-        pod["metadata"] = {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}
     return ()
-
-
-def _priority(store: Stored, name: str) -> tuple[int | None, str]:
-    if name in SYSTEM_CLASSES or not name:
-        return SYSTEM_CLASSES.get(name, 0), _PREEMPTS
-    found = store.get(kinds.PRIORITY_CLASS.group_resource, name)
-    if found is None:
-        return None, ""
-    fields = found.to_dict()
-    return integer(fields.get("value")), text(fields.get("preemptionPolicy")) or _PREEMPTS
-
-
-def _tolerate(spec: dict[str, object]) -> None:
-    tolerations = items(spec.get("tolerations"))
-    added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
-        for key in _TOLERATED
-        if not any(_covers(toleration, key) for toleration in tolerations)
-    ]
-    if added:
-        spec["tolerations"] = [*tolerations, *added]
-
-
-def _covers(toleration: object, key: str) -> bool:
-    return at(toleration, "key") in (key, None, "") and at(toleration, "effect") in ("NoExecute", None, "")
 
 
 def _new_errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
@@ -212,7 +153,6 @@ def _grace(pod: dict[str, object], asked: int | None) -> int:
 
 STRATEGY: Final = Strategy(
     defaults=DEFAULTS,
-    keep=_keep,
     prepare_new=_prepare_new,
     prepare_status=_prepare_status,
     parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},

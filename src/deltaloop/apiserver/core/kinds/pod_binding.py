@@ -5,7 +5,7 @@ change of what is wanted: the generation stays.
 
     deleted, bound, or held by scheduling gates    409, of pods/binding
     uid or resourceVersion of the binding differ   409, of the pod
-    labels and annotations of the binding          become the pod's, too, and so do zone and region of the node
+    labels and annotations of the binding          become the pod's, too
 
 Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 from deltaloop.api import kinds
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.kinds.pod_topology import topology_labels
 from deltaloop.apiserver.core.strategy import Asked, Given, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text
@@ -30,16 +29,10 @@ def bind(asked: Asked, writes: Writes, given: Given) -> None:
         ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
     """
     check_binding(asked.fields, name=asked.name)
-    labels = topology_labels(writes.objects, text(at(asked.fields, "target", "name")))
     pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
-    after = bound_pod(pod, _with_labels(asked.fields, labels), now=given.now)
+    after = bound_pod(pod, asked.fields, now=given.now)
     if not asked.dry_run:
         writes.put(kinds.POD, after)
-
-
-def _with_labels(binding: dict[str, object], labels: dict[str, object]) -> dict[str, object]:
-    metadata = mapping(binding.get("metadata"))
-    return {**binding, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}}
 
 
 def check_binding(binding: dict[str, object], *, name: str) -> None:

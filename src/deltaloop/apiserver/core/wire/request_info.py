@@ -14,39 +14,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
+from deltaloop.apiserver.core.user import ANONYMOUS, User
 from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_boolean, parse_path
 
-ANONYMOUS: Final = "system:anonymous"
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAME_SELECTOR: Final = re.compile(r"(?:^|,)metadata\.name==?([^,=!]+)(?:,|$)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """Who a request comes from.
-
-    Attributes:
-        name: Such as ``bob`` or ``system:serviceaccount:default:builder``.
-        uid: What tells two users of one name apart; may be empty.
-        groups: Groups, ``system:authenticated`` or ``system:unauthenticated`` among them.
-        extra: What the authenticator knows besides.
-    """
-
-    name: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether nobody in particular asks."""
-        return self.name == ANONYMOUS
 
 
 NOBODY: Final = User(name=ANONYMOUS, groups=(UNAUTHENTICATED,))

@@ -81,7 +81,7 @@ def apply_object(
         name,
         merged,
         stamp=stamp,
-        subresource="" if subresource == "scale" else subresource,
+        subresource=subresource,
         dry_run=dry_run,
         entries=entries,
     )

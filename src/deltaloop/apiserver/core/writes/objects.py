@@ -73,16 +73,6 @@ def new_object(
     return result
 
 
-def protect(strategy: Strategy, created: dict[str, object]) -> None:
-    """Give a new object the finalizer that keeps it as long as it is in use; it belongs to no field manager.
-
-    Source: Kubernetes plugin/pkg/admission/storage/storageobjectinuseprotection.
-    """
-    if strategy.protection is not None:
-        metadata = mapping(created["metadata"])
-        metadata["finalizers"] = [*dict.fromkeys((*texts(metadata.get("finalizers")), strategy.protection.finalizer))]
-
-
 def updated_object(
     served: ServedResource,
     current: dict[str, object],

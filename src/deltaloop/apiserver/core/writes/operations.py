@@ -9,16 +9,20 @@ Source: apiserver pkg/registry/generic/registry/store.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, cast, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes, Operation
+from deltaloop.apiserver.core.admission.chain import Chain, Effect
+from deltaloop.apiserver.core.admission.plugins import chain_without
 from deltaloop.apiserver.core.codec import AsSent
-from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
+from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.rules import mark_errors
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -48,7 +52,6 @@ from deltaloop.apiserver.core.writes.objects import (
     new_errors,
     new_object,
     new_warnings,
-    protect,
     refuse,
     told_by_status,
     updated_object,
@@ -80,10 +83,11 @@ class DeleteResult:
 class Operations:
     """The changing verbs over one store and one registry."""
 
-    def __init__(self, store: RevisionStore, registry: Registry) -> None:
-        """Work on this store and this registry."""
+    def __init__(self, store: RevisionStore, registry: Registry, admission: Chain | None = None) -> None:
+        """Work on this store and this registry, with these plugins of admission; the default ones if None."""
         self.store = store
         self.registry = registry
+        self.admission: Chain = admission if admission is not None else chain_without()
         self.crds: CrdLifecycle = CrdLifecycle(store, registry)
         self._objects: Objects = store
         self._draft: Draft | None = None
@@ -99,7 +103,7 @@ class Operations:
         Args:
             ask: Has a question answered on the loop; the thread waits for it.
         """
-        drafted = Operations(self.store, self.registry.branch())
+        drafted = Operations(self.store, self.registry.branch(), self.admission)
         drafted._objects = drafted._draft = draft = Draft(self.store, ask=ask)
         drafted.crds = CrdLifecycle(draft, drafted.registry, drafted=True)
         return drafted
@@ -167,7 +171,12 @@ class Operations:
             raise uid_conflict(served, namespace, name, wanted=uid, found="")
         if updated:
             check_version_sent(metadata)
-        self._check_namespace(served, namespace, metadata)
+        sent = fields, metadata
+        attributes = self.attributes("CREATE", served, namespace, text(metadata.get("name")), stamp, dry_run)
+        attributes = replace(attributes, after={**fields, "metadata": metadata})
+        admitted = self.admission.mutate(attributes)
+        if admitted is not None:
+            fields, metadata = admitted, dict(mapping(admitted["metadata"]))
         served.strategy.check_new(served.type.group_resource, self)
         stamp.admit(served, namespace, None, fields)
         version = text(metadata.pop("resourceVersion", ""))
@@ -179,9 +188,16 @@ class Operations:
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
         marks = {name: metadata[name] for name in _MARKS if updated and metadata.get(name) is not None}
-        created = self._finished_new(served, created, stamp, entries, marks)
+        written = created
+        if admitted is not None:
+            # What admission has added belongs to no field manager.
+            written = new_object(served, *sent, stamp=stamp)
+            mapping(written["metadata"])["name"] = name
+            served.strategy.prepare_new(written)
+        created = self._finished_new(served, created, written, stamp, entries, marks)
         if updated:
             stamp.may_create()
+        effects = self.admission.validate(replace(attributes, after=created))
         # What is no number is no version here, and lost with everything else that the server sets itself.
         if parse_revision(version) and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
@@ -192,7 +208,9 @@ class Operations:
         if dry_run:
             return _unstored(served, created, resource_version=version)
         created = served.strategy.store(None, created, self, stamp)
-        return self._objects.create(served.storage, key, served.codec.stored(created))
+        stored = self._objects.create(served.storage, key, served.codec.stored(created))
+        self._carry_out(effects)
+        return stored
 
     def update(
         self,
@@ -229,6 +247,14 @@ class Operations:
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
+        sent_fields, sent_metadata = fields, metadata
+        attributes = self.attributes("UPDATE", served, namespace, name, stamp, dry_run, written)
+        shown = _shown(served, written)
+        attributes = replace(attributes, after=shown({**fields, "metadata": metadata}), before=shown(before))
+        admitted = self.admission.mutate(attributes)
+        if admitted is not None:
+            fields = apply_scale(served, before, admitted) if written == "scale" else admitted
+            metadata = dict(mapping(fields["metadata"]))
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_said_kind(served, fields)
@@ -238,6 +264,9 @@ class Operations:
         if not subresource:
             served.strategy.keep(before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
+        owned = after
+        if admitted is not None:
+            owned = updated_object(served, before, sent_fields, sent_metadata, subresource=subresource)
         errors += changed_errors(served, before, after, whole=not subresource)
         stamp.warn(str(error) for error in errors if error.tolerated)
         refuse(served, name, errors)
@@ -246,14 +275,17 @@ class Operations:
         sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = cast("list[dict[str, object]]", items(at(before, "metadata", "managedFields")))
-        after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
+        after = self._finished_update(served, before, after, owned, stamp, entries, sent, written=written)
+        effects = self.admission.validate(replace(attributes, after=shown(after)))
         ends = ends_with_update(served, after)
         if ends and not dry_run:
             self._remove(served, current, now=stamp.now)
         if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
         after = served.strategy.store(before, after, self, stamp)
-        return self._objects.update(served.storage, current.key, served.codec.stored(after))
+        stored = self._objects.update(served.storage, current.key, served.codec.stored(after))
+        self._carry_out(effects)
+        return stored
 
     def update_scale(
         self,
@@ -306,19 +338,30 @@ class Operations:
         name: str,
         options: DeleteOptions,
         *,
-        now: float,
+        stamp: Stamp,
         dry_run: bool = False,
+        admitted: bool = False,
     ) -> DeleteResult:
         """Remove an object, or mark it to be removed when nothing holds it any more.
 
+        Args:
+            served: The kind that the request names, as it is served.
+            namespace: Namespace in the URL.
+            name: Name in the URL.
+            options: What is asked.
+            stamp: The time, and who asks.
+            dry_run: Whether nothing is to be removed.
+            admitted: Whether this is a part of a write that has passed admission.
+
         Raises:
-            ApiError: 404, 409 for preconditions, 403 for the first namespaces.
+            ApiError: 404, 409 for preconditions, and what admission refuses.
         """
-        current = self.read(served, namespace, name)
-        if name in served.strategy.undeletable:
-            raise failures.protected(served.type, name, f"this {served.singular} may not be deleted")
+        current, now = self.read(served, namespace, name), stamp.now
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
+        if not admitted:
+            attributes = self.attributes("DELETE", served, namespace, name, stamp, dry_run)
+            self.admit(replace(attributes, before=before))
         if dry_run:
             return DeleteResult(
                 _unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED
@@ -341,28 +384,28 @@ class Operations:
         self,
         served: ServedResource,
         created: dict[str, object],
+        written: dict[str, object],
         stamp: Stamp,
         entries: list[dict[str, object]] | None,
         marks: dict[str, object],
     ) -> dict[str, object]:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet.
 
-        Marks of a deletion that an update has sent have an owner, although the new object is without them.
+        Its owners are those of what was ``written``, before admission. Marks of a deletion that an update has sent have
+        an owner, although the new object is without them.
         """
         name = text(mapping(created["metadata"]).get("name"))
         refuse(served, name, new_errors(served, created))
         stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
-            set_by_author = without_zeros(served.schema.tree, created)
+            if written is not created:
+                served.codec.settle(written)
+            set_by_author = without_zeros(served.schema.tree, written)
             sent: dict[str, object] = {**set_by_author, "metadata": {**mapping(set_by_author["metadata"]), **marks}}
-            owned = mapping(with_created(self.registry, served, sent, stamp)["metadata"])
-            metadata = {name: value for name, value in owned.items() if name not in marks}
-            created = {**created, "metadata": metadata}
-        else:
-            created = with_entries(created, entries)
+            entries = _entries(with_created(self.registry, served, sent, stamp))
+        created = with_entries(created, entries)
         refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
-        protect(served.strategy, created)
         return created
 
     def _finished_update(
@@ -370,17 +413,25 @@ class Operations:
         served: ServedResource,
         before: dict[str, object],
         after: dict[str, object],
+        owned: dict[str, object],
         stamp: Stamp,
         entries: list[dict[str, object]] | None,
         sent: object,
         *,
         written: str,
     ) -> dict[str, object]:
-        """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
+        """Return a changed object with its owners and what the server adds.
+
+        Its owners are those of ``owned``, the object before admission; ``written`` is the subresource.
+        """
         whole = written in ("", "scale")
         served.codec.settle(after)
-        if entries is None:
+        if entries is None and owned is after:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
+        elif entries is None:
+            served.codec.settle(owned)
+            owned = with_updated(self.registry, served, before, owned, sent, stamp, subresource=written)
+            after = with_old_times(before, with_entries(after, _entries(owned)))
         else:
             after = with_old_times(before, with_entries(after, entries))
         if whole:
@@ -398,15 +449,48 @@ class Operations:
                 break
         return True
 
-    def _check_namespace(self, served: ServedResource, namespace: str, metadata: dict[str, object]) -> None:
-        if not served.type.namespaced:
-            return
-        found = self._objects.get(_NAMESPACES, namespace)
-        if found is None:
-            raise failures.not_found(kinds.NAMESPACE, namespace)
-        if found.deletion_timestamp is not None:
-            name = text(metadata.get("name")) or text(metadata.get("generateName"))
-            raise failures.namespace_terminating(served.type, name, namespace)
+    def admit(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
+        """Let admission change and look at what is not stored itself, such as a binding; None if nothing is changed.
+
+        Raises:
+            ApiError: If a plugin refuses it.
+        """
+        admitted = self.admission.mutate(attributes)
+        if admitted is not None:
+            attributes = replace(attributes, after=admitted)
+        effects = self.admission.validate(attributes)
+        if not attributes.dry_run:
+            self._carry_out(effects)
+        return admitted
+
+    def attributes(
+        self,
+        operation: Operation,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        stamp: Stamp,
+        dry_run: bool,
+        subresource: str = "",
+    ) -> AdmissionAttributes:
+        """Return what admission is told of a write, but for the objects."""
+        return AdmissionAttributes(
+            operation=operation,
+            served=served,
+            subresource=subresource,
+            namespace=name if served.storage == _NAMESPACES else namespace,
+            name=name,
+            after=None,
+            before=None,
+            stamp=stamp,
+            dry_run=dry_run,
+            objects=self._objects,
+        )
+
+    def _carry_out(self, effects: Iterable[Effect]) -> None:
+        """Write what admission wants to be written with an object."""
+        for effect in effects:
+            effect(self)
 
     def _remove(self, served: ServedResource, current: Resource, *, now: float) -> int:
         """Remove an object and what goes with it, and return the revision of its own removal."""
@@ -452,8 +536,9 @@ class Operations:
         now: float,
         dry_run: bool,
     ) -> DeleteResult:
-        """Delete an object."""
-        return self.delete(self._served(kind), namespace, name, options, now=now, dry_run=dry_run)
+        """Delete an object, as a part of a write that has passed admission."""
+        stamp = Stamp(now=now)
+        return self.delete(self._served(kind), namespace, name, options, stamp=stamp, dry_run=dry_run, admitted=True)
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
@@ -470,9 +555,20 @@ class Operations:
             return
         for item in self.selected(served, "", EVERYTHING):
             if item.finalizers:
-                self.delete(served, item.namespace, item.name, DeleteOptions(), now=now)
+                self.delete(served, item.namespace, item.name, DeleteOptions(), stamp=Stamp(now=now), admitted=True)
             else:  # nothing holds it, and there may be very many: it need not be read
                 self._remove(served, item, now=now)
+
+
+def _shown(served: ServedResource, subresource: str) -> Callable[[dict[str, object]], dict[str, object]]:
+    """Return what shows an object as a write to this subresource has it."""
+    if subresource == "scale":
+        return partial(scale_of, served, may_be_unset=True)
+    return lambda fields: fields
+
+
+def _entries(fields: dict[str, object]) -> list[dict[str, object]]:
+    return [mapping(entry) for entry in items(at(fields, "metadata", "managedFields"))]
 
 
 def _unstored(served: ServedResource, fields: dict[str, object], *, resource_version: str = "") -> Resource:

@@ -12,7 +12,7 @@ from typing import Final
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire.requests import parse_boolean
-from deltaloop.apiserver.core.write_options import dry_run_errors
+from deltaloop.apiserver.core.write_options import OPTIONS_VERSION, dry_run_errors
 from deltaloop.apiserver.core.writes.field_validation import FieldValidation
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 
@@ -30,12 +30,20 @@ class WriteOptions:
         validation: What becomes of fields that are unknown or given twice.
         manager: ``fieldManager``, or what follows from the user agent.
         force: Whether an apply takes fields over from other managers.
+        kind: What they are called, such as ``CreateOptions``.
+        given: Those that the query has.
     """
 
     dry_run: bool
     validation: FieldValidation
     manager: str
     force: bool
+    kind: str
+    given: Mapping[str, object]
+
+    def as_object(self) -> dict[str, object]:
+        """Return them as an object, as admission is told of them."""
+        return {"kind": self.kind, "apiVersion": OPTIONS_VERSION, **self.given}
 
 
 def parse_write_options(kind: str, query: Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
@@ -64,7 +72,19 @@ def parse_write_options(kind: str, query: Query, *, user_agent: str, applies: bo
         errors.append(not_supported("fieldValidation", mode, ("", *_MODES)))
     if errors:
         raise failures.invalid_options(kind, errors)
+    given: dict[str, object] = {
+        name: value
+        for name, value in (
+            ("dryRun", list(dry_run)),
+            ("force", force),
+            ("fieldManager", manager),
+            ("fieldValidation", mode),
+        )
+        if value not in (None, "", [])
+    }
     return WriteOptions(
+        kind=kind,
+        given=given,
         dry_run=bool(dry_run),
         validation=FieldValidation(mode or "Warn"),
         manager=manager or _name_of(user_agent),

@@ -1,0 +1,34 @@
+"""Who a request comes from.
+
+Source: apiserver pkg/authentication/user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+ANONYMOUS: Final = "system:anonymous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who a request comes from.
+
+    Attributes:
+        name: Such as ``bob`` or ``system:serviceaccount:default:builder``.
+        uid: What tells two users of one name apart; may be empty.
+        groups: Groups, ``system:authenticated`` or ``system:unauthenticated`` among them.
+        extra: What the authenticator knows besides.
+    """
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether nobody in particular asks."""
+        return self.name == ANONYMOUS
