@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
 
 from deltaloop.api import kinds
 from deltaloop.api.references import ObjectReference, Trigger
@@ -146,3 +147,18 @@ def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
     assert len(answers) == review_answers.LIMIT
     assert answers.get((b"0", "/metrics"), 3.0) is None
     assert answers.get((b"%d" % review_answers.LIMIT, "/metrics"), 3.0) is False
+
+
+def test_what_is_remembered_of_a_key_takes_no_more_than_its_reconciles() -> None:
+    """A deque for each key takes half a KiB however empty, which Python's own allocator does not carry."""
+    runs = [run(str(number), number) for number in range(LIMIT)]
+    history = History()
+    tracemalloc.start()
+    try:
+        for each in runs:
+            history.add(each)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(history) == LIMIT
+    assert held / LIMIT < 500, f"{held / LIMIT:.0f} bytes for each key"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -756,3 +757,19 @@ def test_a_field_is_owned_as_far_as_its_path_goes_by_names() -> None:
     assert _owns_any(entry, [("status",), ("spec", "replicas")])
     assert not _owns_any({}, [("spec",)])
     assert not _owns_any({"fieldsV1": "text f:spec"}, [("spec",)])
+
+
+def test_a_calm_key_keeps_little() -> None:
+    """A deque takes half a KiB however empty; and of a write only what became of the object is looked at later."""
+    loops = HotLoops(HotLoopOptions(limit=200))
+    after = deployment(2, replicas=2)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            write = wrote(deployment(1, text="x" * 4000), after)
+            loops.observe(f"default/{number}", triggers=[echo(after)], writes=[write], succeeded=True, now=0.0)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(loops) == 200
+    assert held / 200 < 1600, f"{held / 200:.0f} bytes for each key"

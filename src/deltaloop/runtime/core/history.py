@@ -149,7 +149,7 @@ class History:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._keys: OrderedDict[tuple[str, str], deque[Reconciled]] = OrderedDict()
+        self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
         self._changes: deque[KeptChange] = deque()
         self._bytes = 0
 
@@ -159,7 +159,7 @@ class History:
     def add(self, reconciled: Reconciled) -> None:
         """Remember a reconcile."""
         name = (reconciled.controller, reconciled.key)
-        self._keys.setdefault(name, deque(maxlen=EACH)).append(reconciled)
+        self._keys[name] = (*self._keys.get(name, ()), reconciled)[-EACH:]  # an empty deque takes half a KiB
         self._keys.move_to_end(name)
         while len(self._keys) > LIMIT:
             self._keys.popitem(last=False)

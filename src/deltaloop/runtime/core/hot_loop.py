@@ -29,9 +29,9 @@ Bounded: ``limit`` keys, and ``_OBJECTS`` objects of each; those that have not w
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
@@ -146,7 +146,7 @@ class _Written:
     last: OwnWrite | None = None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
-    strikes: deque[float] = field(default_factory=deque[float])
+    strikes: list[float] = field(default_factory=list[float])  # a few; an empty deque takes half a KiB
 
 
 @final
@@ -272,7 +272,7 @@ class HotLoops:
         known.objects.move_to_end(write.subject)
         while len(known.objects) > _OBJECTS:
             known.objects.popitem(last=False)
-        last, present.last = present.last, write
+        last, present.last = present.last, replace(write, before=None)  # which nothing reads later
         contested = self._contested(last, write)
         if not own and not contested:
             return []
@@ -280,7 +280,7 @@ class HotLoops:
         strikes = present.strikes
         strikes.append(now)
         while now - strikes[0] > self._options.window:
-            strikes.popleft()
+            del strikes[0]
         hot = known.hot
         if hot is not None:
             if hot.struck_at < now:  # one reconcile doubles it once
