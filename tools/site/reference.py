@@ -26,9 +26,18 @@ def rooms() -> list[str]:
 
 
 def public_names(room: str) -> dict[str, str]:
-    """Return a room's public names, in order, each with the path under which its docstring is found."""
+    """Return a room's public names, in order, each with the path under which its docstring is found.
+
+    Those of the packages in it are among them, but for adapters, which need other people's packages to be imported.
+    """
     package = f"deltaloop.{room}"
-    own = {name: f"{definition(package, name)}.{name}" for name in homes(package)}
+    inside = [each for each in packages() if each.startswith(f"{package}.") and not each.endswith(".adapters")]
+    own = {
+        name: f"{definition(each, name)}.{name}"
+        for each in (package, *inside)
+        if not is_internal(each)
+        for name in homes(each)
+    }
     if room == "api":  # what it cannot hand out, since modules in it are called so
         own |= {name: f"{home}.{name}" for name, home in homes("deltaloop").items() if f"{package}.{name}" == home}
     return {name: own[name] for name in sorted(own, key=str.lower)}
