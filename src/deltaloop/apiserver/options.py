@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from deltaloop.option_types import check_types
 CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "coordinated-leases"})
 # What every cluster cleans up, for programs and tests that expect one.
 CLUSTER_CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection"})
+_SERVICE: Final = re.compile(r"[^/:]+/[^/:]+(:[0-9]+)?")
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:/@]+):[0-9]+")
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
 
 
@@ -59,6 +62,10 @@ class ServerOptions:
         window_bytes: How many bytes of objects these may hold.
         bookmark_interval: Seconds between bookmarks of a watch.
         audit: Takes a line of JSON for each request, called on the loop; None for none.
+        webhook_services: Where the services of webhooks are, by ``namespace/name`` or ``namespace/name:port``:
+            addresses such as ``127.0.0.1:9443``. No other service is reached. Certificates have to be for
+            ``name.namespace.svc``.
+        webhook_hosts: Hosts that URLs of webhooks may name besides ``localhost`` and loopback addresses.
         fault_seed: Of the chances of faults; None is another one each time.
         wall_clock: The time that objects get; must return aware datetimes.
     """
@@ -78,6 +85,8 @@ class ServerOptions:
     window_bytes: int = 64 * 1024 * 1024
     bookmark_interval: float = 60.0
     audit: Callable[[str], None] | None = field(default=None, repr=False)
+    webhook_services: Mapping[str, str] = field(default_factory=dict[str, str])
+    webhook_hosts: frozenset[str] = frozenset()
     fault_seed: int | None = None
     wall_clock: Callable[[], datetime] = field(default=_utc_now, repr=False)
 
@@ -110,6 +119,12 @@ class ServerOptions:
             _check_key("service_account_key", signing_key, self.service_account_key)
         for place, key in enumerate(self.accepted_service_account_keys):
             _check_key(f"accepted_service_account_keys[{place}]", checking_keys, key)
+        for service, address in self.webhook_services.items():
+            if not _SERVICE.fullmatch(service) or not _ADDRESS.fullmatch(address):
+                raise ValueError(
+                    f"ServerOptions.webhook_services has {service!r}: {address!r}; "
+                    "'namespace/name' or 'namespace/name:port' and 'host:port' are needed"
+                )
         if self.fsync and self.data_dir is None:
             raise ValueError("ServerOptions.fsync needs data_dir")
         if self.window < 1 or self.window_bytes < 1:

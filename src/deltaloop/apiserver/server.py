@@ -46,6 +46,7 @@ from deltaloop.apiserver.handlers import Handlers
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.tls import IssuedCertificate
+from deltaloop.apiserver.webhook_client import WebhookClient
 
 # What only some servers need is imported by those: it is half of what the start of the others would take.
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class ApiServer:
         self._options = options or ServerOptions()
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         self._operations = Operations(self._store, _registry(self._options))
-        self._large_writes = LargeWrites(self._operations)
+        self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts)
+        self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
         self._faults = Faults(self._store, seed=self._options.fault_seed, restart=self._restart)
         self._token = self._options.token
@@ -249,6 +251,7 @@ class ApiServer:
         try:
             await asyncio.gather(*self._controllers, return_exceptions=True)
             await self._faults.close()
+            await self._webhooks.close()
         finally:
             try:
                 if runner is not None:

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import Stored
@@ -36,6 +37,7 @@ class AdmissionAttributes:
         stamp: Who writes, when, with which options, and what can be asked of others.
         dry_run: Whether nothing will be stored.
         objects: What is stored.
+        registry: What is served.
     """
 
     operation: Operation
@@ -48,6 +50,12 @@ class AdmissionAttributes:
     stamp: Stamp
     dry_run: bool
     objects: Stored
+    registry: Registry
+
+    def equivalents(self) -> tuple[ServedResource, ...]:
+        """Return all versions in which the objects of the resource are served, its own among them."""
+        storage = self.served.storage
+        return tuple(served for served in self.registry.resources() if served.storage == storage)
 
     @property
     def user(self) -> User:
@@ -56,8 +64,12 @@ class AdmissionAttributes:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the request, as an object."""
-        return self.stamp.options
+        """The options of the request, as an object; those of a patch are the options of what it comes down to."""
+        options = self.stamp.options
+        if options.get("kind") != "PatchOptions":
+            return options
+        kind = "CreateOptions" if self.operation == "CREATE" else "UpdateOptions"
+        return {**{name: value for name, value in options.items() if name != "force"}, "kind": kind}
 
     @property
     def resource(self) -> str:

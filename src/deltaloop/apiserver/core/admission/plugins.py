@@ -5,7 +5,7 @@ Source: Kubernetes pkg/kubeapiserver/options/plugins.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -18,9 +18,10 @@ from deltaloop.apiserver.core.admission.pod_scheduling import (
     TAINT_NODES_BY_CONDITION,
 )
 from deltaloop.apiserver.core.admission.storage_claims import STORAGE_OBJECT_IN_USE_PROTECTION
+from deltaloop.apiserver.core.admission.webhooks.plugins import VALIDATING_WEBHOOKS, mutating_webhooks
 
 _LATER: Final = "not yet here"
-DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
+DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | Callable[[Chain], Plugin] | str]] = {
     "NamespaceLifecycle": (NAMESPACE_LIFECYCLE,),
     "LimitRanger": _LATER,
     "ServiceAccount": _LATER,
@@ -42,12 +43,12 @@ DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
     "NodeDeclaredFeatureValidator": _LATER,
     "PodResizeValidator": _LATER,
     "MutatingAdmissionPolicy": _LATER,
-    "MutatingAdmissionWebhook": _LATER,
+    "MutatingAdmissionWebhook": mutating_webhooks,
     "ValidatingAdmissionPolicy": _LATER,
-    "ValidatingAdmissionWebhook": _LATER,
+    "ValidatingAdmissionWebhook": (VALIDATING_WEBHOOKS,),
     "ResourceQuota": _LATER,
 }
-"""By its name, what a plugin consists of; or the reason why it is not here."""
+"""By its name, what a plugin consists of, or what makes it of those before it; or the reason why it is not here."""
 
 NAMES: Final = frozenset(name for name, plugin in DEFAULT_ON.items() if not isinstance(plugin, str))
 """The plugins that are here."""
@@ -59,7 +60,13 @@ def chain_without(disabled: frozenset[str] = frozenset()) -> Chain:
     return Chain(_plugins(disabled))
 
 
-def _plugins(disabled: Iterable[str]) -> Iterable[Plugin]:
+def _plugins(disabled: Iterable[str]) -> list[Plugin]:
+    found: list[Plugin] = []
     for name, plugins in DEFAULT_ON.items():
-        if not isinstance(plugins, str) and name not in disabled:
-            yield from plugins
+        if isinstance(plugins, str) or name in disabled:
+            continue
+        if callable(plugins):
+            found.append(plugins(Chain(found)))
+        else:
+            found.extend(plugins)
+    return found

@@ -17,7 +17,7 @@ from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value,
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
 
 _STRATEGIES: Final = ("None", "Webhook")
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _LAST_PORT: Final = 65_535
 _FORM: Final = "; desired format: https://host[/path]"
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}")
@@ -44,10 +44,10 @@ def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
             # This server calls no webhooks. With one version there is nothing to convert, and the CRD can be served.
             yield not_supported("spec.conversion.strategy", strategy, ("None",))
         if is_mapping(client):
-            yield from _client_errors(client)
+            yield from client_errors(client, _AT_CLIENT)
         else:
             yield required(_AT_CLIENT, "required when strategy is set to Webhook")
-        yield from _review_version_errors(versions, at_versions)
+        yield from review_version_errors(versions, at_versions)
         return
     if client is not None:
         yield forbidden_field(_AT_CLIENT, "should not be set when strategy is not set to Webhook")
@@ -55,14 +55,15 @@ def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
         yield forbidden_field(at_versions, "should not be set when strategy is not set to Webhook")
 
 
-def _client_errors(client: dict[str, Any]) -> Iterator[FieldError]:
+def client_errors(client: dict[str, Any], field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with where a webhook is said to be."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
-        yield required(_AT_CLIENT, "exactly one of url or service is required")
+        yield required(field, "exactly one of url or service is required")
     elif url is not None:
-        yield from _url_errors(text(url), f"{_AT_CLIENT}.url")
+        yield from _url_errors(text(url), f"{field}.url")
     else:
-        yield from _service_errors(mapping(service), f"{_AT_CLIENT}.service")
+        yield from _service_errors(mapping(service), f"{field}.service")
 
 
 def _url_errors(url: str, field: str) -> Iterator[FieldError]:
@@ -112,9 +113,10 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]
             yield invalid_value(where, _written(path), f"segment[{position}]: {problem}")
 
 
-def _review_version_errors(versions: tuple[str, ...], field: str) -> Iterator[FieldError]:
+def review_version_errors(versions: tuple[str, ...], field: str, *, if_missing: str = "") -> Iterator[FieldError]:
+    """Yield what is wrong with the versions of reviews that a webhook says that it takes."""
     if not versions:
-        yield required(field)
+        yield required(field, if_missing)
         return
     for position, version in enumerate(versions):
         if version in versions[:position]:
@@ -122,6 +124,6 @@ def _review_version_errors(versions: tuple[str, ...], field: str) -> Iterator[Fi
         else:
             for problem in label_problems(version):
                 yield invalid_value(f"{field}[{position}]", _written(version), problem)
-    if not set(versions) & set(_REVIEW_VERSIONS):
-        words = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
+    if not set(versions) & set(REVIEW_VERSIONS):
+        words = f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
         yield invalid_value(field, _written(versions), words)

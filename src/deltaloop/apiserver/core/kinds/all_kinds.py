@@ -51,6 +51,7 @@ from deltaloop.apiserver.core.kinds import (
     storage_class,
     storage_version_migration,
     volume_attributes_class,
+    webhook_configuration,
 )
 from deltaloop.apiserver.core.strategy import Strategy
 
@@ -82,6 +83,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "limitranges": limit_range.STRATEGY,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.MUTATING,
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
     "namespaces": namespace.STRATEGY,
     "networkpolicies.networking.k8s.io": network_policy.STRATEGY,
     "nodes": node.STRATEGY,
@@ -106,5 +108,6 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "storageversionmigrations.storagemigration.k8s.io": storage_version_migration.STRATEGY,
     "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.VALIDATING,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
     "volumeattributesclasses.storage.k8s.io": volume_attributes_class.STRATEGY,
 }

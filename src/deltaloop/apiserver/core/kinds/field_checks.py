@@ -19,6 +19,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import IMMUTABLE, Check, shown
+from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 
@@ -133,6 +134,8 @@ def _expression_errors(expressions: object, field: str) -> Iterator[FieldError]:
         elif operator in ("Exists", "DoesNotExist") and values:
             text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield forbidden_field(f"{path}.values", text_)
+        key = text(at(expression, "key"))
+        yield from (invalid_value(f"{path}.key", shown(key), problem) for problem in label_key_problems(key))
 
 
 def _untrimmed_errors(value: str, field: str) -> Iterator[FieldError]:

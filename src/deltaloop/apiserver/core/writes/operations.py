@@ -485,6 +485,7 @@ class Operations:
             stamp=stamp,
             dry_run=dry_run,
             objects=self._objects,
+            registry=self.registry,
         )
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:

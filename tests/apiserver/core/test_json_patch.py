@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.writes.json_patch import MAX_COPIED, JsonPatchError, apply_operations
+from deltaloop.apiserver.core.json_patch import MAX_COPIED, JsonPatchError, apply_operations
 from deltaloop.schemas.json_values import is_mapping, items, mapping
 
 LIBRARY: Any = importlib.import_module("jsonpatch")

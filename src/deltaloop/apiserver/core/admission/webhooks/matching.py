@@ -1,0 +1,118 @@
+"""Which webhooks a request concerns.
+
+    rules              operation, group, version, resource and scope; if none holds and the policy is ``Equivalent``,
+                       those of the other versions of the resource, to which the object is converted then
+    selectors          of the namespace's labels and of the object's, as it is or as it is to be
+    match conditions   expressions, last
+
+Nobody is asked about configurations of webhooks and policies, so that none can lock out its own repair.
+
+Source: apiserver pkg/admission/plugin/webhook/generic/webhook.go, predicates/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.json_values import at, items, mapping, text, texts
+
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+_GROUP: Final = "admissionregistration.k8s.io"
+_VIRTUAL: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+
+
+def is_exempt(attributes: AdmissionAttributes) -> bool:
+    """Tell whether nobody is asked about such objects."""
+    group = attributes.served.type.group
+    return group == _GROUP or group in _VIRTUAL
+
+
+def matched_resource(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
+    """Return the version of the resource in which a webhook is to be asked; None if it is not to be.
+
+    Match conditions are not looked at here.
+
+    Args:
+        hook: The webhook, of a configuration.
+        attributes: The request.
+
+    Raises:
+        ApiError: If the request's namespace is not there, and would have to be looked at.
+    """
+    if not _selects_object(hook, attributes):
+        return None
+    selected = _selects_namespace(hook, attributes)
+    if selected is False:
+        return None
+    found = _by_rules(hook, attributes)
+    if found is not None and selected is None:
+        raise failures.not_found(kinds.NAMESPACE, attributes.namespace)
+    return found
+
+
+def _by_rules(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
+    rules = [mapping(rule) for rule in items(hook.get("rules"))]
+    if any(_holds(rule, attributes, attributes.served) for rule in rules):
+        return attributes.served
+    if hook.get("matchPolicy", "Equivalent") != "Equivalent":
+        return None
+    others = [other for other in attributes.equivalents() if other is not attributes.served]
+    return next((other for rule in rules for other in others if _holds(rule, attributes, other)), None)
+
+
+def _holds(rule: Mapping[str, object], attributes: AdmissionAttributes, served: ServedResource) -> bool:
+    kind = served.type
+    if not _has(rule, "operations", attributes.operation):
+        return False
+    if not (_has(rule, "apiGroups", kind.group) and _has(rule, "apiVersions", kind.version)):
+        return False
+    scope = text(rule.get("scope")) or "*"
+    if scope != "*" and (scope == "Namespaced") != kind.namespaced:
+        return False
+    return any(_names(name, kind.plural, attributes.subresource) for name in texts(rule.get("resources")))
+
+
+def _has(rule: Mapping[str, object], field: str, wanted: str) -> bool:
+    listed = texts(rule.get(field))
+    return "*" in listed or wanted in listed
+
+
+def _names(name: str, plural: str, subresource: str) -> bool:
+    resource, _, below = name.partition("/")
+    return resource in ("*", plural) and below in ("*", subresource)
+
+
+def _selects_object(hook: Mapping[str, object], attributes: AdmissionAttributes) -> bool:
+    selector = mapping(hook.get("objectSelector"))
+    if not _says_something(selector):
+        return True
+    shown = (attributes.after, attributes.before)
+    return any(obj is not None and selects(selector, _labels(obj)) for obj in shown)
+
+
+def _selects_namespace(hook: Mapping[str, object], attributes: AdmissionAttributes) -> bool | None:
+    """Tell whether the namespace is selected; None if it is not there."""
+    if not attributes.namespace:
+        return True
+    selector = mapping(hook.get("namespaceSelector"))
+    if not _says_something(selector):
+        return True
+    of_namespace = attributes.served.storage == _NAMESPACES and not attributes.subresource
+    if of_namespace and attributes.operation in ("CREATE", "UPDATE"):
+        return selects(selector, _labels(attributes.after))
+    namespace = attributes.objects.get(_NAMESPACES, attributes.namespace)
+    return None if namespace is None else selects(selector, namespace.labels)
+
+
+def _says_something(selector: Mapping[str, object]) -> bool:
+    return any(selector.values())
+
+
+def _labels(obj: object) -> dict[str, str]:
+    return {name: text(value) for name, value in mapping(at(obj, "metadata", "labels")).items()}

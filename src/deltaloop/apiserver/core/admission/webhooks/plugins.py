@@ -1,0 +1,369 @@
+"""The plugins that ask webhooks: mutating ones one after another, validating ones at the same time.
+
+A question ends the write, which begins anew with the answer (``core/outside.py``). So all of this runs as often as
+there are questions, and comes to the same place each time.
+
+    failure    the webhook cannot be asked, or its answer is none: what the failure policy says, 500 or nothing
+    refusal    it says no: that is the answer to the client
+    patch      of mutating ones; the object is read anew with its defaults after each
+    again      if one has changed the object, the plugins before have another look, and those webhooks before it that
+               want to know (``IfNeeded``) are asked once more
+
+Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go; pkg/admission/
+reinvocation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, cast, final
+
+import msgspec
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.admission.chain import Chain, Plugin
+from deltaloop.apiserver.core.admission.webhooks.matching import is_exempt, matched_resource
+from deltaloop.apiserver.core.admission.webhooks.review import (
+    GROUP,
+    KIND,
+    VERSIONS,
+    AdmissionResponse,
+    InvalidResponseError,
+    denied,
+    read_response,
+    review_request,
+)
+from deltaloop.apiserver.core.failures import UnreadableObjectError
+from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
+from deltaloop.apiserver.core.match_conditions import unmet
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.webhook_calls import (
+    Called,
+    FailedCallError,
+    WebhookCall,
+    WebhookCalls,
+    endpoint_of,
+    read_answer,
+)
+from deltaloop.schemas.json_values import copied, integer, is_mapping, items, json_type, mapping, text, texts
+
+_MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
+_VALIDATING: Final = kinds.VALIDATING_WEBHOOK_CONFIGURATION.group_resource
+_ALL: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+_SERVERS: Final = frozenset(
+    {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"}
+)
+_NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+_SECONDS: Final = 10
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _FailedError(Exception):
+    """A webhook could not be asked, or its answer is none: the failure policy decides."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """A webhook that is to be asked, and the version of the resource in which it is."""
+
+    hook: Mapping[str, object]
+    served: ServedResource
+
+    @property
+    def name(self) -> str:
+        return text(self.hook.get("name"))
+
+    @property
+    def ignores_failure(self) -> bool:
+        return self.hook.get("failurePolicy") == "Ignore"
+
+
+@lru_cache(maxsize=64)
+def _hooks_of(raw: bytes) -> tuple[Mapping[str, object], ...]:
+    fields = mapping(msgspec.json.decode(raw))
+    return tuple(mapping(hook) for hook in items(fields.get("webhooks")))
+
+
+def _hooks(configurations: Sequence[Resource]) -> Iterator[Mapping[str, object]]:
+    for configuration in sorted(configurations, key=lambda item: item.name):
+        yield from _hooks_of(configuration.raw)
+
+
+def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> _Invocation | None:
+    served = matched_resource(hook, attributes)
+    if served is None:
+        return None
+    conditions = items(hook.get("matchConditions"))
+    if conditions:
+        shown, before = _in_version(attributes, served)
+        request = review_request(attributes, served, shown=None, before=None)
+        request = {name: value for name, value in request.items() if name not in ("object", "oldObject")}
+        variables = {"object": shown, "oldObject": before, "request": request, "namespaceObject": None}
+        is_unmet, faults = unmet(conditions, variables)
+        if is_unmet or (faults and hook.get("failurePolicy") == "Ignore"):
+            return None
+        if faults:
+            why = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+            raise failures.protected(attributes.served.type, attributes.name, why)
+    return _Invocation(hook, served)
+
+
+def _in_version(
+    attributes: AdmissionAttributes, served: ServedResource
+) -> tuple[dict[str, object] | None, dict[str, object] | None]:
+    """Return the object as it is to be, and as it is, in a version of the resource."""
+    if served is attributes.served:
+        return attributes.after, attributes.before
+    convert = attributes.served
+    return _converted(attributes.after, convert, served), _converted(attributes.before, convert, served)
+
+
+def _converted(
+    obj: dict[str, object] | None, source: ServedResource, target: ServedResource
+) -> dict[str, object] | None:
+    if obj is None or source is target:
+        return obj
+    stored = source.codec.stored(copied(obj))
+    loaded = target.codec.load(stored) or stored
+    return {**loaded, "apiVersion": target.type.api_version}
+
+
+def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCall:
+    """Return the question to a webhook.
+
+    Raises:
+        _FailedError: If it cannot be asked in any form that this server has.
+        ApiError: If nothing may happen, and the webhook does not promise that.
+    """
+    hook = invocation.hook
+    if attributes.dry_run and hook.get("sideEffects") not in _NO_SIDE_EFFECTS:
+        raise failures.bad_request(f'admission webhook "{invocation.name}" does not support dry run')
+    version = next((item for item in texts(hook.get("admissionReviewVersions")) if item in VERSIONS), None)
+    if version is None:
+        known = ", ".join(VERSIONS)
+        raise _FailedError(
+            f"could not create admission objects: webhook does not accept known AdmissionReview versions ({known})"
+        )
+    shown, before = _in_version(attributes, invocation.served)
+    request = review_request(attributes, invocation.served, shown=shown, before=before)
+    return WebhookCall(
+        endpoint=endpoint_of(hook.get("clientConfig")),
+        seconds=integer(hook.get("timeoutSeconds")) or _SECONDS,
+        kind=KIND,
+        api_version=f"{GROUP}/{version}",
+        request=_encode(request),
+    )
+
+
+def _ask(attributes: AdmissionAttributes, calls: tuple[WebhookCall, ...]) -> tuple[Called, ...]:
+    outside = attributes.stamp.outside
+    assert outside is not None
+    return cast("tuple[Called, ...]", outside.ask(WebhookCalls(calls)))
+
+
+def _response(call: WebhookCall, called: Called, *, mutating: bool) -> AdmissionResponse:
+    """Return what a webhook says.
+
+    Raises:
+        _FailedError: If it says nothing that can be understood.
+    """
+    try:
+        fields = read_answer(call, called)
+    except FailedCallError as error:
+        raise _FailedError(f"failed to call webhook: {error}") from None
+    try:
+        version = call.api_version.rpartition("/")[2]
+        return read_response(fields, version=version, uid=called.uid, mutating=mutating)
+    except InvalidResponseError as error:
+        raise _FailedError(f"received invalid webhook response: {error}") from None
+
+
+def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
+    return failures.internal(f'failed calling webhook "{invocation.name}": {error}')
+
+
+def _is_asked(attributes: AdmissionAttributes) -> bool:
+    return attributes.stamp.outside is not None and not is_exempt(attributes)
+
+
+@final
+class MutatingWebhooks:
+    """Asks the webhooks of MutatingWebhookConfigurations."""
+
+    def __init__(self, before: Chain) -> None:
+        """Come after these plugins, which have another look at what a webhook has changed."""
+        self._before = before
+
+    def mutate(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
+        """Let the webhooks change an object; None if none does.
+
+        Raises:
+            ApiError: If one of them refuses it, or fails.
+        """
+        if not _is_asked(attributes):
+            return None
+        configurations = attributes.objects.list(_MUTATING).items
+        if not configurations:
+            return None
+        hooks = tuple(enumerate(_hooks(configurations)))
+        attributes = first = _unfinished(attributes)
+        # Those that have been asked and want to be asked again, and those of them that now have a reason.
+        askable: set[int] = set()
+        again: set[int] = set()
+        changed = False
+        for position, hook in hooks:
+            attributes, asked, has_changed = self._one(hook, attributes)
+            if has_changed:
+                changed = True
+                again |= askable
+                askable.clear()
+            if asked and hook.get("reinvocationPolicy") == "IfNeeded":
+                askable.add(position)
+        if changed:
+            admitted = self._before.mutate(attributes)
+            if admitted is not None:
+                attributes = replace(attributes, after=admitted)
+                again |= askable
+                askable.clear()
+            for position, hook in hooks:
+                if position in again:
+                    attributes, _, has_changed = self._one(hook, attributes)
+                    if has_changed:
+                        again |= askable
+                        askable.clear()
+        return None if attributes is first else attributes.after
+
+    def _one(
+        self, hook: Mapping[str, object], attributes: AdmissionAttributes
+    ) -> tuple[AdmissionAttributes, bool, bool]:
+        """Ask one webhook; return the request as it is then, whether it was asked, and whether it has changed it."""
+        invocation = _invocation(hook, attributes)
+        if invocation is None:
+            return attributes, False, False
+        try:
+            call = _call(invocation, attributes)
+            response = _response(call, _ask(attributes, (call,))[0], mutating=True)
+            attributes.stamp.warn(response.warnings)
+            if not response.allowed:
+                raise denied(invocation.name, response.result)
+            operations = _operations(response)
+        except _FailedError as error:
+            if invocation.ignores_failure:
+                return attributes, True, False
+            raise _fail(invocation, error) from None
+        if not operations:
+            return attributes, True, False
+        if attributes.after is None:
+            raise failures.internal(
+                f'admission webhook "{invocation.name}" attempted to modify the object, which is not supported for '
+                "this operation"
+            )
+        patched = _patched(invocation, attributes, operations)
+        if patched == attributes.after:
+            return attributes, True, False
+        return replace(attributes, after=patched), True, True
+
+
+def _unfinished(attributes: AdmissionAttributes) -> AdmissionAttributes:
+    """Return a create without what only the server may say of an object, which it does after these webhooks."""
+    if attributes.operation != "CREATE" or attributes.after is None or attributes.subresource:
+        return attributes
+    metadata = mapping(attributes.after.get("metadata"))
+    if _SERVERS.isdisjoint(metadata):
+        return attributes
+    kept = {name: value for name, value in metadata.items() if name not in _SERVERS}
+    return replace(attributes, after={**attributes.after, "metadata": kept})
+
+
+def _operations(response: AdmissionResponse) -> list[object]:
+    """Return the operations of a patch.
+
+    Raises:
+        _FailedError: If it is none.
+    """
+    if not response.patch:
+        return []
+    try:
+        operations: object = msgspec.json.decode(response.patch)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _FailedError(f"received undecodable patch in webhook response: {error}") from None
+    if json_type(operations) not in ("array", "null"):
+        raise _FailedError("received undecodable patch in webhook response: it is no list of operations")
+    if items(operations) and response.patch_type != "JSONPatch":
+        raise _FailedError(f'unsupported patch type "{response.patch_type}"')
+    return items(operations)
+
+
+def _patched(
+    invocation: _Invocation, attributes: AdmissionAttributes, operations: Sequence[object]
+) -> dict[str, object]:
+    """Return an object with a webhook's patch, read as its kind, in the version that was requested.
+
+    Raises:
+        ApiError: If the patch does not fit, or what it makes is no object of the kind.
+    """
+    shown, _ = _in_version(attributes, invocation.served)
+    try:
+        result = apply_operations(copied(mapping(shown)), operations)
+    except JsonPatchError as error:
+        raise failures.internal(str(error)) from None
+    if not is_mapping(result):
+        raise failures.internal("the patch of an admission webhook has made the object something else")
+    if not attributes.subresource or attributes.kind[2] == attributes.served.type.kind:
+        codec = invocation.served.codec
+        try:
+            codec.drop_unknown(result, b"", "patched", told=False)
+            codec.read(result, "patched")
+        except UnreadableObjectError as error:
+            raise failures.internal(error.why) from None
+        invocation.served.strategy.default(result)
+        result = mapping(_converted(result, invocation.served, attributes.served))
+    return result
+
+
+def _validate(attributes: AdmissionAttributes) -> None:
+    """Ask the webhooks of ValidatingWebhookConfigurations, all at the same time; the first refusal counts."""
+    if not _is_asked(attributes):
+        return
+    configurations = attributes.objects.list(_VALIDATING).items
+    if not configurations:
+        return
+    found = [item for hook in _hooks(configurations) if (item := _invocation(hook, attributes)) is not None]
+    asked: list[tuple[_Invocation, WebhookCall]] = []
+    for invocation in found:
+        try:
+            asked.append((invocation, _call(invocation, attributes)))
+        except _FailedError as error:
+            if not invocation.ignores_failure:
+                raise _fail(invocation, error) from None
+    if not asked:
+        return
+    answers = _ask(attributes, tuple(call for _, call in asked))
+    refusals: list[ApiError] = []
+    for (invocation, call), called in zip(asked, answers, strict=True):
+        try:
+            response = _response(call, called, mutating=False)
+        except _FailedError as error:
+            if not invocation.ignores_failure:
+                refusals.append(_fail(invocation, error))
+            continue
+        attributes.stamp.warn(response.warnings)
+        if not response.allowed:
+            refusals.append(denied(invocation.name, response.result))
+    if refusals:
+        raise refusals[0]
+
+
+def mutating_webhooks(before: Chain) -> Plugin:
+    """Return the plugin that asks mutating webhooks, and comes after these others."""
+    return Plugin(operations=_ALL, mutate=MutatingWebhooks(before).mutate)
+
+
+VALIDATING_WEBHOOKS: Final = Plugin(operations=_ALL, validate=_validate)

@@ -1,0 +1,182 @@
+"""An AdmissionReview: the question that a webhook gets, and what its answer says.
+
+Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, errors/statuserror.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.json_values import integer, is_mapping, mapping, text, texts
+
+GROUP: Final = "admission.k8s.io"
+KIND: Final = "AdmissionReview"
+VERSIONS: Final = ("v1", "v1beta1")
+_LOWEST_REFUSAL: Final = 400
+
+
+class InvalidResponseError(DeltaloopError):
+    """A webhook's answer is none; the message is the real server's."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionResponse:
+    """What a webhook says.
+
+    AdmissionAttributes:
+        allowed: Whether the request may go on.
+        patch: A JSON patch, as bytes; empty for none.
+        patch_type: What kind of patch it is.
+        result: Why not, as a Status.
+        warnings: What the client is to be warned of.
+    """
+
+    allowed: bool
+    patch: bytes = b""
+    patch_type: str = ""
+    result: Mapping[str, object]
+    warnings: tuple[str, ...] = ()
+
+
+def review_request(
+    attributes: AdmissionAttributes,
+    served: ServedResource,
+    *,
+    shown: dict[str, object] | None,
+    before: dict[str, object] | None,
+) -> dict[str, object]:
+    """Return the ``request`` of a review, without its uid.
+
+    Args:
+        attributes: The request.
+        served: The version of the resource in which the webhook is asked.
+        shown: The object in that version; None for a delete.
+        before: The object as it is, in that version; None for a create.
+    """
+    kind = attributes.served.type
+    group, version, name = attributes.kind
+    asked = served.type
+    same_kind = not attributes.subresource or (group, version, name) == (kind.group, kind.version, kind.kind)
+    shown_kind = (asked.group, asked.version, asked.kind) if same_kind else (group, version, name)
+    request: dict[str, object] = {
+        "kind": dict(zip(("group", "version", "kind"), shown_kind, strict=True)),
+        "resource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
+        "requestKind": {"group": group, "version": version, "kind": name},
+        "requestResource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
+    }
+    if attributes.subresource:
+        request |= {"subResource": attributes.subresource, "requestSubResource": attributes.subresource}
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    return request | {
+        "operation": attributes.operation,
+        "userInfo": _user_info(attributes),
+        "object": shown,
+        "oldObject": before,
+        "dryRun": attributes.dry_run,
+        "options": dict(attributes.options) or None,
+    }
+
+
+def _user_info(attributes: AdmissionAttributes) -> dict[str, object]:
+    user = attributes.user
+    info: dict[str, object] = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return info
+
+
+def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:
+    """Return what an answer says.
+
+    Raises:
+        InvalidResponseError: If it is not an answer to this question.
+    """
+    review = mapping(fields)
+    response = review.get("response")
+    if not is_mapping(response):
+        raise InvalidResponseError("webhook response was absent")
+    try:
+        patch = base64.b64decode(text(response.get("patch")), validate=True)
+    except binascii.Error as error:
+        raise InvalidResponseError(f"illegal base64 data: {error}") from None
+    patch_type = response.get("patchType")
+    if version == "v1":
+        for fault in _faults(review, response, uid):
+            raise InvalidResponseError(fault)
+        for fault in _patch_faults(patch, patch_type, mutating=mutating):
+            raise InvalidResponseError(fault)
+    elif mutating and patch:
+        patch_type = "JSONPatch"  # what it says is not looked at in this version
+    return AdmissionResponse(
+        allowed=response.get("allowed") is True,
+        patch=patch if mutating else b"",
+        patch_type=text(patch_type),
+        result=mapping(response.get("status")),
+        warnings=texts(response.get("warnings")),
+    )
+
+
+def _faults(review: Mapping[str, object], response: Mapping[str, object], uid: str) -> Iterator[str]:
+    if response.get("uid", "") != uid:
+        found = json.dumps(text(response.get("uid")), ensure_ascii=False)
+        yield f'expected response.uid="{uid}", got {found}'
+    found_kind = _shown_kind(text(review.get("apiVersion")), text(review.get("kind")))
+    wanted = _shown_kind(f"{GROUP}/v1", KIND)
+    if found_kind != wanted:
+        yield f"expected webhook response of {wanted}, got {found_kind}"
+
+
+def _shown_kind(api_version: str, kind: str) -> str:
+    """Return group, version and kind as Go writes them."""
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
+
+
+def _patch_faults(patch: bytes, patch_type: object, *, mutating: bool) -> Iterator[str]:
+    if not mutating:
+        if patch:
+            yield "validating webhook may not return response.patch"
+        if patch_type is not None:
+            yield "validating webhook may not return response.patchType"
+    elif patch and patch_type is None:
+        yield "webhook returned response.patch but not response.patchType"
+    elif not patch and patch_type is not None:
+        yield "webhook returned response.patchType but not response.patch"
+    elif patch_type == "":
+        yield 'webhook returned invalid response.patchType of ""'
+
+
+def denied(name: str, result: Mapping[str, object]) -> ApiError:
+    """Return the refusal of a webhook that said no, with what it says of it."""
+    message, reason = text(result.get("message")), text(result.get("reason"))
+    why = f": {message or reason}" if message or reason else " without explanation"
+    try:
+        details = msgspec.convert(result.get("details"), StatusDetails | None, strict=False)
+    except msgspec.ValidationError:
+        details = None
+    status = Status(
+        message=f'admission webhook "{name}" denied the request{why}',
+        reason=reason,
+        details=details,
+        code=max(integer(result.get("code")), _LOWEST_REFUSAL),
+    )
+    return error_from_status(status)

@@ -1,0 +1,212 @@
+"""One call of a webhook: where it goes, what is sent, and what came of it. Its driver is ``webhook_client``.
+
+Source: apiserver pkg/util/webhook/client.go; client-go rest/request.go, apimachinery pkg/api/errors
+(``NewGenericServerResponse``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.schemas.json_values import at, integer, is_mapping, text
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Of an answer."""
+_PORT: Final = 443
+_MOST_SHOWN: Final = 2048
+_OK: Final = range(200, 207)
+_SERVER_ERROR: Final = 500
+_NO_WORDS: Final = "the server responded with the status code {} but did not return more information"
+_BY_CODE: Final[Mapping[int, str]] = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_OWN_WORDS: Final = (403, 406, 415)
+
+Failure: TypeAlias = Literal[
+    "", "timeout", "refused", "closed", "certificate", "unknown host", "not allowed", "too large"
+]
+
+
+class FailedCallError(DeltaloopError):
+    """A webhook could not be asked, or did not answer; the message is the real server's."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a webhook is.
+
+    Attributes:
+        host: Name of the host; of a service, ``NAME.NAMESPACE.svc``, which its certificate has to be for.
+        port: TCP port.
+        path: Path, which begins with a slash.
+        service: Namespace and name of the service, or None.
+        authority: Certificates that are trusted, PEM in base64; empty for those of the system.
+    """
+
+    host: str
+    port: int
+    path: str
+    service: tuple[str, str] | None
+    authority: str = field(repr=False)
+
+    @property
+    def shown(self) -> str:
+        """Host, port and path as a URL; the port is left out where a URL of the configuration had none."""
+        port = "" if self.service is None and self.port == _PORT else f":{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{host}{port}{self.path}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookCall:
+    """A question to a webhook.
+
+    Attributes:
+        endpoint: Where it is.
+        seconds: How long it may take.
+        kind: Such as ``AdmissionReview``.
+        api_version: Such as ``admission.k8s.io/v1``.
+        request: What is asked, as JSON, without the uid.
+    """
+
+    endpoint: Endpoint
+    seconds: int
+    kind: str
+    api_version: str
+    request: bytes = field(repr=False)
+
+    def body(self, uid: str) -> bytes:
+        """Return what is sent, with the uid of this call."""
+        request = msgspec.Raw(b'{"uid":' + msgspec.json.encode(uid) + b"," + self.request[1:])
+        return msgspec.json.encode({"kind": self.kind, "apiVersion": self.api_version, "request": request})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WebhookCalls:
+    """Questions that are asked at the same time; the answer is a tuple of ``Called``."""
+
+    calls: tuple[WebhookCall, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What came of a call.
+
+    Attributes:
+        uid: Of the call.
+        status: HTTP status; 0 if there was no answer.
+        content_type: Of the answer.
+        body: The answer.
+        failure: Why there is no answer, "" if there is one.
+        detail: More of that: an address, or what is wrong with a certificate.
+    """
+
+    uid: str
+    status: int = 0
+    content_type: str = ""
+    body: bytes = field(default=b"", repr=False)
+    failure: Failure = ""
+    detail: str = ""
+
+
+def endpoint_of(client: object) -> Endpoint:
+    """Return where a client configuration points."""
+    authority = text(at(client, "caBundle"))
+    service = at(client, "service")
+    if is_mapping(service):
+        namespace, name = text(service.get("namespace")), text(service.get("name"))
+        return Endpoint(
+            host=f"{name}.{namespace}.svc",
+            port=integer(service.get("port")) or _PORT,
+            path=text(service.get("path")) or "/",
+            service=(namespace, name),
+            authority=authority,
+        )
+    parts = urlsplit(text(at(client, "url")))
+    return Endpoint(
+        host=parts.hostname or "",
+        port=parts.port or _PORT,
+        path=parts.path or "/",
+        service=None,
+        authority=authority,
+    )
+
+
+def read_answer(call: WebhookCall, called: Called) -> object:
+    """Return the JSON that a webhook has answered with.
+
+    Raises:
+        FailedCallError: If it has not, or with something else.
+    """
+    if called.failure:
+        raise FailedCallError(_why(call, called))
+    fields = _decoded(called.body)
+    if called.status not in _OK:
+        if at(fields, "kind") == "Status" and at(fields, "status") != "Success":
+            raise FailedCallError(text(at(fields, "message")))
+        raise FailedCallError(_http_words(called))
+    if not called.body:
+        raise FailedCallError(
+            f"0-length response with status code: {called.status} and content type: {called.content_type}"
+        )
+    if not is_mapping(fields):
+        raise FailedCallError("couldn't get version/kind; json parse error: the answer is no JSON object")
+    return fields
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _why(call: WebhookCall, called: Called) -> str:
+    shown = f'Post "{call.endpoint.shown}?timeout={call.seconds}s"'
+    match called.failure:
+        case "timeout":
+            return f"{shown}: context deadline exceeded"
+        case "refused":
+            return f"{shown}: dial tcp {called.detail}: connect: connection refused"
+        case "closed":
+            return f"{shown}: EOF"
+        case "certificate":
+            return f"{shown}: tls: failed to verify certificate: x509: {called.detail}"
+        case "unknown host":
+            return f"{shown}: dial tcp: lookup {called.detail}: no such host"
+        case "too large":
+            return f"{shown}: the answer has more than {MOST_BYTES} bytes"
+        case _:
+            return f"{shown}: {called.detail}"
+
+
+def _http_words(called: Called) -> str:
+    is_text = called.content_type.partition("/")[0] in ("", "text")
+    shown = called.body[:_MOST_SHOWN].decode(errors="replace").strip() if is_text else "unknown"
+    if called.status in _OWN_WORDS:
+        return shown
+    if called.status in _BY_CODE:
+        return _BY_CODE[called.status]
+    if called.status >= _SERVER_ERROR:
+        quoted = json.dumps(shown, ensure_ascii=False)
+        return f"an error on the server ({quoted}) has prevented the request from succeeding"
+    return _NO_WORDS.format(called.status)

@@ -1,0 +1,167 @@
+"""Calls webhooks over HTTPS. Core: ``core/webhook_calls.py``.
+
+What may be called: hosts of this machine, those that the options name, and services that the options give an address.
+Proxies of the environment and redirects are not followed, and answers are bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import errno
+import logging
+import ssl
+import uuid
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Final, final
+
+import aiohttp
+from yarl import URL
+
+from deltaloop.apiserver.authentication import is_loopback
+from deltaloop.apiserver.core.webhook_calls import MOST_BYTES, Called, Endpoint, Failure, WebhookCall, WebhookCalls
+
+_log: Final = logging.getLogger("deltaloop.apiserver")
+_UNKNOWN_AUTHORITY: Final = (2, 18, 19, 20, 21)
+_NOT_VALID_NOW: Final = (9, 10)
+_OTHER_NAME: Final = (62, 64)
+
+
+class _NotCalledError(Exception):
+    """A call that is not made, or comes to nothing."""
+
+    def __init__(self, failure: Failure, detail: str = "") -> None:
+        super().__init__(failure)
+        self.failure: Failure = failure
+        self.detail = detail
+
+
+@lru_cache(maxsize=64)
+def _trusting(authority: str) -> ssl.SSLContext:
+    """Return what checks a webhook's certificate: against these authorities, and no others if there are any."""
+    if not authority:
+        return ssl.create_default_context()
+    return ssl.create_default_context(cadata=base64.b64decode(authority).decode())
+
+
+@final
+class WebhookClient:
+    """Calls the webhooks of one server, which may be called by many requests at a time."""
+
+    def __init__(self, services: Mapping[str, str], hosts: frozenset[str]) -> None:
+        """Call nobody but hosts of this machine and these.
+
+        Args:
+            services: Addresses of services, by ``namespace/name`` or ``namespace/name:port``.
+            hosts: Other hosts that URLs may name.
+        """
+        self._services = dict(services)
+        self._hosts = hosts
+        self._session: aiohttp.ClientSession | None = None
+
+    async def answer(self, question: Hashable) -> object:
+        """Ask webhooks, all of a question at the same time, and return what came of each call."""
+        assert isinstance(question, WebhookCalls)
+        return tuple(await asyncio.gather(*(self._call(call) for call in question.calls)))
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _call(self, call: WebhookCall) -> Called:
+        uid = str(uuid.uuid4())
+        try:
+            async with asyncio.timeout(call.seconds):
+                return await self._post(call, uid)
+        except TimeoutError:
+            failed = _NotCalledError("timeout")
+        except _NotCalledError as error:
+            failed = error
+        except (aiohttp.ClientError, OSError) as error:
+            failed = _failed(error, call.endpoint)
+        fields = {"host": call.endpoint.host, "port": call.endpoint.port, "failure": failed.failure}
+        _log.warning("a webhook could not be called", extra=fields)
+        return Called(uid=uid, failure=failed.failure, detail=failed.detail)
+
+    async def _post(self, call: WebhookCall, uid: str) -> Called:
+        endpoint = call.endpoint
+        address = self._address(endpoint)
+        try:
+            context = _trusting(endpoint.authority)
+        except (ssl.SSLError, binascii.Error, UnicodeDecodeError):
+            detail = "unable to load root certificates: unable to parse bytes as PEM block"
+            raise _NotCalledError("not allowed", detail) from None
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0)
+            self._session = aiohttp.ClientSession(
+                connector=connector, timeout=aiohttp.ClientTimeout(total=None), trust_env=False
+            )
+        async with self._session.post(
+            URL(f"https://{address}{endpoint.path}?timeout={call.seconds}s", encoded=True),
+            data=call.body(uid),
+            headers={
+                "Accept": "application/json, */*",
+                "Content-Type": "application/json",
+                "Host": f"{endpoint.host}:{endpoint.port}",
+                "User-Agent": "kube-apiserver-admission",
+            },
+            ssl=context,
+            server_hostname=endpoint.host,
+            allow_redirects=False,
+        ) as answer:
+            body = await _bounded(answer)
+            content_type = answer.headers.get("Content-Type", "")
+            return Called(uid=uid, status=answer.status, content_type=content_type, body=body)
+
+    def _address(self, endpoint: Endpoint) -> str:
+        if endpoint.service is None:
+            if not is_loopback(endpoint.host) and endpoint.host not in self._hosts:
+                detail = (
+                    f"this server calls webhooks on its own machine only, and {endpoint.host} is not in "
+                    "ServerOptions.webhook_hosts"
+                )
+                raise _NotCalledError("not allowed", detail)
+            host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+            return f"{host}:{endpoint.port}"
+        name = "/".join(endpoint.service)
+        address = self._services.get(f"{name}:{endpoint.port}") or self._services.get(name)
+        if address is None:
+            detail = f"service {name} has no address here: give it one in ServerOptions.webhook_services"
+            raise _NotCalledError("not allowed", detail)
+        return address
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for part in answer.content.iter_any():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise _NotCalledError("too large")
+    return bytes(body)
+
+
+def _failed(error: Exception, endpoint: Endpoint) -> _NotCalledError:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _NotCalledError("certificate", _certificate_fault(error.certificate_error, endpoint))
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return _NotCalledError("unknown host", endpoint.host)
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno == errno.ECONNREFUSED:
+        return _NotCalledError("refused", f"{error.host}:{error.port}")
+    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError | aiohttp.ClientPayloadError):
+        return _NotCalledError("closed")
+    return _NotCalledError("not allowed", type(error).__name__)
+
+
+def _certificate_fault(error: Exception, endpoint: Endpoint) -> str:
+    code = getattr(error, "verify_code", 0)
+    if code in _UNKNOWN_AUTHORITY:
+        return "certificate signed by unknown authority"
+    if code in _NOT_VALID_NOW:
+        return "certificate has expired or is not yet valid"
+    if code in _OTHER_NAME:
+        return f"certificate is not valid for {endpoint.host}"
+    return str(getattr(error, "verify_message", "")) or "the certificate cannot be checked"

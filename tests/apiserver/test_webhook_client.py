@@ -1,0 +1,172 @@
+"""How webhooks are reached: services by the options' map, hosts of this machine, and nothing else.
+
+What comes of the answers is the contract's: ``tests/conformance/test_webhooks.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import ssl
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver.core import webhook_calls
+from deltaloop.apiserver.core.webhook_calls import Endpoint, WebhookCall, WebhookCalls, endpoint_of
+from deltaloop.apiserver.webhook_client import WebhookClient
+from tests.apiserver.serving import loop_clock
+
+SERVICE = {"namespace": "ns", "name": "hook", "path": "/p", "port": 443}
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, str]:
+    """A server's TLS for ``hook.ns.svc`` only, and the bundle that trusts it."""
+    from datetime import UTC, datetime, timedelta
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("hook.ns.svc")]), critical=True)
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+    path = Path(tmp_path_factory.mktemp("tls")) / "server.pem"
+    formats = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(*formats) + certificate)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context, base64.b64encode(certificate).decode()
+
+
+@asynccontextmanager
+async def serving(context: ssl.SSLContext, answer: Callable[[], web.Response], asked: list[Any]) -> AsyncGenerator[int]:
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append((request.path_qs, request.headers["Host"], json.loads(await request.read())))
+        return answer()
+
+    runner = web.ServerRunner(web.Server(serve), shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+async def called(client: WebhookClient, endpoint: Endpoint) -> webhook_calls.Called:
+    call = WebhookCall(endpoint=endpoint, seconds=3, kind="K", api_version="g/v1", request=b'{"a":1}')
+    try:
+        (found,) = cast("tuple[webhook_calls.Called]", await client.answer(WebhookCalls((call,))))
+        return found
+    finally:
+        await client.close()
+
+
+async def test_a_service_is_called_at_its_address_and_under_its_own_name(
+    certified: tuple[ssl.SSLContext, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    asked: list[Any] = []
+    async with serving(certified[0], lambda: web.Response(text="{}"), asked) as port:
+        endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
+        for services in (
+            {"ns/hook": f"127.0.0.1:{port}"},
+            {"ns/hook:443": f"127.0.0.1:{port}", "ns/hook": "127.0.0.1:1"},
+        ):
+            found = await called(WebhookClient(services, frozenset()), endpoint)
+            assert (found.failure, found.status, found.body) == ("", 200, b"{}")
+            path, host, body = asked.pop()
+            assert (path, host) == ("/p?timeout=3s", "hook.ns.svc:443")
+            assert body == {"kind": "K", "apiVersion": "g/v1", "request": {"uid": found.uid, "a": 1}}
+
+
+async def test_a_certificate_for_another_name_is_refused(certified: tuple[ssl.SSLContext, str]) -> None:
+    asked: list[Any] = []
+    async with serving(certified[0], lambda: web.Response(text="{}"), asked) as port:
+        endpoint = endpoint_of({"service": {**SERVICE, "name": "other"}, "caBundle": certified[1]})
+        found = await called(WebhookClient({"ns/other": f"127.0.0.1:{port}"}, frozenset()), endpoint)
+        assert (found.failure, found.detail) == ("certificate", "certificate is not valid for other.ns.svc")
+        assert asked == []
+
+
+async def test_redirects_are_not_followed_and_answers_are_bounded(
+    certified: tuple[ssl.SSLContext, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaloop.apiserver.webhook_client.MOST_BYTES", 100)
+    endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
+    for answer, status, failure in (
+        (lambda: web.Response(status=302, headers={"Location": "/elsewhere"}), 302, ""),
+        (lambda: web.Response(body=b"x" * 101), 0, "too large"),
+    ):
+        asked: list[Any] = []
+        async with serving(certified[0], answer, asked) as port:
+            found = await called(WebhookClient({"ns/hook": f"127.0.0.1:{port}"}, frozenset()), endpoint)
+            assert (found.status, found.failure, len(asked)) == (status, failure, 1)
+
+
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        ({"service": SERVICE}, "service ns/hook has no address here: give it one in ServerOptions.webhook_services"),
+        (
+            {"url": "https://example.com/p"},
+            "this server calls webhooks on its own machine only, and example.com is not in ServerOptions.webhook_hosts",
+        ),
+        (
+            {"url": "https://169.254.169.254/"},
+            (
+                "this server calls webhooks on its own machine only, and 169.254.169.254 is not in "
+                "ServerOptions.webhook_hosts"
+            ),
+        ),
+        (
+            {"url": "https://localhost:1/p", "caBundle": base64.b64encode(b"planted-value").decode()},
+            "unable to load root certificates: unable to parse bytes as PEM block",
+        ),
+    ],
+)
+async def test_what_may_not_be_called_is_not(
+    client: dict[str, Any], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    endpoint = endpoint_of(client)
+    found = await called(WebhookClient({"ns/another": "127.0.0.1:1"}, frozenset({"other.example.com"})), endpoint)
+    assert (found.failure, found.detail) == ("not allowed", words)
+    shown = caplog.text + repr(found) + repr(endpoint) + str([vars(record) for record in caplog.records])
+    assert "planted-value" not in shown
+    assert client.get("caBundle", "planted-value") not in shown
+
+
+async def test_hosts_that_the_options_name_may_be_called() -> None:
+    client = WebhookClient({}, frozenset({"hook.invalid"}))
+    found = await called(client, endpoint_of({"url": "https://hook.invalid/"}))
+    assert found.failure != "not allowed"
+
+
+@pytest.mark.parametrize(
+    "services",
+    [{"hook": "127.0.0.1:1"}, {"ns/hook": "127.0.0.1"}, {"ns/hook": "https://127.0.0.1:1"}, {"ns/hook": "u@h:1"}],
+)
+def test_a_map_that_says_nothing_is_refused(services: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="webhook_services"):
+        ServerOptions(webhook_services=services, wall_clock=loop_clock)
+    ServerOptions(webhook_services={"ns/hook:8443": "[::1]:9"})

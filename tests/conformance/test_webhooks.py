@@ -1,0 +1,341 @@
+"""Admission webhooks: who is asked, what, and what comes of the answer.
+
+Source: apiserver pkg/admission/plugin/webhook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+from tests.apiserver.serving import Answer
+from tests.conformance.target import Api, config_map, conformance
+from tests.conformance.webhook_server import Review, answer, patched, webhook_server
+
+
+def _add(key: str, value: str) -> dict[str, str]:
+    return {"op": "add", "path": f"/data/{key}", "value": value}
+
+
+@conformance("Webhooks: a validating webhook is asked before an object is stored, and says no with its own words")
+async def test_deny(api: Api) -> None:
+    async with webhook_server(api) as server:
+        status = {"code": 409, "message": "not here", "reason": "Conflict"}
+        server.on("/deny", lambda review: answer(review, allowed=False, status=status))
+        await server.configure("validating", server.hook("/deny"))
+        refused = await api.post(api.config_maps, config_map("a", {"k": "v"}))
+        assert (refused.status, refused.json) == (
+            409,
+            {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": 'admission webhook "deny.example.com" denied the request: not here',
+                "reason": "Conflict",
+                "code": 409,
+            },
+        )
+        assert (await api.get(f"{api.config_maps}/a")).status == 404
+
+
+@conformance(
+    "Webhooks: what a refusal says, by what the webhook says",
+    ("nothing", None, 400, " without explanation", ""),
+    ("a message", {"message": "why"}, 400, ": why", ""),
+    ("a reason", {"reason": "Teapot", "code": 418}, 418, ": Teapot", "Teapot"),
+    ("success", {"status": "Success", "code": 200}, 400, " without explanation", ""),
+)
+async def test_denials(api: Api, status: dict[str, Any] | None, code: int, words: str, reason: str) -> None:
+    async with webhook_server(api) as server:
+        given = {} if status is None else {"status": status}
+        server.on("/deny", lambda review: answer(review, allowed=False, **given))
+        await server.configure("validating", server.hook("/deny"))
+        refused = await api.post(api.config_maps, config_map("a"))
+        assert refused.status == code
+        assert refused.json["message"] == f'admission webhook "deny.example.com" denied the request{words}'
+        assert refused.json.get("reason", "") == reason
+
+
+@conformance("Webhooks: the review says who does what to which object, as it is and as it is to be")
+async def test_review(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/look", answer)
+        await server.configure("validating", server.hook("/look"))
+        await api.created(api.config_maps + "?fieldManager=m", config_map("a", {"k": "v"}))
+        await api.patch_with(f"{api.config_maps}/a", "merge-patch+json", {"data": {"k": "w"}})
+        await api.delete(f"{api.config_maps}/a")
+        created, updated, deleted = server.requests("/look")
+        assert len({item["uid"] for item in (created, updated, deleted)}) == 3
+        user = created["userInfo"]
+        assert user["username"]
+        assert "system:authenticated" in user["groups"]
+        for item, operation in ((created, "CREATE"), (updated, "UPDATE"), (deleted, "DELETE")):
+            assert item["operation"] == operation
+            assert item["kind"] == item["requestKind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+            assert item["resource"] == item["requestResource"]
+            assert item["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+            assert (item["name"], item["namespace"], item["dryRun"]) == ("a", api.namespace, False)
+            assert "subResource" not in item
+        assert created["oldObject"] is None
+        assert created["object"]["data"] == {"k": "v"}
+        assert created["object"]["metadata"]["uid"]
+        assert created["object"]["metadata"]["managedFields"][0]["manager"] == "m"
+        assert (created["object"]["kind"], created["object"]["apiVersion"]) == ("ConfigMap", "v1")
+        assert created["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "m"}
+        assert (updated["oldObject"]["data"], updated["object"]["data"]) == ({"k": "v"}, {"k": "w"})
+        assert updated["options"] == {"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1"}
+        assert deleted["object"] is None
+        assert deleted["oldObject"]["data"] == {"k": "w"}
+        assert deleted["options"] == {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        assert list(created) == list(updated) == list(deleted)
+
+
+@conformance("Webhooks: a mutating webhook is asked before the object is complete")
+async def test_mutating_review(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/look", answer)
+        await server.configure("mutating", server.hook("/look"))
+        await api.created(
+            api.config_maps, config_map("a", {"k": "v"}, uid="mine", creationTimestamp="2020-01-01T00:00:00Z")
+        )
+        await api.put(f"{api.config_maps}/a", config_map("a", {"k": "w"}))
+        created, updated = server.requests("/look")
+        for asked in (created, updated):
+            metadata = asked["object"]["metadata"]
+            metadata.pop("managedFields", None)
+            assert metadata == {"name": "a", "namespace": api.namespace}
+
+
+@conformance("Webhooks: mutating ones go one after another, in the order of names, and each sees what those before did")
+async def test_patches(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/one", lambda review: patched(review, _add("one", "1")))
+        server.on("/two", lambda review: patched(review, _add("two", str(len(review["request"]["object"]["data"])))))
+        await server.configure("mutating", server.hook("/two"), name="b")
+        await server.configure("mutating", server.hook("/one"), name="a")
+        created = await api.created(api.config_maps, config_map("a", {"k": "v"}))
+        assert created.json["data"] == {"k": "v", "one": "1", "two": "2"}
+        (entry,) = created.json["metadata"]["managedFields"]
+        assert set(entry["fieldsV1"]["f:data"]) == {".", "f:k"}
+
+
+@conformance(
+    "Webhooks: one that changes an object has those before it asked again, if they want that",
+    ("never", "Never", ["first", "second"]),
+    ("if needed", "IfNeeded", ["first", "second", "first"]),
+)
+async def test_reinvocation(api: Api, policy: str, order: list[str]) -> None:
+    async with webhook_server(api) as server:
+        server.on("/first", answer)
+        server.on("/second", lambda review: patched(review, _add("x", "y")))
+        hooks = [server.hook("/first", reinvocationPolicy=policy), server.hook("/second", reinvocationPolicy=policy)]
+        await server.configure("mutating", *hooks)
+        await api.created(api.config_maps, config_map("a", {"k": "v"}))
+        assert [path.strip("/") for path, _ in server.asked] == order
+
+
+def _warnings(answered: Answer) -> list[str]:
+    return cast("CIMultiDict[str]", answered.headers).getall("Warning", [])
+
+
+@conformance("Webhooks: warnings go to the client, also with a refusal")
+async def test_warnings(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/warn", lambda review: answer(review, warnings=["old", "slow"]))
+        server.on("/deny", lambda review: answer(review, allowed=False, warnings=["no"]))
+        only = {"matchLabels": {"deny": "yes"}}
+        await server.configure("validating", server.hook("/warn"), server.hook("/deny", objectSelector=only))
+        created = await api.post(api.config_maps, config_map("a"))
+        assert (created.status, _warnings(created)) == (201, ['299 - "old"', '299 - "slow"'])
+        refused = await api.post(api.config_maps, config_map("b", labels={"deny": "yes"}))
+        assert refused.status == 400
+        assert sorted(_warnings(refused)) == ['299 - "no"', '299 - "old"', '299 - "slow"']
+
+
+def _uid(review: Review) -> Review:
+    return {**answer(review), "response": {"uid": "other", "allowed": True}}
+
+
+def _absent(review: Review) -> Any:
+    return {"apiVersion": review["apiVersion"], "kind": review["kind"]}
+
+
+def _another(review: Review) -> Any:
+    return {**answer(review), "apiVersion": "admission.k8s.io/v2"}
+
+
+def _missing(_review: Review) -> Any:
+    return web.Response(status=404)
+
+
+def _fails(_review: Review) -> Any:
+    return web.Response(status=500, text="boom")
+
+
+_FAILURES: tuple[tuple[str, Any, str | None], ...] = (
+    ("a bad uid", _uid, 'received invalid webhook response: expected response.uid="UID", got "other"'),
+    (
+        "no response",
+        _absent,
+        "received invalid webhook response: webhook response was absent",
+    ),
+    (
+        "another kind",
+        _another,
+        None,
+    ),
+    (
+        "a patch from a validating webhook",
+        patched,
+        "received invalid webhook response: validating webhook may not return response.patch",
+    ),
+    (
+        "a status of 500",
+        _fails,
+        'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding',
+    ),
+    (
+        "a status of 404",
+        _missing,
+        "failed to call webhook: the server could not find the requested resource",
+    ),
+    (
+        "silence",
+        None,
+        'failed to call webhook: Post "URL/fail?timeout=1s": context deadline exceeded',
+    ),
+)
+
+
+@conformance(
+    "Webhooks: one that fails refuses the request with a 500, or is passed over, as its policy says", *_FAILURES
+)
+async def test_failures(api: Api, what: Any, words: str | None) -> None:
+    async with webhook_server(api) as server:
+        server.on("/fail", what or server.hang)
+        fields = {
+            "timeoutSeconds": 1,
+            "objectSelector": {"matchExpressions": [{"key": "ignore", "operator": "DoesNotExist"}]},
+        }
+        ignoring = {**fields, "failurePolicy": "Ignore", "objectSelector": {"matchLabels": {"ignore": "yes"}}}
+        hooks = [server.hook("/fail", **fields), server.hook("/fail", **{**ignoring, "name": "open.example.com"})]
+        await server.configure("validating", *hooks)
+        refused = await api.post(api.config_maps, config_map("a"))
+        assert (refused.status, refused.json.get("reason")) == (500, "InternalError")
+        begin = 'Internal error occurred: failed calling webhook "fail.example.com": '
+        message = refused.json["message"]
+        assert message.startswith(begin)
+        if words is not None:
+            uid = server.requests("/fail")[0]["uid"]
+            assert message == begin + words.replace("UID", uid).replace("URL", server.url)
+        assert (await api.post(api.config_maps, config_map("b", labels={"ignore": "yes"}))).status == 201
+
+
+@conformance(
+    "Webhooks: who is not trusted or not there is not asked",
+    ("an unknown authority", "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
+    ("nobody there", "dial tcp 127.0.0.1:1: connect: connection refused"),
+)
+async def test_unreachable(api: Api, words: str) -> None:
+    async with webhook_server(api) as server:
+        client = server.client("/fail", trusted="x509" not in words)
+        if "x509" not in words:
+            client["url"] = "https://127.0.0.1:1/fail"
+        await server.configure("validating", server.hook("/fail", clientConfig=client))
+        refused = await api.post(api.config_maps, config_map("a"))
+        assert refused.status == 500
+        message = refused.json["message"]
+        assert message.startswith('Internal error occurred: failed calling webhook "fail.example.com": failed to call ')
+        assert words in message
+
+
+@conformance("Webhooks: a dry run asks only those without side effects, and stores nothing")
+async def test_dry_run(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/look", answer)
+        await server.configure("mutating", server.hook("/look", sideEffects="NoneOnDryRun"))
+        assert (await api.post(f"{api.config_maps}?dryRun=All", config_map("a"))).status == 201
+        (asked,) = server.requests("/look")
+        assert asked["dryRun"] is True
+        assert asked["options"]["dryRun"] == ["All"]
+        assert (await api.get(f"{api.config_maps}/a")).status == 404
+
+
+@conformance(
+    "Webhooks: match conditions are expressions; one that is false decides, one that fails does what the policy says",
+    ("true", ["object.data.k == 'v'"], "Fail", 201, True),
+    ("false", ["object.data.k == 'w'"], "Fail", 201, False),
+    ("of the request", ["request.operation == 'CREATE' && request.name == 'a'"], "Fail", 201, True),
+    ("false after a fault", ["object.data.x == 'w'", "oldObject != null"], "Fail", 201, False),
+    ("a fault", ["object.data.x == 'w'"], "Fail", 403, False),
+    ("a fault, passed over", ["object.data.x == 'w'"], "Ignore", 201, False),
+)
+async def test_match_conditions(api: Api, sources: list[str], policy: str, status: int, asked: bool) -> None:
+    async with webhook_server(api) as server:
+        server.on("/look", answer)
+        conditions = [{"name": f"c{place}", "expression": source} for place, source in enumerate(sources)]
+        only = {"matchLabels": {"look": "yes"}}
+        hook = server.hook("/look", matchConditions=conditions, failurePolicy=policy, objectSelector=only)
+        await server.configure("validating", hook)
+        answered = await api.post(api.config_maps, config_map("a", {"k": "v"}, labels={"look": "yes"}))
+        assert answered.status == status, answered.text
+        if status == 403:
+            words = "expression 'object.data.x == 'w'' resulted in error: no such key: x"
+            assert answered.json["message"] == f'configmaps "a" is forbidden: {words}'
+        assert bool(server.requests("/look")) == asked
+
+
+@conformance("Webhooks: a rule for another version of a resource gets the object in that version, unless it is exact")
+async def test_match_policy(api: Api) -> None:
+    path = f"/apis/autoscaling/v1/namespaces/{api.namespace}/horizontalpodautoscalers"
+    rule = {"apiGroups": ["autoscaling"], "apiVersions": ["v2"], "operations": ["CREATE"], "resources": ["*"]}
+    async with webhook_server(api) as server:
+        server.on("/equivalent", answer)
+        server.on("/exact", answer)
+        hooks = [server.hook("/equivalent", rules=[rule]), server.hook("/exact", rules=[rule], matchPolicy="Exact")]
+        await server.configure("validating", *hooks)
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        spec = {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
+        await api.created(path, {"metadata": {"name": "a"}, "spec": spec})
+        assert server.requests("/exact") == []
+        (asked,) = server.requests("/equivalent")
+        assert asked["resource"] == {
+            "group": "autoscaling",
+            "version": "v2",
+            "resource": "horizontalpodautoscalers",
+        }
+        assert (asked["kind"]["version"], asked["requestKind"]["version"]) == ("v2", "v1")
+        assert asked["requestResource"]["version"] == "v1"
+        assert asked["object"]["apiVersion"] == "autoscaling/v2"
+        assert asked["object"]["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+
+
+@conformance("Webhooks: one that writes the object while it is asked makes the update a conflict, not a hang")
+async def test_loop(api: Api) -> None:
+    async with webhook_server(api) as server:
+        others: Iterator[str] = iter(())
+
+        def meddle(review: Review) -> Any:
+            async def write() -> Review:
+                for value in others:
+                    other = {"data": {"other": value}}
+                    await api.patch_with(f"{api.config_maps}/a", "merge-patch+json", other)
+                return answer(review)
+
+            return write()
+
+        await api.config_map("a", {"k": "v"})
+        server.on("/meddle", meddle)
+        await server.configure("validating", server.hook("/meddle"))
+        others = iter(("x",))
+        stored = (await api.get(f"{api.config_maps}/a")).json
+        stored["data"]["k"] = "w"
+        assert (await api.put(f"{api.config_maps}/a", stored)).status == 409
+        others = iter(("y",))
+        answered = await api.patch_with(f"{api.config_maps}/a", "merge-patch+json", {"data": {"k": "z"}})
+        assert answered.status == 200
+        assert answered.json["data"] == {"k": "z", "other": "y"}
