@@ -339,3 +339,67 @@ async def test_loop(api: Api) -> None:
         answered = await api.patch_with(f"{api.config_maps}/a", "merge-patch+json", {"data": {"k": "z"}})
         assert answered.status == 200
         assert answered.json["data"] == {"k": "z", "other": "y"}
+
+
+@conformance(
+    "Webhooks: a patch that is none is a failure; one that does not fit is an error, whatever the policy says",
+    (
+        "no type",
+        {"patch": "W10="},
+        "received invalid webhook response: webhook returned response.patch but not response.patchType",
+        False,
+    ),
+    (
+        "no patch",
+        {"patchType": "JSONPatch"},
+        "received invalid webhook response: webhook returned response.patchType but not response.patch",
+        False,
+    ),
+    ("another type", {"patch": "W3sib3AiOiJyZW1vdmUifV0=", "patchType": "X"}, 'unsupported patch type "X"', False),
+    ("no list", {"patch": "e30=", "patchType": "JSONPatch"}, "received undecodable patch in webhook response", False),
+    (
+        "nothing there",  # [{"op": "remove", "path": "/x/y"}]
+        {"patch": "W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL3gveSJ9XQ==", "patchType": "JSONPatch"},
+        None,
+        True,
+    ),
+)
+async def test_wrong_patches(api: Api, fields: dict[str, Any], words: str | None, always: bool) -> None:
+    async with webhook_server(api) as server:
+        server.on("/fail", lambda review: answer(review, **fields))
+        only = {"objectSelector": {"matchLabels": {"ignore": "yes"}}, "failurePolicy": "Ignore"}
+        ignoring = server.hook("/fail", **only, name="open.example.com")
+        await server.configure("mutating", ignoring, name="a")
+        ignored = await api.post(api.config_maps, config_map("b", labels={"ignore": "yes"}))
+        assert ignored.status == (500 if always else 201)
+        await server.configure("mutating", server.hook("/fail"), name="b")
+        refused = await api.post(api.config_maps, config_map("a"))
+        refused.refuses(500, "InternalError")
+        if words is not None:
+            begin = f'Internal error occurred: failed calling webhook "fail.example.com": {words}'
+            assert refused.json["message"].startswith(begin)
+
+
+@conformance("Webhooks: reviews of v1beta1 need no uid, and no type of a patch")
+async def test_older_review(api: Api) -> None:
+    async with webhook_server(api) as server:
+
+        def older(review: Review) -> Review:
+            assert review["apiVersion"] == "admission.k8s.io/v1beta1"
+            response = patched(review, _add("x", "y"))["response"]
+            return {"response": {name: response[name] for name in ("allowed", "patch")}}
+
+        server.on("/old", older)
+        await server.configure("mutating", server.hook("/old", admissionReviewVersions=["v2", "v1beta1", "v1"]))
+        created = await api.created(api.config_maps, config_map("a", {"k": "v"}))
+        assert created.json["data"] == {"k": "v", "x": "y"}
+
+
+@conformance("Webhooks: a large object is asked about once, too")
+async def test_large(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/large", lambda review: patched(review, _add("x", "y")))
+        await server.configure("mutating", server.hook("/large"))
+        created = await api.created(api.config_maps, config_map("a", {"k": "v" * 100_000}))
+        assert created.json["data"]["x"] == "y"
+        assert len(server.requests("/large")) == 1
