@@ -18,7 +18,7 @@ from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access import access_reviews
 from deltaloop.apiserver.core.access.escalation import check_escalation
-from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
 from deltaloop.apiserver.core.admission.attributes import Operation
 from deltaloop.apiserver.core.outside import Outside
@@ -77,6 +77,15 @@ class AccessHandlers:
         """
         wanted = replace(attributes_of(exchange), verb="create")
         return partial(check_allowed, self._authorizer, wanted)
+
+    def may(self, user: User) -> Callable[[str, str, str, str], bool]:
+        """Return what tells by verb, group, resource and name whether a user may do something in the whole cluster."""
+
+        def may(verb: str, group: str, resource: str, name: str) -> bool:
+            wanted = Attributes(user=user, verb=verb, group=group, version="*", resource=resource, name=name)
+            return self._authorizer.allows(wanted)
+
+        return may
 
     def admission(self, user: User) -> Admit:
         """Return what refuses the roles and bindings that grant more than this user may grant."""

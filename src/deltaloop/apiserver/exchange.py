@@ -26,6 +26,7 @@ DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 # Of a request: its user, what that user may make of an object, and whether it may be a new one.
 MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
 USER: Final[web.RequestKey[User]] = web.RequestKey("user", User)
+MAY: Final[web.RequestKey[Callable[[str, str, str, str], bool]]] = web.RequestKey("may")
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 

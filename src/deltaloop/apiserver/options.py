@@ -11,6 +11,7 @@ from typing import Final
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
+from deltaloop.apiserver.core.admission.plugins import NAMES as ADMISSION_PLUGINS
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
 from deltaloop.option_types import check_types
 
@@ -27,6 +28,17 @@ def _check_key(name: str, read: Callable[[bytes], object], key: SecretText) -> N
         read(key.reveal().encode())
     except ValueError as error:
         raise ValueError(f"ServerOptions.{name} cannot be used: {error}") from None
+
+
+def _check_plugins(enabled: frozenset[str], disabled: frozenset[str]) -> None:
+    for verb, plugins in (("enable", enabled), ("disable", disabled)):
+        if plugins - ADMISSION_PLUGINS:
+            raise ValueError(
+                f"ServerOptions.{verb}_admission_plugins has {sorted(plugins - ADMISSION_PLUGINS)}; known are "
+                f"{sorted(ADMISSION_PLUGINS)}"
+            )
+    if enabled & disabled:
+        raise ValueError(f"ServerOptions enables and disables the admission plugins {sorted(enabled & disabled)}")
 
 
 def _utc_now() -> datetime:
@@ -54,6 +66,9 @@ class ServerOptions:
             ``volume-protection`` (finalizers of claims and volumes) and ``coordinated-leases`` (KEP-4355). None by
             default, as in a kube-apiserver alone: dependents stay, a deleted namespace or claim stays Terminating, and
             candidates are not elected.
+        enable_admission_plugins: Plugins that are on besides those that are on by default.
+        disable_admission_plugins: Plugins that are off although they are on by default. Those are a real server's,
+            but for ``ServiceAccount``, which refuses Pods without an account that a controller makes in a cluster.
         data_dir: Where objects and credentials are kept over restarts; None keeps everything in memory. It holds
             Secrets and the authority's key, so it is made readable by its owner only.
         fsync: Whether a write is on the disk before its answer. Without it, writes outlive the process, however it
@@ -79,6 +94,8 @@ class ServerOptions:
     accepted_service_account_keys: tuple[SecretText, ...] = ()
     authorization_mode: str = "AlwaysAllow"
     controllers: frozenset[str] = frozenset()
+    enable_admission_plugins: frozenset[str] = frozenset()
+    disable_admission_plugins: frozenset[str] = frozenset()
     data_dir: Path | None = None
     fsync: bool = False
     window: int = 10_000
@@ -106,6 +123,7 @@ class ServerOptions:
         unknown = self.controllers - CONTROLLERS
         if unknown:
             raise ValueError(f"ServerOptions.controllers has {sorted(unknown)}; known are {sorted(CONTROLLERS)}")
+        _check_plugins(self.enable_admission_plugins, self.disable_admission_plugins)
         if self.token is not None and (self.insecure_http or not self.token):
             raise ValueError("ServerOptions.token must not be empty, and has no meaning with insecure_http")
         if self.authorization_mode not in AUTHORIZATION_MODES:

@@ -30,6 +30,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
+from deltaloop.apiserver.core.admission.plugins import chain_of
 from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_observed, make_own_service
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
@@ -70,7 +71,8 @@ class ApiServer:
         """Make a server that does not run yet; a store and a registry belong to it from now on."""
         self._options = options or ServerOptions()
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
-        self._operations = Operations(self._store, _registry(self._options))
+        admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
+        self._operations = Operations(self._store, _registry(self._options), admission)
         self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts)
         self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))

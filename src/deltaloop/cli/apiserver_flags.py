@@ -44,3 +44,9 @@ Load = Annotated[Path | None, typer.Option(help="Load the manifests of this file
 Controllers = Annotated[
     str, typer.Option(help="What runs beside the server: gc, namespace, coordinated-leases, with commas between.")
 ]
+EnabledPlugins = Annotated[
+    str, typer.Option(help="Admission plugins besides the default ones, such as ServiceAccount, with commas between.")
+]
+DisabledPlugins = Annotated[
+    str, typer.Option(help="Admission plugins to leave out although they are on by default, with commas between.")
+]

@@ -88,6 +88,8 @@ def apiserver(
     load: flags.Load = None,
     audit: Annotated[str, typer.Option(help="Append a line of JSON per request to this file; - is stdout.")] = "",
     controllers: flags.Controllers = "",
+    enable_admission_plugins: flags.EnabledPlugins = "",
+    disable_admission_plugins: flags.DisabledPlugins = "",
     log_level: _LogLevel = "WARNING",
 ) -> None:
     """Run the embedded API server until Ctrl-C. It keeps everything in memory, unless --data-dir is given."""
@@ -106,7 +108,9 @@ def apiserver(
             service_account_key=read_key(service_account_signing_key_file, "--service-account-signing-key-file"),
             accepted_service_account_keys=tuple(key for key in accepted if key is not None),
             authorization_mode=authorization_mode,
-            controllers=frozenset(name.strip() for name in controllers.split(",") if name.strip()),
+            controllers=_names(controllers),
+            enable_admission_plugins=_names(enable_admission_plugins),
+            disable_admission_plugins=_names(disable_admission_plugins),
             data_dir=data_dir,
             fsync=fsync,
             audit=audit_to(audit),
@@ -190,6 +194,10 @@ def _configure(log_level: str) -> None:
         configure_logging(level=log_level.upper())
     except ValueError:
         raise typer.BadParameter(f"{log_level!r} is not a level: DEBUG, INFO, WARNING or ERROR") from None
+
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in listed.split(",") if name.strip())
 
 
 def _make_folder(folder: Path) -> None:

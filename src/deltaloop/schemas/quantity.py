@@ -96,17 +96,29 @@ def amount(sent: object) -> Fraction:
         return Fraction(0)
 
 
+def added(first: str, second: str, *, times: int = 1) -> str:
+    """Return the first quantity and so many times the second one, in the format of the first unless that is 0.
+
+    Raises:
+        MalformedQuantityError: If one of them is none.
+    """
+    one, other = _parse(first), _parse(second)
+    return _written(one.nanos + times * other.nanos, one.format if one.nanos else other.format)
+
+
 @lru_cache(maxsize=1024)
 def _canonical(sent: str, of_resource: bool) -> str:
     found = _parse(sent)
     nanos, kept = found.nanos, found.kept
     if of_resource and found.scale < -3:
         nanos, kept = _away_from_zero(nanos, 10**6) * 10**6, None
-    if kept is not None:
-        return kept
-    if found.format == "exponent":
+    return _written(nanos, found.format) if kept is None else kept
+
+
+def _written(nanos: int, form: _Format) -> str:
+    if form == "exponent":
         return _with_exponent(nanos)
-    return _binary(nanos) if found.format == "binary" else _decimal(nanos)
+    return _binary(nanos) if form == "binary" else _decimal(nanos)
 
 
 def _parse(sent: str) -> _Quantity:

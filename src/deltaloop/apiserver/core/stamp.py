@@ -22,6 +22,10 @@ def _admit_all(*_: object) -> None:
     return
 
 
+def _may_all(*_: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
     """What a write takes from outside.
@@ -36,6 +40,7 @@ class Stamp:
         outside: Has questions answered that only others can answer; None if nobody can be asked.
         admit: Refuses what this writer may not make of an object, by raising: it gets the resource, the namespace, the
             object as it is (None for a new one) and as it is to be. Lets everything pass by default.
+        may: Tells by verb, group, resource and name whether the writer may do something in the whole cluster.
         may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
             pass by default.
         warn: Takes what the writer is to be warned about in the object, once it has been checked.
@@ -49,6 +54,7 @@ class Stamp:
     options: Mapping[str, object] = field(default_factory=dict[str, object])
     outside: Outside | None = None
     admit: Admit = _admit_all
+    may: Callable[[str, str, str, str], bool] = _may_all
     may_create: Callable[[], None] = _admit_all
     warn: Callable[[Iterable[str]], None] = _admit_all
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
+from typing import Any
 
 import pytest
 
 from deltaloop.api.kubernetes_version import MINOR
-from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES
+from deltaloop.api.status import ForbiddenError
+from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HERE, chain_of
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.testing.control_plane import find_assets
+from tests.apiserver.core.facts import NAMESPACE, Cores
+from tests.conformance.target import pod
 
 # What `kube-apiserver --help` says of --enable-admission-plugins.
 ON_BY_DEFAULT = (
@@ -26,6 +34,71 @@ def test_each_plugin_is_there_or_has_a_reason() -> None:
     assert ", ".join(DEFAULT_ON) == ON_BY_DEFAULT
     assert all(DEFAULT_ON.values()), "a reason has words, and what is there has plugins"
     assert {name for name, plugins in DEFAULT_ON.items() if not isinstance(plugins, str)} == NAMES
+
+
+def test_plugins_are_switched_on_and_off() -> None:
+    cores = Cores()
+    served, body = cores.served("", "v1", "pods"), pod("p")
+    store, registry = cores.operations.store, cores.operations.registry
+    stamp = cores.stamp()
+    assert {"ServiceAccount"} == OFF_HERE
+    strict = Operations(store, registry, chain_of(OFF_HERE))
+    with pytest.raises(ForbiddenError, match=f"error looking up service account {NAMESPACE}/default: serviceaccount"):
+        strict.create(served, NAMESPACE, {**body}, stamp=stamp)
+    lax = Operations(store, registry, chain_of(disabled=frozenset({"Priority", "DefaultTolerationSeconds"})))
+    spec = mapping(decode_object(served, lax.create(served, NAMESPACE, {**body}, stamp=stamp))["spec"])
+    assert not spec.keys() & {"priority", "tolerations"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"enable_admission_plugins": frozenset({"No"})}, r"enable_admission_plugins has \['No'\]; known are"),
+        ({"disable_admission_plugins": frozenset({"PodGroupProtection"})}, "disable_admission_plugins has"),
+        (
+            {name: frozenset({"Priority"}) for name in ("enable_admission_plugins", "disable_admission_plugins")},
+            r"enables and disables the admission plugins \['Priority'\]",
+        ),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ServerOptions(**options)
+
+
+def test_a_service_account_gives_its_pods_a_token_and_its_pull_secrets() -> None:
+    cores = Cores()
+    operations = Operations(cores.operations.store, cores.operations.registry, chain_of(OFF_HERE))
+    account = {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "s"}]}
+    operations.create(cores.served("", "v1", "serviceaccounts"), NAMESPACE, account, stamp=cores.stamp())
+    served = cores.served("", "v1", "pods")
+    made = decode_object(served, operations.create(served, NAMESPACE, pod("p"), stamp=cores.stamp()))
+    (volume,) = items(at(made, "spec", "volumes"))
+    name = text(at(volume, "name"))
+    (container,) = items(at(made, "spec", "containers"))
+    assert name.startswith("kube-api-access-")
+    assert at(container, "volumeMounts") == [
+        {"name": name, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+    ]
+    assert at(made, "spec", "serviceAccountName") == at(made, "spec", "serviceAccount") == "default"
+    assert at(made, "spec", "imagePullSecrets") == [{"name": "s"}]
+    assert "volumes" not in str(at(made, "metadata", "managedFields"))
+    quiet = pod("q", automountServiceAccountToken=False)
+    made = decode_object(served, operations.create(served, NAMESPACE, quiet, stamp=cores.stamp()))
+    assert at(made, "spec", "volumes") is None
+
+
+def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> None:
+    cores = Cores()
+    operations = Operations(cores.operations.store, cores.operations.registry, chain_of(OFF_HERE))
+    annotations = {"kubernetes.io/enforce-mountable-secrets": "true"}
+    account = {"metadata": {"name": "default", "annotations": annotations}, "secrets": [{"name": "own"}]}
+    operations.create(cores.served("", "v1", "serviceaccounts"), NAMESPACE, account, stamp=cores.stamp())
+    served = cores.served("", "v1", "pods")
+    env = [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]
+    body = pod("p", containers=[{"name": "c", "image": "i", "env": env}])
+    with pytest.raises(ForbiddenError, match=r'envVar E referencing secret\.secretName="other" is not'):
+        operations.create(served, NAMESPACE, body, stamp=cores.stamp())
 
 
 def test_the_real_binary_says_the_same() -> None:

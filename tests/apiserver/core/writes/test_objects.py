@@ -13,6 +13,7 @@ from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
+from deltaloop.apiserver.core.metadata.generated_names import generated_name
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
@@ -20,7 +21,7 @@ from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
-from deltaloop.apiserver.core.writes.objects import generated_name, new_object, updated_object
+from deltaloop.apiserver.core.writes.objects import new_object, updated_object
 from deltaloop.schemas.json_values import at, mapping
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES, built_in_schema
 

@@ -5,11 +5,18 @@ Source: Kubernetes pkg/kubeapiserver/options/plugins.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
+from deltaloop.apiserver.core.admission.certificates import (
+    CERTIFICATE_APPROVAL,
+    CERTIFICATE_SIGNING,
+    CERTIFICATE_SUBJECT_RESTRICTION,
+)
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
+from deltaloop.apiserver.core.admission.default_classes import DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS
+from deltaloop.apiserver.core.admission.limit_ranger import LIMIT_RANGER
 from deltaloop.apiserver.core.admission.namespace_lifecycle import NAMESPACE_LIFECYCLE
 from deltaloop.apiserver.core.admission.pod_scheduling import (
     DEFAULT_TOLERATION_SECONDS,
@@ -17,53 +24,63 @@ from deltaloop.apiserver.core.admission.pod_scheduling import (
     PRIORITY,
     TAINT_NODES_BY_CONDITION,
 )
-from deltaloop.apiserver.core.admission.storage_claims import STORAGE_OBJECT_IN_USE_PROTECTION
+from deltaloop.apiserver.core.admission.pod_security import POD_SECURITY
+from deltaloop.apiserver.core.admission.resource_quota import RESOURCE_QUOTA
+from deltaloop.apiserver.core.admission.runtime_class import POD_RESIZE_VALIDATOR, RUNTIME_CLASS
+from deltaloop.apiserver.core.admission.service_account import SERVICE_ACCOUNT
+from deltaloop.apiserver.core.admission.storage_claims import (
+    PERSISTENT_VOLUME_CLAIM_RESIZE,
+    STORAGE_OBJECT_IN_USE_PROTECTION,
+)
 from deltaloop.apiserver.core.admission.webhooks.plugins import VALIDATING_WEBHOOKS, mutating_webhooks
 
 _LATER: Final = "not yet here"
 DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | Callable[[Chain], Plugin] | str]] = {
     "NamespaceLifecycle": (NAMESPACE_LIFECYCLE,),
-    "LimitRanger": _LATER,
-    "ServiceAccount": _LATER,
+    "LimitRanger": LIMIT_RANGER,
+    "ServiceAccount": SERVICE_ACCOUNT,
     "TaintNodesByCondition": (TAINT_NODES_BY_CONDITION,),
-    "PodSecurity": _LATER,
+    "PodSecurity": POD_SECURITY,
     "Priority": PRIORITY,
     "DefaultTolerationSeconds": (DEFAULT_TOLERATION_SECONDS,),
-    "DefaultStorageClass": _LATER,
+    "DefaultStorageClass": (DEFAULT_STORAGE_CLASS,),
     "StorageObjectInUseProtection": (STORAGE_OBJECT_IN_USE_PROTECTION,),
     "PodGroupProtection": "its feature gate (GenericWorkload) is off, and pod groups are not served",
-    "PersistentVolumeClaimResize": _LATER,
-    "RuntimeClass": _LATER,
-    "CertificateApproval": _LATER,
-    "CertificateSigning": _LATER,
+    "PersistentVolumeClaimResize": (PERSISTENT_VOLUME_CLAIM_RESIZE,),
+    "RuntimeClass": (RUNTIME_CLASS,),
+    "CertificateApproval": (CERTIFICATE_APPROVAL,),
+    "CertificateSigning": (CERTIFICATE_SIGNING,),
     "ClusterTrustBundleAttest": "its feature gate (ClusterTrustBundle) is off, and the kind is not served",
-    "CertificateSubjectRestriction": _LATER,
-    "DefaultIngressClass": _LATER,
+    "CertificateSubjectRestriction": (CERTIFICATE_SUBJECT_RESTRICTION,),
+    "DefaultIngressClass": (DEFAULT_INGRESS_CLASS,),
     "PodTopologyLabels": (POD_TOPOLOGY_LABELS,),
-    "NodeDeclaredFeatureValidator": _LATER,
-    "PodResizeValidator": _LATER,
+    "NodeDeclaredFeatureValidator": "nodes declare features of their kubelets, and none runs here",
+    "PodResizeValidator": (POD_RESIZE_VALIDATOR,),
     "MutatingAdmissionPolicy": _LATER,
     "MutatingAdmissionWebhook": mutating_webhooks,
     "ValidatingAdmissionPolicy": _LATER,
     "ValidatingAdmissionWebhook": (VALIDATING_WEBHOOKS,),
-    "ResourceQuota": _LATER,
+    "ResourceQuota": (RESOURCE_QUOTA,),
 }
 """By its name, what a plugin consists of, or what makes it of those before it; or the reason why it is not here."""
 
 NAMES: Final = frozenset(name for name, plugin in DEFAULT_ON.items() if not isinstance(plugin, str))
 """The plugins that are here."""
 
+OFF_HERE: Final = frozenset({"ServiceAccount"})
+"""What is on by default on a real server, and here if asked for: no controller makes accounts, as in envtest."""
+
 
 @lru_cache(maxsize=16)
-def chain_without(disabled: frozenset[str] = frozenset()) -> Chain:
-    """Return the chain of all plugins that are here, but for these."""
-    return Chain(_plugins(disabled))
+def chain_of(enabled: frozenset[str] = frozenset(), disabled: frozenset[str] = frozenset()) -> Chain:
+    """Return the chain of the plugins that are on by default here, with and without these."""
+    return Chain(_plugins((NAMES - OFF_HERE | enabled) - disabled))
 
 
-def _plugins(disabled: Iterable[str]) -> list[Plugin]:
+def _plugins(names: frozenset[str]) -> list[Plugin]:
     found: list[Plugin] = []
     for name, plugins in DEFAULT_ON.items():
-        if isinstance(plugins, str) or name in disabled:
+        if isinstance(plugins, str) or name not in names:
             continue
         if callable(plugins):
             found.append(plugins(Chain(found)))

@@ -24,7 +24,6 @@ from deltaloop.schemas.completing import initial_status
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import integer, mapping, texts
 
-GENERATED_TRIES: Final = 8
 _SERVER_FIELDS: Final = (
     "uid",
     "creationTimestamp",
@@ -34,25 +33,7 @@ _SERVER_FIELDS: Final = (
     "managedFields",
 )
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH: Final = 5
-_LONGEST_BASE: Final = 58
-_SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
-_NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that tries do not repeat
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
-
-
-def generated_name(base: str, *, chance: float, attempt: int) -> str:
-    """Return ``generateName`` with five more signs; each attempt gives others.
-
-    Source: apiserver pkg/storage/names/generate.go.
-    """
-    number = (int(chance * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
-    suffix = ""
-    for _ in range(_SUFFIX_LENGTH):
-        number, position = divmod(number, len(_LETTERS))
-        suffix += _LETTERS[position]
-    return base[:_LONGEST_BASE] + suffix
 
 
 def new_object(

@@ -20,9 +20,10 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes, Operation
 from deltaloop.apiserver.core.admission.chain import Chain, Effect
-from deltaloop.apiserver.core.admission.plugins import chain_without
+from deltaloop.apiserver.core.admission.plugins import chain_of
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
+from deltaloop.apiserver.core.metadata.generated_names import GENERATED_TRIES, generated_name
 from deltaloop.apiserver.core.metadata.rules import mark_errors
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -44,11 +45,9 @@ from deltaloop.apiserver.core.writes.managed_fields import (
     with_updated,
 )
 from deltaloop.apiserver.core.writes.objects import (
-    GENERATED_TRIES,
     changed_errors,
     changed_warnings,
     ends_with_update,
-    generated_name,
     new_errors,
     new_object,
     new_warnings,
@@ -87,7 +86,7 @@ class Operations:
         """Work on this store and this registry, with these plugins of admission; the default ones if None."""
         self.store = store
         self.registry = registry
-        self.admission: Chain = admission if admission is not None else chain_without()
+        self.admission: Chain = admission if admission is not None else chain_of()
         self.crds: CrdLifecycle = CrdLifecycle(store, registry)
         self._objects: Objects = store
         self._draft: Draft | None = None

@@ -1,0 +1,98 @@
+"""RuntimeClass: a pod gets the overhead and the nodes of the class that runs it; PodResizeValidator, what fits a node.
+
+Source: Kubernetes plugin/pkg/admission/{runtimeclass,podresize}; pkg/util/tolerations.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.admission.chain import Plugin
+from deltaloop.apiserver.core.admission.pod_resources import amounts, pod_amounts
+from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
+from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.schemas.quantity import amount
+
+_CLASSES: Final = "runtimeclasses.node.k8s.io"
+_MISMATCH: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+def _class_of(attributes: AdmissionAttributes) -> dict[str, object]:
+    """Return the class of a pod, empty if it names none."""
+    name = at(attributes.after, "spec", "runtimeClassName")
+    if name is None:
+        return {}
+    found = attributes.objects.get(_CLASSES, text(name))
+    if found is None:
+        raise attributes.refused(f'pod rejected: RuntimeClass "{text(name)}" not found')
+    return found.to_dict()
+
+
+def _differ(first: object, second: object) -> bool:
+    one, other = amounts(first), amounts(second)
+    return one.keys() != other.keys() or any(amount(one[name]) != amount(other[name]) for name in one)
+
+
+def _fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
+    runtime, spec = _class_of(attributes), mapping(at(attributes.after, "spec"))
+    changed: dict[str, object] = {}
+    if "overhead" in runtime:
+        fixed = at(runtime, "overhead", "podFixed")
+        if spec.get("overhead") and _differ(fixed, spec["overhead"]):
+            raise attributes.refused(_MISMATCH)
+        changed["overhead"] = mapping(fixed)
+    scheduling = mapping(runtime.get("scheduling"))
+    wanted, selector = mapping(scheduling.get("nodeSelector")), mapping(spec.get("nodeSelector"))
+    for key in sorted(wanted.keys() & selector):
+        if wanted[key] != selector[key]:
+            raise attributes.refused(
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {wanted[key]}; "
+                f"pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
+    if wanted:
+        changed["nodeSelector"] = {**selector, **wanted}
+    tolerations = items(spec.get("tolerations"))
+    added = [each for each in items(scheduling.get("tolerations")) if each not in tolerations]
+    if added:
+        changed["tolerations"] = [*tolerations, *added]
+    return with_spec(attributes.after, **changed) if changed else None
+
+
+def _check(attributes: AdmissionAttributes) -> None:
+    runtime, overhead = _class_of(attributes), at(attributes.after, "spec", "overhead")
+    if "overhead" in runtime:
+        if _differ(at(runtime, "overhead", "podFixed"), overhead):
+            raise attributes.refused(_MISMATCH)
+    elif overhead is not None:
+        raise attributes.refused("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+
+
+def _check_resize(attributes: AdmissionAttributes) -> None:
+    """Refuse a resize that the pod's node cannot run, or has no room for."""
+    spec = mapping(at(attributes.after, "spec"))
+    node = text(spec.get("nodeName"))
+    counts = [at(each, "metadata", "generation") for each in (attributes.before, attributes.after)]
+    if not node or counts[0] == counts[1]:
+        return
+    found = attributes.objects.get(kinds.NODE.group_resource, node)
+    if found is None:
+        raise attributes.refused(f'node "{node}" not found')
+    system = found.labels.get("kubernetes.io/os", "linux")
+    if system != "linux":
+        raise attributes.refused(f'pod resize is only supported on linux nodes, node "{node}" is "{system}"')
+    room, requests = at(found.to_dict(), "status", "allocatable"), pod_amounts(spec, "requests", overhead=True)
+    short: list[str] = []
+    for name, unit in (("cpu", 1000), ("memory", 1)):
+        asked, there = amount(requests.get(name, 0)), amount(mapping(room).get(name, 0))
+        if asked > there:
+            short.append(f"{name}, requested: {-int(-asked * unit // 1)}, allocatable: {-int(-there * unit // 1)}")
+    if short:
+        raise attributes.refused(f"node didn't have enough allocatable resources: {'; '.join(short)}")
+
+
+RUNTIME_CLASS: Final = Plugin(operations=CREATE, resources=PODS, mutate=_fill, validate=_check)
+POD_RESIZE_VALIDATOR: Final = Plugin(
+    operations=frozenset({"UPDATE"}), resources=frozenset({"pods/resize"}), validate=_check_resize
+)
