@@ -349,6 +349,53 @@ async def test_approval(api: Api) -> None:
     assert answer.status == 200, answer.text
 
 
+@conformance("Admission: signing a certificate request needs the permission for its signer", secured=True)
+async def test_signing(api: Api) -> None:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    name, who = api.name("csr"), api.name("ann")
+    await api.created(path, certificate_request(name, request_of("others"), "example.com/s"))
+    rules = (rule("certificates.k8s.io", "certificatesigningrequests/status", "update patch"),)
+    await api.created(f"{RBAC}/clusterroles", role(who, *rules))
+    await api.created(f"{RBAC}/clusterrolebindings", binding(who, "ClusterRole", who, user(who)))
+    failed = {"type": "Failed", "status": "True", "reason": "r", "message": "m"}
+    ann, body = api.impersonate(who), {"status": {"conditions": [failed]}}
+    answer = await ann.patch(f"{path}/{name}/status", body)
+    assert answer.refuses(403, "Forbidden") == (
+        f'certificatesigningrequests.certificates.k8s.io "{name}" is forbidden: user not permitted to sign requests '
+        'with signerName "example.com/s"'
+    )
+    assert (await ann.patch(f"{path}/{name}/status", {"metadata": {"labels": {"a": "b"}}})).status == 200
+    signers = rule("certificates.k8s.io", "signers", "sign", "example.com/s")
+    await api.put(f"{RBAC}/clusterroles/{who}", role(who, *rules, signers))
+    answer = await ann.patch(f"{path}/{name}/status", body)
+    assert answer.status == 200, answer.text
+
+
+@conformance("Admission: a pod on a node has the node's zone, and is not resized beyond what the node has")
+async def test_pods_on_nodes(api: Api) -> None:
+    node, labels = api.name("node"), {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
+    status = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
+    path = await cluster(api, "/api/v1/nodes", {"metadata": {"name": node, "labels": labels}, "status": status})
+
+    async def is_seen() -> bool:
+        tried = await api.post(f"{api.pods}?dryRun=All", pod("dry", nodeName=node))
+        return bool(tried.json["metadata"].get("labels") == labels)
+
+    await api.eventually(is_seen)
+    await api.created(api.pods, sized("p", requests={"cpu": "100m"}))
+    target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": node}}
+    await api.created(f"{api.pods}/p/binding", target)
+    assert (await api.get(f"{api.pods}/p")).json["metadata"]["labels"] == labels
+    larger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    answer = await api.patch_with(f"{api.pods}/p/resize", "strategic-merge-patch+json", larger)
+    assert answer.refuses(403, "Forbidden") == (
+        'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 2000, allocatable: 1000'
+    )
+    assert answer.json["details"]["causes"] == [{"reason": "NodeCapacity"}]
+    await api.delete(f"{api.pods}/p?gracePeriodSeconds=0")
+    await api.delete(path)
+
+
 @conformance("Admission: no certificate of a client makes an administrator")
 async def test_subject(api: Api) -> None:
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"

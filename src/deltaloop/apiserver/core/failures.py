@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import (
     ApiError,
@@ -221,10 +223,13 @@ def namespace_terminating(resource: Type, name: str, namespace: str) -> ApiError
     return _error(403, "Forbidden", message, details)
 
 
-def protected(resource: Type, name: str, text: str) -> ApiError:
-    """403: this object may not be changed like that, whoever asks."""
+def protected(resource: Type, name: str, text: str, *, cause: str = "") -> ApiError:
+    """403: this object may not be changed like that, whoever asks; a word for the cause goes with it."""
     subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    return _error(403, "Forbidden", f"{subject} is forbidden: {text}", _about(resource, name))
+    details = _about(resource, name)
+    if cause:
+        details = msgspec.structs.replace(details, causes=(StatusCause(cause),))
+    return _error(403, "Forbidden", f"{subject} is forbidden: {text}", details)
 
 
 def forbidden_resource(

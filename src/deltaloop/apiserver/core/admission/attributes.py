@@ -88,9 +88,9 @@ class AdmissionAttributes:
         kind = self.served.type
         return kind.group, kind.version, kind.kind
 
-    def refused(self, why: str) -> ApiError:
-        """Return the 403 that refuses the request for this reason."""
-        return failures.protected(self.served.type, self.shown_name, why)
+    def refused(self, why: str, *, cause: str = "") -> ApiError:
+        """Return the 403 that refuses the request for this reason; a word for the cause goes with it."""
+        return failures.protected(self.served.type, self.shown_name, why, cause=cause)
 
     @property
     def shown_name(self) -> str:

@@ -81,7 +81,8 @@ def _check_resize(attributes: AdmissionAttributes) -> None:
         raise attributes.refused(f'node "{node}" not found')
     system = found.labels.get("kubernetes.io/os", "linux")
     if system != "linux":
-        raise attributes.refused(f'pod resize is only supported on linux nodes, node "{node}" is "{system}"')
+        why = f'pod resize is only supported on linux nodes, node "{node}" is "{system}"'
+        raise attributes.refused(why, cause="UnsupportedPlatform")
     room, requests = at(found.to_dict(), "status", "allocatable"), pod_amounts(spec, "requests", overhead=True)
     short: list[str] = []
     for name, unit in (("cpu", 1000), ("memory", 1)):
@@ -89,7 +90,8 @@ def _check_resize(attributes: AdmissionAttributes) -> None:
         if asked > there:
             short.append(f"{name}, requested: {-int(-asked * unit // 1)}, allocatable: {-int(-there * unit // 1)}")
     if short:
-        raise attributes.refused(f"node didn't have enough allocatable resources: {'; '.join(short)}")
+        why = f"node didn't have enough allocatable resources: {'; '.join(short)}"
+        raise attributes.refused(why, cause="NodeCapacity")
 
 
 RUNTIME_CLASS: Final = Plugin(operations=CREATE, resources=PODS, mutate=_fill, validate=_check)
