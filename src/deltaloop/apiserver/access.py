@@ -18,9 +18,10 @@ from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access import access_reviews
 from deltaloop.apiserver.core.access.escalation import check_escalation
-from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer
+from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
 from deltaloop.apiserver.core.admission.attributes import Operation
+from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Admit, Stamp
@@ -78,14 +79,9 @@ class AccessHandlers:
         wanted = replace(attributes_of(exchange), verb="create")
         return partial(check_allowed, self._authorizer, wanted)
 
-    def may(self, user: User) -> Callable[[str, str, str, str], bool]:
-        """Return what tells by verb, group, resource and name whether a user may do something in the whole cluster."""
-
-        def may(verb: str, group: str, resource: str, name: str) -> bool:
-            wanted = Attributes(user=user, verb=verb, group=group, version="*", resource=resource, name=name)
-            return self._authorizer.allows(wanted)
-
-        return may
+    def decide(self, wanted: Attributes) -> Decision:
+        """Tell whether somebody may do something."""
+        return self._authorizer.decide(wanted)
 
     def admission(self, user: User) -> Admit:
         """Return what refuses the roles and bindings that grant more than this user may grant."""
@@ -171,8 +167,11 @@ class AccessHandlers:
 
         stamp, outside = self._stamp(), Outside()
 
-        def run(operations: Operations, _ask: Ask) -> Answer:
-            return write(operations, replace(stamp, outside=outside))
+        def run(operations: Operations, ask: Ask) -> Answer:
+            def decide(wanted: Attributes) -> Decision:
+                return ask(lambda: self.decide(wanted))
+
+            return write(operations, replace(stamp, outside=outside, decide=decide))
 
         present = self._operations.find(route.served, route.namespace, route.name)
         size = len(present.raw) if present is not None else 0

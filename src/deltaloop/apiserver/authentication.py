@@ -27,10 +27,10 @@ from urllib.parse import unquote
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.access.rbac import Attributes
 from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import User, account_groups
 from deltaloop.apiserver.core.wire.request_info import AUTHENTICATED, MASTERS, NOBODY, UNAUTHENTICATED, authenticated
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
@@ -196,9 +196,7 @@ def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | 
     account = account_of(name)
     if not groups and account is not None:
         namespace, _ = account
-        return authenticated(
-            name, "system:serviceaccounts", f"system:serviceaccounts:{namespace}", uid=uid, extra=extra
-        )
+        return authenticated(name, *account_groups(namespace), uid=uid, extra=extra)
     listed = tuple(dict.fromkeys((*groups, AUTHENTICATED)))
     return User(name=name, uid=uid, groups=listed, extra=extra)
 

@@ -1,10 +1,11 @@
-"""What a request needs a right for, and the refusal of who does not have it. Core: ``core/rbac.py``."""
+"""What a request needs a right for, and the refusal of who does not have it. Core: ``core/access/rbac.py``."""
 
 from __future__ import annotations
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer
+from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.wire.request_info import selected_name
 from deltaloop.apiserver.exchange import Exchange
 

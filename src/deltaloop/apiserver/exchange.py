@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
@@ -23,10 +24,10 @@ ABOUT_OBJECT: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("about_obj
 # Of a request: what is to be said about the version that it is about, whatever comes of it.
 DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 
-# Of a request: its user, what that user may make of an object, and whether it may be a new one.
+# Of a request: its user, what that user may make of an object, whether it may be a new one, and who may do what.
 MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
 USER: Final[web.RequestKey[User]] = web.RequestKey("user", User)
-MAY: Final[web.RequestKey[Callable[[str, str, str, str], bool]]] = web.RequestKey("may")
+DECIDE: Final[web.RequestKey[Callable[[Attributes], Decision]]] = web.RequestKey("decide")
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 

@@ -1,4 +1,6 @@
-"""What every request passes before its verb, as on the real server. Core: ``core/rbac.py``, ``core/fault_rules.py``.
+"""What every request passes before its verb, as on the real server.
+
+Cores: ``core/access/rbac.py``, ``core/fault_rules.py``.
 
     host, origin ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit, log
 

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import Route, find_route
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
-from deltaloop.apiserver.exchange import ADMIT, DEPRECATION, MAY, MAY_CREATE, USER, Exchange
+from deltaloop.apiserver.exchange import ADMIT, DECIDE, DEPRECATION, MAY_CREATE, USER, Exchange
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
@@ -86,7 +86,7 @@ class Handlers:
             code, fields = await access.subresource(exchange, route, extra)
         else:
             request[USER] = exchange.user
-            request[MAY] = access.may(exchange.user)
+            request[DECIDE] = access.decide
             request[ADMIT] = access.admission(exchange.user)
             request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)

@@ -20,6 +20,7 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
+from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.outside import Outside
@@ -44,7 +45,16 @@ from deltaloop.apiserver.core.writes.operations import DeleteResult, Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY, MAY_CREATE, USER, WARNINGS, add_warnings, options_of
+from deltaloop.apiserver.exchange import (
+    ABOUT_OBJECT,
+    ADMIT,
+    DECIDE,
+    MAY_CREATE,
+    USER,
+    WARNINGS,
+    add_warnings,
+    options_of,
+)
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
 from deltaloop.schemas.json_values import mapping
 
@@ -98,7 +108,7 @@ class WriteHandlers:
 
     def _stamp_of(self, request: web.BaseRequest, once: Stamp, ask: Ask) -> Stamp:
         """Return the stamp of a write, which is the same each time that it is run."""
-        admitted, may_be_created, allowed = request[ADMIT], request[MAY_CREATE], request[MAY]
+        admitted, may_be_created, decided = request[ADMIT], request[MAY_CREATE], request[DECIDE]
 
         def admit(
             served: ServedResource, namespace: str, before: dict[str, object] | None, after: dict[str, object]
@@ -108,13 +118,13 @@ class WriteHandlers:
         def may_create() -> None:
             ask(may_be_created)
 
-        def may(verb: str, group: str, resource: str, name: str) -> bool:
-            return ask(lambda: allowed(verb, group, resource, name))
+        def decide(wanted: Attributes) -> Decision:
+            return ask(lambda: decided(wanted))
 
         def warn(texts: Iterable[str]) -> None:
             request[ABOUT_OBJECT] = (*request.get(ABOUT_OBJECT, ()), *texts)
 
-        return dataclasses.replace(once, admit=admit, may=may, may_create=may_create, warn=warn)
+        return dataclasses.replace(once, admit=admit, decide=decide, may_create=may_create, warn=warn)
 
     async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store a new object and answer with it.

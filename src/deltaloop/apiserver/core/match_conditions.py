@@ -1,6 +1,7 @@
 """Match conditions: expressions that decide whether a webhook is asked at all.
 
-They know the object as it is and as it is to be, and the request. ``authorizer`` can be named and has no value here.
+They know the object as it is and as it is to be, the request, and who may do what
+(``core/admission/admission_request.py``).
 
 Source: apiserver pkg/admission/plugin/webhook/matchconditions/matcher.go, pkg/admission/plugin/cel/condition.go,
 compile.go (``BuildRequestType``).

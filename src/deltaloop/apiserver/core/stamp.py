@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.user import User
@@ -22,8 +23,8 @@ def _admit_all(*_: object) -> None:
     return
 
 
-def _may_all(*_: str) -> bool:
-    return True
+def _allow(_: Attributes) -> Decision:
+    return Decision(allowed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Stamp:
         outside: Has questions answered that only others can answer; None if nobody can be asked.
         admit: Refuses what this writer may not make of an object, by raising: it gets the resource, the namespace, the
             object as it is (None for a new one) and as it is to be. Lets everything pass by default.
-        may: Tells by verb, group, resource and name whether the writer may do something in the whole cluster.
+        decide: Tells whether somebody may do something. Allows everything by default.
         may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
             pass by default.
         warn: Takes what the writer is to be warned about in the object, once it has been checked.
@@ -54,7 +55,7 @@ class Stamp:
     options: Mapping[str, object] = field(default_factory=dict[str, object])
     outside: Outside | None = None
     admit: Admit = _admit_all
-    may: Callable[[str, str, str, str], bool] = _may_all
+    decide: Callable[[Attributes], Decision] = _allow
     may_create: Callable[[], None] = _admit_all
     warn: Callable[[Iterable[str]], None] = _admit_all
 

@@ -32,3 +32,25 @@ class User:
     def anonymous(self) -> bool:
         """Whether nobody in particular asks."""
         return self.name == ANONYMOUS
+
+
+def user_fields(user: User) -> dict[str, object]:
+    """Return a user as a ``UserInfo``."""
+    fields: dict[str, object] = {"username": user.name}
+    if user.uid:
+        fields["uid"] = user.uid
+    if user.groups:
+        fields["groups"] = list(user.groups)
+    if user.extra:
+        fields["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return fields
+
+
+def account_name(namespace: str, name: str) -> str:
+    """Return the user name of a service account."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def account_groups(namespace: str) -> tuple[str, ...]:
+    """Return the groups of a namespace's service accounts, but for that of those who have shown credentials."""
+    return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")

@@ -12,7 +12,8 @@ import pytest
 
 from deltaloop.apiserver.core.access import escalation
 from deltaloop.apiserver.core.access.escalation import compact_rules, describe_rule, missing_rules
-from deltaloop.apiserver.core.access.rbac import EVERYTHING, Attributes, Rule
+from deltaloop.apiserver.core.access.rbac import EVERYTHING, Rule
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.user import User
 
 BOB = User(name="bob")

@@ -8,28 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer, Rule, not_found
+from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import User, user_fields
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, mapping, text, texts
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _WHO: Final = "at least one of user or group must be specified"
 Fields = dict[str, object]
-
-
-def user_fields(user: User) -> Fields:
-    """Return a user as a ``UserInfo``."""
-    fields: Fields = {"username": user.name}
-    if user.uid:
-        fields["uid"] = user.uid
-    if user.groups:
-        fields["groups"] = list(user.groups)
-    if user.extra:
-        fields["extra"] = {name: list(values) for name, values in user.extra.items()}
-    return fields
 
 
 def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fields:

@@ -23,13 +23,13 @@ from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import (
     EVERYTHING,
-    Attributes,
     Authorizer,
     Rule,
     not_found,
     parse_role,
     path_matches,
 )
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User

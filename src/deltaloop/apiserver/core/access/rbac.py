@@ -23,9 +23,10 @@ from typing import Final, Protocol, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import User, account_name
 from deltaloop.apiserver.core.wire.request_info import MASTERS
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -33,44 +34,8 @@ _ROLES: Final = kinds.ROLE.group_resource
 _BINDINGS: Final = kinds.ROLE_BINDING.group_resource
 _CLUSTER_ROLES: Final = kinds.CLUSTER_ROLE.group_resource
 _CLUSTER_BINDINGS: Final = kinds.CLUSTER_ROLE_BINDING.group_resource
-_ACCOUNT: Final = "system:serviceaccount:"
 _DEEPEST: Final = 8
 _PUBLIC: Final = (["healthz"], ["livez"], ["readyz"], ["version"])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
-    """What somebody wants to do; ``path`` only where it belongs to no resource.
-
-    Attributes:
-        user: The user whose request it is.
-        verb: What the user wants to do, such as ``get``.
-        group: API group.
-        version: API version.
-        resource: Plural name; empty for other paths.
-        subresource: Such as ``status``.
-        namespace: Where; empty at the cluster scope.
-        name: Of the object; empty for all of them.
-        path: A path such as ``/metrics``.
-    """
-
-    user: User
-    verb: str
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether somebody may do something, and why, in the real server's words; the reason may be empty."""
-
-    allowed: bool
-    reason: str = ""
 
 
 class Authorizer(Protocol):
@@ -307,7 +272,7 @@ def _is_subject(subject: dict[str, object], user: User, namespace: str) -> bool:
             return name in user.groups
         case "ServiceAccount":
             where = text(subject.get("namespace")) or namespace
-            return bool(where) and user.name == f"{_ACCOUNT}{where}:{name}"
+            return bool(where) and user.name == account_name(where, name)
         case _:
             return False
 

@@ -22,7 +22,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, mapping, text, texts
@@ -153,7 +153,7 @@ def claims(
         "jti": identity,
         "kubernetes.io": private,
         "nbf": start,
-        "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
+        "sub": account_name(account.namespace, account.name),
     }
 
 
@@ -199,9 +199,8 @@ def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: floa
     name = text(at(private, "serviceaccount", "name"))
     extra = {"authentication.kubernetes.io/credential-id": (f"JTI={text(said.get('jti'))}",)}
     return authenticated(
-        f"system:serviceaccount:{namespace}:{name}",
-        "system:serviceaccounts",
-        f"system:serviceaccounts:{namespace}",
+        account_name(namespace, name),
+        *account_groups(namespace),
         uid=text(at(private, "serviceaccount", "uid")),
         extra=extra,
     )
@@ -217,7 +216,7 @@ def user_of_secret(store: RevisionStore, said: Fields, token: str) -> tuple[User
     """
     namespace, name = text(said.get(f"{_LEGACY}namespace")), text(said.get(f"{_LEGACY}service-account.name"))
     uid = text(said.get(f"{_LEGACY}service-account.uid"))
-    subject = f"system:serviceaccount:{namespace}:{name}"
+    subject = account_name(namespace, name)
     if said.get("iss") != _IN_SECRET or said.get("sub") != subject:
         return None
     secret = store.get("secrets", _key("secrets", namespace, text(said.get(f"{_LEGACY}secret.name"))))
@@ -228,8 +227,7 @@ def user_of_secret(store: RevisionStore, said: Fields, token: str) -> tuple[User
     kept = text(at(secret.to_dict(), "data", "token"))
     if marked or secret.labels.get(_INVALID_SINCE) or kept != base64.b64encode(token.encode()).decode():
         return None
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    return authenticated(subject, *groups, uid=uid), secret
+    return authenticated(subject, *account_groups(namespace), uid=uid), secret
 
 
 def day_of_use(secret: Resource, *, now: float) -> str:

@@ -9,10 +9,12 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.schemas.json_values import at, text
 
 _REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
@@ -24,7 +26,8 @@ _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE REQUEST-----(.*?)-----END CERT
 
 def _may(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
     every = f"{signer.partition('/')[0]}/*"
-    return any(attributes.stamp.may(verb, "certificates.k8s.io", "signers", name) for name in (signer, every))
+    wanted = Attributes(user=attributes.user, verb=verb, group="certificates.k8s.io", version="*", resource="signers")
+    return any(attributes.stamp.decide(replace(wanted, name=name)).allowed for name in (signer, every))
 
 
 def _checked_for(verb: str, *, only_changes: bool) -> Callable[[AdmissionAttributes], None]:

@@ -26,6 +26,12 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.admission.admission_request import (
+    converted,
+    expression_variables,
+    in_version,
+    request_fields,
+)
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
 from deltaloop.apiserver.core.admission.webhooks.matching import is_exempt, matched_resource
@@ -37,7 +43,6 @@ from deltaloop.apiserver.core.admission.webhooks.review import (
     InvalidResponseError,
     denied,
     read_response,
-    review_request,
 )
 from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
@@ -102,37 +107,13 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
         return None
     conditions = items(hook.get("matchConditions"))
     if conditions:
-        shown, before = _in_version(attributes, served)
-        request = review_request(attributes, served, shown=None, before=None)
-        request = {name: value for name, value in request.items() if name not in ("object", "oldObject")}
-        variables = {"object": shown, "oldObject": before, "request": request, "namespaceObject": None}
-        is_unmet, faults = unmet(conditions, variables)
+        is_unmet, faults = unmet(conditions, expression_variables(attributes, served))
         if is_unmet or (faults and hook.get("failurePolicy") == "Ignore"):
             return None
         if faults:
             why = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
             raise failures.protected(attributes.served.type, attributes.name, why)
     return _Invocation(hook, served)
-
-
-def _in_version(
-    attributes: AdmissionAttributes, served: ServedResource
-) -> tuple[dict[str, object] | None, dict[str, object] | None]:
-    """Return the object as it is to be, and as it is, in a version of the resource."""
-    if served is attributes.served:
-        return attributes.after, attributes.before
-    convert = attributes.served
-    return _converted(attributes.after, convert, served), _converted(attributes.before, convert, served)
-
-
-def _converted(
-    obj: dict[str, object] | None, source: ServedResource, target: ServedResource
-) -> dict[str, object] | None:
-    if obj is None or source is target:
-        return obj
-    stored = source.codec.stored(copied(obj))
-    loaded = target.codec.load(stored) or stored
-    return {**loaded, "apiVersion": target.type.api_version}
 
 
 def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCall:
@@ -151,8 +132,8 @@ def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCa
         raise _FailedError(
             f"could not create admission objects: webhook does not accept known AdmissionReview versions ({known})"
         )
-    shown, before = _in_version(attributes, invocation.served)
-    request = review_request(attributes, invocation.served, shown=shown, before=before)
+    shown, before = in_version(attributes, invocation.served)
+    request = {**request_fields(attributes, invocation.served), "object": shown, "oldObject": before}
     return WebhookCall(
         endpoint=endpoint_of(hook.get("clientConfig")),
         seconds=integer(hook.get("timeoutSeconds")) or _SECONDS,
@@ -309,7 +290,7 @@ def _patched(
     Raises:
         ApiError: If the patch does not fit, or what it makes is no object of the kind.
     """
-    shown, _ = _in_version(attributes, invocation.served)
+    shown, _ = in_version(attributes, invocation.served)
     try:
         result = apply_operations(copied(mapping(shown)), operations)
     except JsonPatchError as error:
@@ -324,7 +305,7 @@ def _patched(
         except UnreadableObjectError as error:
             raise failures.internal(error.why) from None
         invocation.served.strategy.default(result)
-        result = mapping(_converted(result, invocation.served, attributes.served))
+        result = mapping(converted(result, invocation.served, attributes.served))
     return result
 
 

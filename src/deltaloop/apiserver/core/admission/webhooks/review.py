@@ -16,8 +16,6 @@ import msgspec
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
-from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import integer, is_mapping, mapping, text, texts
 
 GROUP: Final = "admission.k8s.io"
@@ -35,7 +33,7 @@ class InvalidResponseError(DeltaloopError):
 class AdmissionResponse:
     """What a webhook says.
 
-    AdmissionAttributes:
+    Attributes:
         allowed: Whether the request may go on.
         patch: A JSON patch, as bytes; empty for none.
         patch_type: What kind of patch it is.
@@ -48,60 +46,6 @@ class AdmissionResponse:
     patch_type: str = ""
     result: Mapping[str, object]
     warnings: tuple[str, ...] = ()
-
-
-def review_request(
-    attributes: AdmissionAttributes,
-    served: ServedResource,
-    *,
-    shown: dict[str, object] | None,
-    before: dict[str, object] | None,
-) -> dict[str, object]:
-    """Return the ``request`` of a review, without its uid.
-
-    Args:
-        attributes: The request.
-        served: The version of the resource in which the webhook is asked.
-        shown: The object in that version; None for a delete.
-        before: The object as it is, in that version; None for a create.
-    """
-    kind = attributes.served.type
-    group, version, name = attributes.kind
-    asked = served.type
-    same_kind = not attributes.subresource or (group, version, name) == (kind.group, kind.version, kind.kind)
-    shown_kind = (asked.group, asked.version, asked.kind) if same_kind else (group, version, name)
-    request: dict[str, object] = {
-        "kind": dict(zip(("group", "version", "kind"), shown_kind, strict=True)),
-        "resource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
-        "requestKind": {"group": group, "version": version, "kind": name},
-        "requestResource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
-    }
-    if attributes.subresource:
-        request |= {"subResource": attributes.subresource, "requestSubResource": attributes.subresource}
-    if attributes.name:
-        request["name"] = attributes.name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
-    return request | {
-        "operation": attributes.operation,
-        "userInfo": _user_info(attributes),
-        "object": shown,
-        "oldObject": before,
-        "dryRun": attributes.dry_run,
-        "options": dict(attributes.options) or None,
-    }
-
-
-def _user_info(attributes: AdmissionAttributes) -> dict[str, object]:
-    user = attributes.user
-    info: dict[str, object] = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {name: list(values) for name, values in user.extra.items()}
-    return info
 
 
 def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:

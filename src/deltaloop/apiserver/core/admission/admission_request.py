@@ -1,0 +1,115 @@
+"""A request as webhooks are asked about it, and as expressions of admission know it.
+
+The authorizer of an expression asks on behalf of the request's user, or of an account that the expression names; it is
+``Stamp.decide`` that answers.
+
+Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/cel/condition.go
+(``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.authorization import Attributes
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
+from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
+from deltaloop.schemas.json_values import copied
+
+Fields = dict[str, object]
+
+
+def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:
+    """Return the object as it is to be, and as it is, in a version of the resource."""
+    requested = attributes.served
+    return converted(attributes.after, requested, served), converted(attributes.before, requested, served)
+
+
+def converted(obj: Fields | None, source: ServedResource, target: ServedResource) -> Fields | None:
+    """Return an object in another version of its resource."""
+    if obj is None or source is target:
+        return obj
+    stored = source.codec.stored(copied(obj))
+    loaded = target.codec.load(stored) or stored
+    return {**loaded, "apiVersion": target.type.api_version}
+
+
+def request_fields(attributes: AdmissionAttributes, served: ServedResource) -> Fields:
+    """Return a request as an ``AdmissionRequest``, without its uid and its objects.
+
+    Args:
+        attributes: The request.
+        served: The version of the resource in which it is shown.
+    """
+    kind = attributes.served.type
+    group, version, name = attributes.kind
+    asked = served.type
+    same_kind = not attributes.subresource or (group, version, name) == (kind.group, kind.version, kind.kind)
+    shown_kind = (asked.group, asked.version, asked.kind) if same_kind else (group, version, name)
+    request: Fields = {
+        "kind": dict(zip(("group", "version", "kind"), shown_kind, strict=True)),
+        "resource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
+        "requestKind": {"group": group, "version": version, "kind": name},
+        "requestResource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
+    }
+    if attributes.subresource:
+        request |= {"subResource": attributes.subresource, "requestSubResource": attributes.subresource}
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    return request | {
+        "operation": attributes.operation,
+        "userInfo": user_fields(attributes.user),
+        "dryRun": attributes.dry_run,
+        "options": dict(attributes.options) or None,
+    }
+
+
+def expression_variables(attributes: AdmissionAttributes, served: ServedResource) -> Mapping[str, object]:
+    """Return what expressions know of a request, by the names that ``core/match_conditions.py`` declares.
+
+    Args:
+        attributes: The request.
+        served: The version of the resource in which they see the objects.
+    """
+    after, before = in_version(attributes, served)
+    authorizer = AuthorizerValue(lambda question: _answer(attributes, question))
+    kind = attributes.served.type
+    resource = AccessQuestion(
+        group=kind.group,
+        resource=kind.plural,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    return {
+        "object": after,
+        "oldObject": before,
+        "request": request_fields(attributes, served),
+        "namespaceObject": None,
+        "authorizer": authorizer,
+        "authorizer.requestResource": ResourceCheck(authorizer.answer, resource),
+    }
+
+
+def _answer(attributes: AdmissionAttributes, question: AccessQuestion) -> AccessAnswer:
+    user = attributes.user
+    if question.service_account is not None:
+        namespace, name = question.service_account
+        user = User(name=account_name(namespace, name), groups=account_groups(namespace))
+    wanted = Attributes(
+        user=user,
+        verb=question.verb,
+        group=question.group,
+        version="*" if question.resource else "",
+        resource=question.resource,
+        subresource=question.subresource,
+        namespace=question.namespace,
+        name=question.name,
+        path=question.path,
+    )
+    decision = attributes.stamp.decide(wanted)
+    return AccessAnswer(decision.allowed, decision.reason)
