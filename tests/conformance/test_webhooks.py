@@ -6,14 +6,12 @@ Source: apiserver pkg/admission/plugin/webhook.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from aiohttp import web
-from multidict import CIMultiDict
 
-from tests.apiserver.serving import Answer
 from tests.conformance.target import Api, config_map, conformance
-from tests.conformance.webhook_server import Review, answer, patched, webhook_server
+from tests.conformance.webhook_server import Review, answer, patched, warnings, webhook_server
 
 
 def _add(key: str, value: str) -> dict[str, str]:
@@ -138,22 +136,18 @@ async def test_reinvocation(api: Api, policy: str, order: list[str]) -> None:
         assert [path.strip("/") for path, _ in server.asked] == order
 
 
-def _warnings(answered: Answer) -> list[str]:
-    return cast("CIMultiDict[str]", answered.headers).getall("Warning", [])
-
-
 @conformance("Webhooks: warnings go to the client, also with a refusal")
-async def test_warnings(api: Api) -> None:
+async def testwarnings(api: Api) -> None:
     async with webhook_server(api) as server:
         server.on("/warn", lambda review: answer(review, warnings=["old", "slow"]))
         server.on("/deny", lambda review: answer(review, allowed=False, warnings=["no"]))
         only = {"matchLabels": {"deny": "yes"}}
         await server.configure("validating", server.hook("/warn"), server.hook("/deny", objectSelector=only))
         created = await api.post(api.config_maps, config_map("a"))
-        assert (created.status, _warnings(created)) == (201, ['299 - "old"', '299 - "slow"'])
+        assert (created.status, warnings(created)) == (201, ['299 - "old"', '299 - "slow"'])
         refused = await api.post(api.config_maps, config_map("b", labels={"deny": "yes"}))
         assert refused.status == 400
-        assert sorted(_warnings(refused)) == ['299 - "no"', '299 - "old"', '299 - "slow"']
+        assert sorted(warnings(refused)) == ['299 - "no"', '299 - "old"', '299 - "slow"']
 
 
 def _uid(review: Review) -> Review:

@@ -10,11 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from deltaloop.apiserver.tls import CertificateAuthority
+from tests.apiserver.serving import Answer
 from tests.conformance.target import Api, config_map
 
 Review = dict[str, Any]
@@ -34,6 +36,11 @@ def patched(review: Review, *operations: Mapping[str, Any], **fields: Any) -> Re
     """Return an answer with a JSON patch."""
     patch = base64.b64encode(json.dumps(operations).encode()).decode()
     return answer(review, patch=patch, patchType="JSONPatch", **fields)
+
+
+def warnings(answered: Answer) -> list[str]:
+    """Return the warnings of an answer."""
+    return cast("CIMultiDict[str]", answered.headers).getall("Warning", [])
 
 
 @dataclass

@@ -10,15 +10,41 @@ Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
-from deltaloop.schemas.json_values import copied
+from deltaloop.schemas.json_values import copied, mapping
 
+_SERVERS: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+)
 Fields = dict[str, object]
+
+
+def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
+    """Return a write as those see it who may change it: a new object without what only the server sets.
+
+    Its field managers are there already: they own what was sent, and not what admission adds.
+    """
+    if attributes.after is None or attributes.operation not in ("CREATE", "UPDATE"):
+        return attributes
+    metadata = mapping(attributes.after.get("metadata"))
+    servers = _SERVERS if attributes.operation == "CREATE" and not attributes.subresource else ("managedFields",)
+    kept = {name: value for name, value in metadata.items() if name not in servers}
+    entries = attributes.entries()
+    if entries:
+        kept["managedFields"] = entries
+    return replace(attributes, after={**attributes.after, "metadata": kept})
 
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:

@@ -5,7 +5,7 @@ Source: apiserver pkg/admission/attributes.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -38,6 +38,7 @@ class AdmissionAttributes:
         dry_run: Whether nothing will be stored.
         objects: What is stored.
         registry: What is served.
+        entries: Works out ``metadata.managedFields`` of the object as it was sent.
     """
 
     operation: Operation
@@ -51,6 +52,7 @@ class AdmissionAttributes:
     dry_run: bool
     objects: Stored
     registry: Registry
+    entries: Callable[[], list[dict[str, object]]] = list
 
     def equivalents(self) -> tuple[ServedResource, ...]:
         """Return all versions in which the objects of the resource are served, its own among them."""

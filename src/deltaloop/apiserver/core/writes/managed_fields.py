@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -32,11 +32,15 @@ from deltaloop.apiserver.core.writes.apply.field_manager import (
     with_entries,
 )
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
-from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target
+from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target, fault_of_entries
 from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
 
 _STATUS: Final = "f:status"
+_LEFT_INVALID: Final = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: "
+)
 
 
 def with_created(
@@ -74,6 +78,36 @@ def with_updated(
     return with_entries(after, updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource)))
 
 
+@final
+class Entries:
+    """The entries of an object before admission: worked out when they are asked for, once."""
+
+    def __init__(self, find: Callable[[], list[dict[str, object]]], applied: list[dict[str, object]] | None) -> None:
+        """Work them out so; an object that was applied has them already."""
+        self._find = find if applied is None else lambda: applied
+        self._found: list[dict[str, object]] | None = None
+
+    def __call__(self) -> list[dict[str, object]]:
+        """Return them."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def admitted(self, fields: dict[str, object], stamp: Stamp) -> list[dict[str, object]]:
+        """Return the entries that admission has left; those from before, with a warning, if they cannot be read.
+
+        Source: apiserver pkg/endpoints/handlers/fieldmanager/admission.go.
+        """
+        if self._found is None:
+            return self()  # nobody was shown them
+        left = entries_of(fields)
+        fault = fault_of_entries(left)
+        if fault:
+            stamp.warn([_LEFT_INVALID + fault])
+            return self._found
+        return left
+
+
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
     """Tell whether an object as sent fits its type as far as owners need it; if not, a write changes no owners.
 
@@ -93,13 +127,14 @@ def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[
 
     Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
     """
-    old, new = (_timeless(_entries(each)) for each in (before, after))
+    old, new = (_timeless(entries_of(each)) for each in (before, after))
     if old == new and with_entries(before, []) == with_entries(after, []):
-        return with_entries(after, _entries(before))
+        return with_entries(after, entries_of(before))
     return after
 
 
-def _entries(fields: dict[str, object]) -> list[dict[str, object]]:
+def entries_of(fields: dict[str, object]) -> list[dict[str, object]]:
+    """Return the entries of an object."""
     return [mapping(entry) for entry in items(at(fields, "metadata", "managedFields"))]
 
 

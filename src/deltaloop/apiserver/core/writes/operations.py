@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -39,7 +39,9 @@ from deltaloop.apiserver.core.writes.apply.field_manager import with_entries
 from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.managed_fields import (
+    Entries,
     can_be_owned,
+    entries_of,
     with_created,
     with_old_times,
     with_updated,
@@ -64,7 +66,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     uid_conflict,
 )
 from deltaloop.schemas.completing import without_zeros
-from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.schemas.json_values import copied, mapping, text
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -170,11 +172,14 @@ class Operations:
             raise uid_conflict(served, namespace, name, wanted=uid, found="")
         if updated:
             check_version_sent(metadata)
-        sent = fields, metadata
+        marks = {name: metadata[name] for name in _MARKS if updated and metadata.get(name) is not None}
+        sent = Entries(partial(self._entries_as_sent, served, None, fields, metadata, stamp, "", marks), entries)
+        shown = _shown(served, "")
         attributes = self.attributes("CREATE", served, namespace, text(metadata.get("name")), stamp, dry_run)
-        attributes = replace(attributes, after={**fields, "metadata": metadata})
+        attributes = replace(attributes, after=shown({**fields, "metadata": metadata}), entries=sent)
         admitted = self.admission.mutate(attributes)
         if admitted is not None:
+            entries = sent.admitted(admitted, stamp)
             fields, metadata = admitted, dict(mapping(admitted["metadata"]))
         served.strategy.check_new(served.type.group_resource, self)
         stamp.admit(served, namespace, None, fields)
@@ -186,17 +191,10 @@ class Operations:
         key = served.key(namespace, name)
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
-        marks = {name: metadata[name] for name in _MARKS if updated and metadata.get(name) is not None}
-        written = created
-        if admitted is not None:
-            # What admission has added belongs to no field manager.
-            written = new_object(served, *sent, stamp=stamp)
-            mapping(written["metadata"])["name"] = name
-            served.strategy.prepare_new(written)
-        created = self._finished_new(served, created, written, stamp, entries, marks)
+        created = self._finished_new(served, created, stamp, entries, marks)
         if updated:
             stamp.may_create()
-        effects = self.admission.validate(replace(attributes, after=created))
+        effects = self.admission.validate(replace(attributes, after=shown(created), name=name))
         # What is no number is no version here, and lost with everything else that the server sets itself.
         if parse_revision(version) and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
@@ -246,14 +244,18 @@ class Operations:
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
-        sent_fields, sent_metadata = fields, metadata
+        sent = Entries(partial(self._entries_as_sent, served, before, fields, metadata, stamp, written, {}), entries)
         attributes = self.attributes("UPDATE", served, namespace, name, stamp, dry_run, written)
         shown = _shown(served, written)
-        attributes = replace(attributes, after=shown({**fields, "metadata": metadata}), before=shown(before))
+        after = shown({**fields, "metadata": metadata})
+        attributes = replace(attributes, after=after, before=shown(before))
+        if written != "scale":  # a Scale is shown without
+            attributes = replace(attributes, entries=sent)
         admitted = self.admission.mutate(attributes)
         if admitted is not None:
             fields = apply_scale(served, before, admitted) if written == "scale" else admitted
             metadata = dict(mapping(fields["metadata"]))
+            entries = sent.admitted(admitted, stamp)
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_said_kind(served, fields)
@@ -263,19 +265,17 @@ class Operations:
         if not subresource:
             served.strategy.keep(before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
-        owned = after
-        if admitted is not None:
-            owned = updated_object(served, before, sent_fields, sent_metadata, subresource=subresource)
         errors += changed_errors(served, before, after, whole=not subresource)
         stamp.warn(str(error) for error in errors if error.tolerated)
         refuse(served, name, errors)
         if written in ("", "scale"):
             stamp.warn(changed_warnings(served.strategy, before, after))
-        sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
-            entries = cast("list[dict[str, object]]", items(at(before, "metadata", "managedFields")))
-        after = self._finished_update(served, before, after, owned, stamp, entries, sent, written=written)
-        effects = self.admission.validate(replace(attributes, after=shown(after)))
+            entries = entries_of(before)
+        after = self._finished_update(
+            served, before, after, stamp, entries, metadata.get("managedFields"), written=written
+        )
+        effects = self.admission.validate(replace(attributes, after=shown(_with_version(after, current))))
         ends = ends_with_update(served, after)
         if ends and not dry_run:
             self._remove(served, current, now=stamp.now)
@@ -383,54 +383,84 @@ class Operations:
         self,
         served: ServedResource,
         created: dict[str, object],
-        written: dict[str, object],
         stamp: Stamp,
         entries: list[dict[str, object]] | None,
         marks: dict[str, object],
     ) -> dict[str, object]:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet.
 
-        Its owners are those of what was ``written``, before admission. Marks of a deletion that an update has sent have
-        an owner, although the new object is without them.
+        Marks of a deletion that an update has sent have an owner, although the new object is without them.
         """
         name = text(mapping(created["metadata"]).get("name"))
         refuse(served, name, new_errors(served, created))
         stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
-            if written is not created:
-                served.codec.settle(written)
-            set_by_author = without_zeros(served.schema.tree, written)
-            sent: dict[str, object] = {**set_by_author, "metadata": {**mapping(set_by_author["metadata"]), **marks}}
-            entries = _entries(with_created(self.registry, served, sent, stamp))
+            entries = self._entries_of_new(served, created, marks, stamp)
         created = with_entries(created, entries)
         refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
         return created
+
+    def _entries_of_new(
+        self, served: ServedResource, created: dict[str, object], marks: dict[str, object], stamp: Stamp
+    ) -> list[dict[str, object]]:
+        set_by_author = without_zeros(served.schema.tree, created)
+        sent: dict[str, object] = {**set_by_author, "metadata": {**mapping(set_by_author["metadata"]), **marks}}
+        return entries_of(with_created(self.registry, served, sent, stamp))
+
+    def _entries_as_sent(
+        self,
+        served: ServedResource,
+        before: dict[str, object] | None,
+        fields: dict[str, object],
+        metadata: dict[str, object],
+        stamp: Stamp,
+        subresource: str,
+        marks: dict[str, object],
+    ) -> list[dict[str, object]]:
+        """Return the entries that a write leaves before admission: what that adds belongs to nobody.
+
+        Args:
+            served: The kind that the request names, as it is served.
+            before: The object as it is; None for a new one.
+            fields: The object as sent.
+            metadata: Its normalized metadata.
+            stamp: The time and the manager.
+            subresource: What is written to.
+            marks: Marks of a deletion that a new object was sent with.
+        """
+        if not can_be_owned(self.registry, served, fields):
+            return entries_of(before or {})
+        fields, metadata = copied(fields), copied(metadata)
+        if before is None:
+            created = new_object(served, fields, metadata, stamp=stamp)
+            served.strategy.prepare_new(created)
+            served.codec.settle(created)
+            return self._entries_of_new(served, created, marks, stamp)
+        part = "" if subresource == "scale" else subresource
+        if not part:
+            served.strategy.keep(before, {**fields, "metadata": metadata})
+        after = updated_object(served, before, fields, metadata, subresource=part)
+        served.codec.settle(after)
+        sent = metadata.get("managedFields")
+        return entries_of(with_updated(self.registry, served, before, after, sent, stamp, subresource=subresource))
 
     def _finished_update(
         self,
         served: ServedResource,
         before: dict[str, object],
         after: dict[str, object],
-        owned: dict[str, object],
         stamp: Stamp,
         entries: list[dict[str, object]] | None,
         sent: object,
         *,
         written: str,
     ) -> dict[str, object]:
-        """Return a changed object with its owners and what the server adds.
-
-        Its owners are those of ``owned``, the object before admission; ``written`` is the subresource.
-        """
+        """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
         whole = written in ("", "scale")
         served.codec.settle(after)
-        if entries is None and owned is after:
+        if entries is None:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
-        elif entries is None:
-            served.codec.settle(owned)
-            owned = with_updated(self.registry, served, before, owned, sent, stamp, subresource=written)
-            after = with_old_times(before, with_entries(after, _entries(owned)))
         else:
             after = with_old_times(before, with_entries(after, entries))
         if whole:
@@ -564,11 +594,14 @@ def _shown(served: ServedResource, subresource: str) -> Callable[[dict[str, obje
     """Return what shows an object as a write to this subresource has it."""
     if subresource == "scale":
         return partial(scale_of, served, may_be_unset=True)
-    return lambda fields: fields
+    named = {"kind": served.type.kind, "apiVersion": served.type.api_version}
+    return lambda fields: {**named, **fields}
 
 
-def _entries(fields: dict[str, object]) -> list[dict[str, object]]:
-    return [mapping(entry) for entry in items(at(fields, "metadata", "managedFields"))]
+def _with_version(fields: dict[str, object], current: Resource) -> dict[str, object]:
+    """Return a changed object with the resource version that it changes, whether that was sent or not."""
+    metadata = {**mapping(fields["metadata"]), "resourceVersion": current.resource_version}
+    return {**fields, "metadata": metadata}
 
 
 def _unstored(served: ServedResource, fields: dict[str, object], *, resource_version: str = "") -> Resource:

@@ -27,6 +27,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.admission_request import (
+    as_sent,
     converted,
     expression_variables,
     in_version,
@@ -61,9 +62,6 @@ from deltaloop.schemas.json_values import copied, integer, is_mapping, items, js
 _MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
 _VALIDATING: Final = kinds.VALIDATING_WEBHOOK_CONFIGURATION.group_resource
 _ALL: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
-_SERVERS: Final = frozenset(
-    {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"}
-)
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _SECONDS: Final = 10
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -194,7 +192,7 @@ class MutatingWebhooks:
         if not configurations:
             return None
         hooks = tuple(enumerate(_hooks(configurations)))
-        attributes = first = _unfinished(attributes)
+        attributes = first = as_sent(attributes)
         # Those that have been asked and want to be asked again, and those of them that now have a reason.
         askable: set[int] = set()
         again: set[int] = set()
@@ -250,17 +248,6 @@ class MutatingWebhooks:
         if patched == attributes.after:
             return attributes, True, False
         return replace(attributes, after=patched), True, True
-
-
-def _unfinished(attributes: AdmissionAttributes) -> AdmissionAttributes:
-    """Return a create without what only the server may say of an object, which it does after these webhooks."""
-    if attributes.operation != "CREATE" or attributes.after is None or attributes.subresource:
-        return attributes
-    metadata = mapping(attributes.after.get("metadata"))
-    if _SERVERS.isdisjoint(metadata):
-        return attributes
-    kept = {name: value for name, value in metadata.items() if name not in _SERVERS}
-    return replace(attributes, after={**attributes.after, "metadata": kept})
 
 
 def _operations(response: AdmissionResponse) -> list[object]:

@@ -28,7 +28,7 @@ from deltaloop.apiserver.core.writes.apply.walking import (
     remove,
     with_declared,
 )
-from deltaloop.schemas.json_values import is_mapping, items, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
 
 APPLY: Final = "Apply"
@@ -142,16 +142,31 @@ class ConflictsError(Exception):
 
 def read_owners(entries: object) -> Owners | None:
     """Read ``managedFields``; None if they are malformed, and {} if there are none."""
-    owners: Owners = {}
-    for entry in items(entries):
-        if not is_mapping(entry) or entry.get("operation") not in (APPLY, UPDATE) or not text(entry.get("apiVersion")):
-            return None
-        fields = entry.get("fieldsV1", {})
-        if entry.get("fieldsType") != "FieldsV1" or not field_set.is_field_set(fields):
-            return None
-        api_version = text(entry["apiVersion"])
-        owners[_manager_of(entry, api_version)] = Owned(cast("FieldSet", fields), api_version, text(entry.get("time")))
-    return owners
+    if fault_of_entries(entries):
+        return None
+    return {
+        _manager_of(entry, api_version): Owned(
+            cast("FieldSet", entry.get("fieldsV1", {})), api_version, text(entry.get("time"))
+        )
+        for entry in map(mapping, items(entries))
+        for api_version in (text(entry.get("apiVersion")),)
+    }
+
+
+def fault_of_entries(entries: object) -> str:
+    """Return what is wrong with ``managedFields``, or ""."""
+    for place, entry in enumerate(items(entries)):
+        kind = at(entry, "fieldsType")
+        if at(entry, "operation") not in (APPLY, UPDATE):
+            return "operation must be `Apply` or `Update`"
+        if not text(at(entry, "apiVersion")):
+            return "apiVersion must not be empty"
+        if kind != "FieldsV1":
+            what = f'invalid fieldsType "{text(kind)}"' if kind else "missing fieldsType"
+            return f"{what} in managed fields entry {place}"
+        if not field_set.is_field_set(mapping(entry).get("fieldsV1", {})):
+            return f"error decoding versioned set of managed fields entry {place}"
+    return ""
 
 
 def stored_owners(entries: Iterable[Any]) -> Owners:
