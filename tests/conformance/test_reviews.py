@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.target import Api, config_map, conformance, deployment
+from tests.conformance.target import Api, config_map, conformance, deployment, pod
 from tests.conformance.webhook_server import Review, answer, patched, warnings, webhook_server
 
 _RULES = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["configmaps", "*/status"]}]
@@ -130,3 +130,78 @@ async def test_identity(api: Api) -> None:
         assert [review.get("name") for review in validating] == [name, name]
         versions = [review["object"]["metadata"].get("resourceVersion") for review in (*mutating, *validating)]
         assert versions == [None, None, None, made["metadata"]["resourceVersion"]]
+
+
+@conformance(
+    "Reviews: subresources of another kind: what is sent, with options, and warnings for the client",
+    (
+        "an eviction",
+        "eviction",
+        {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}},
+        {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "NAMESPACE"}},
+    ),
+    (
+        "a binding",
+        "binding",
+        {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}},
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "p", "namespace": "NAMESPACE"},
+            "target": {"kind": "Node", "name": "n"},
+        },
+    ),
+)
+async def test_subresources(api: Api, subresource: str, sent: dict[str, Any], shown: dict[str, Any]) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods/*"]}
+    await api.created(api.pods, pod("p"))
+    async with webhook_server(api) as server:
+        server.on("/mutate", lambda review: answer(review, warnings=["first"]))
+        server.on("/look", lambda review: answer(review, warnings=["second"]))
+        await server.configure("mutating", server.hook("/mutate", rules=[rule]))
+        await server.configure("validating", server.hook("/look", rules=[rule]))
+        done = await api.post(f"{api.pods}/p/{subresource}?fieldManager=m", sent)
+        assert done.status == 201, done.text
+        assert warnings(done) == ['299 - "first"', '299 - "second"']
+        for path in ("/mutate", "/look"):
+            (review,) = server.requests(path)
+            review["object"]["metadata"].pop("managedFields", None)
+            expected = {**shown, "metadata": {**shown["metadata"], "namespace": api.namespace}}
+            assert review["object"] == expected
+            assert (review["operation"], review["subResource"], review["name"]) == ("CREATE", subresource, "p")
+            assert review["resource"]["resource"] == "pods"
+            assert review["options"] == {
+                "kind": "CreateOptions",
+                "apiVersion": "meta.k8s.io/v1",
+                "fieldManager": "m",
+            }
+
+
+_STREAMS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "exec",
+        "exec?container=c&command=ls&command=-l&stdout=true&stderr=1&tty=false&stdin=0",
+        "PodExecOptions",
+        {"container": "c", "command": ["ls", "-l"], "stdout": True, "stderr": True},
+    ),
+    ("attach", "attach?stdin=yes&tty=true", "PodAttachOptions", {"stdin": True, "tty": True}),
+    ("portforward", "portforward?ports=80&ports=443", "PodPortForwardOptions", {"ports": [80, 443]}),
+    ("proxy", "proxy?path=/x", "PodProxyOptions", {}),
+)
+
+
+@conformance("Reviews: a stream is a CONNECT with its options", *_STREAMS)
+async def test_streams(api: Api, path: str, kind: str, options: dict[str, Any]) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/*"]}
+    await api.created(api.pods, pod("p"))
+    async with webhook_server(api) as server:
+        server.on("/deny", lambda review: answer(review, allowed=False, status={"code": 403, "message": "no"}))
+        await server.configure("validating", server.hook("/deny", rules=[rule]))
+        refused = await api.post(f"{api.pods}/p/{path}", {})
+        assert (refused.status, refused.json["message"]) == (
+            403,
+            'admission webhook "deny.example.com" denied the request: no',
+        )
+        (review,) = server.requests("/deny")
+        assert review["object"] == {"kind": kind, "apiVersion": "v1", **options}
+        assert (review["operation"], review["name"], review["options"]) == ("CONNECT", "p", None)

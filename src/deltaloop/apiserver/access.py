@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import final
 
+from aiohttp import web
+
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
@@ -20,6 +22,7 @@ from deltaloop.apiserver.core.access import access_reviews
 from deltaloop.apiserver.core.access.escalation import check_escalation
 from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
+from deltaloop.apiserver.core.admission.admission_request import sent_to_subresource
 from deltaloop.apiserver.core.admission.attributes import Operation
 from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.outside import Outside
@@ -30,7 +33,8 @@ from deltaloop.apiserver.core.strategy import Asked, Subresource
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.exchange import Exchange, options_of
+from deltaloop.apiserver.core.writes.query_options import WriteOptions
+from deltaloop.apiserver.exchange import Exchange, options_of, query_of, stamp_of
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
 from deltaloop.schemas.json_values import at, text, texts
@@ -129,22 +133,22 @@ class AccessHandlers:
         Raises:
             ApiError: 404 without the object, and what the subresource says.
         """
-        request, dry_run, fields = exchange.request, False, Fields()
+        request, fields, options = exchange.request, Fields(), None
         if extra.takes_object:
-            dry_run = options_of(request, "CreateOptions").dry_run
-            protobuf_kind = (f"{extra.group}/{extra.version}" if extra.group else "v1", extra.kind)
-            fields = await read_fields(request, protobuf_kind=protobuf_kind)
+            options = options_of(request, "CreateOptions")
+            fields = await read_fields(request, protobuf_kind=(extra.api_version, extra.kind))
         elif "dryRun" in request.query:
             raise failures.bad_request("dryRun is not supported")
         answer = extra.answer
         name = route.name or text(at(fields, "metadata", "name"))  # posted to a collection, it says what it is about
         operation: Operation = "CREATE" if extra.takes_object else "CONNECT"
-        given: Fields = fields if extra.takes_object else {"kind": extra.kind, "apiVersion": "v1", **request.query}
+        given = sent_to_subresource(extra, fields, query_of(request), namespace=route.namespace)
         where = route.served, route.namespace, name
+        dry_run = options is not None and options.dry_run
         asked = Asked(namespace=route.namespace, name=name, fields=fields, query=request.query, dry_run=dry_run)
 
         def write(operations: Operations, stamp: Stamp) -> Answer:
-            fields, stamp = asked.fields, replace(stamp, user=exchange.user)
+            fields = asked.fields
             if extra.verbs != _LOOKS:
                 attributes = operations.attributes(operation, *where, stamp, dry_run, extra.name)
                 admitted = operations.admit(replace(attributes, after=given))
@@ -156,22 +160,26 @@ class AccessHandlers:
             status["code"] = extra.done
             return extra.done, status
 
-        code, fields = await self._write(replace(route, name=name), write)
+        code, fields = await self._write(request, replace(route, name=name), options, write)
         return self._make_token(route, fields) if answer is None else (code, fields)
 
-    async def _write(self, route: Route, write: Callable[[Operations, Stamp], Answer]) -> Answer:
+    async def _write(
+        self,
+        request: web.BaseRequest,
+        route: Route,
+        options: WriteOptions | None,
+        write: Callable[[Operations, Stamp], Answer],
+    ) -> Answer:
         """Change one object, a large one beside the loop."""
 
         def refusal() -> ApiError:
             return failures.conflict(route.served.type, route.name)
 
-        stamp, outside = self._stamp(), Outside()
+        outside = Outside()
+        once = replace(self._stamp(), outside=outside, options={} if options is None else options.as_object())
 
         def run(operations: Operations, ask: Ask) -> Answer:
-            def decide(wanted: Attributes) -> Decision:
-                return ask(lambda: self.decide(wanted))
-
-            return write(operations, replace(stamp, outside=outside, decide=decide))
+            return write(operations, stamp_of(request, once, ask))
 
         present = self._operations.find(route.served, route.namespace, route.name)
         size = len(present.raw) if present is not None else 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from aiohttp import web
 
 from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
 from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, warning_header
@@ -21,6 +24,9 @@ WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tu
 # Of a request: what is to be said about the object that it made, whatever comes of it then.
 ABOUT_OBJECT: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("about_object", tuple[str, ...])
 
+# Of a request: what admission has noted for the audit line.
+ANNOTATIONS: Final[web.RequestKey[dict[str, str]]] = web.RequestKey("annotations")
+
 # Of a request: what is to be said about the version that it is about, whatever comes of it.
 DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 
@@ -31,16 +37,55 @@ DECIDE: Final[web.RequestKey[Callable[[Attributes], Decision]]] = web.RequestKey
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 
+def query_of(request: web.BaseRequest) -> dict[str, tuple[str, ...]]:
+    """Return all values of each parameter of a request."""
+    return {name: tuple(request.query.getall(name)) for name in request.query}
+
+
 def options_of(request: web.BaseRequest, kind: str, *, applies: bool | None = None) -> WriteOptions:
     """Return the options of a write; see ``parse_write_options``."""
-    query = {name: tuple(request.query.getall(name)) for name in request.query}
-    return parse_write_options(kind, query, user_agent=request.headers.get("User-Agent", ""), applies=applies)
+    agent = request.headers.get("User-Agent", "")
+    return parse_write_options(kind, query_of(request), user_agent=agent, applies=applies)
 
 
 def add_warnings(answer: web.StreamResponse, warnings: Iterable[str]) -> None:
     """Add a Warning header for each text, as far as there is room for them."""
     for text in bounded_warnings(warnings):
         answer.headers.add("Warning", warning_header(text))
+
+
+def stamp_of(request: web.BaseRequest, once: Stamp, ask: Ask) -> Stamp:
+    """Return the stamp of a write for one time that it is run: what was noted of the object before is forgotten."""
+    admitted, may_be_created, decided = request[ADMIT], request[MAY_CREATE], request[DECIDE]
+    request[ABOUT_OBJECT] = ()
+    request[ANNOTATIONS] = {}
+
+    def admit(
+        served: ServedResource, namespace: str, before: dict[str, object] | None, after: dict[str, object]
+    ) -> None:
+        ask(lambda: admitted(served, namespace, before, after))
+
+    def may_create() -> None:
+        ask(may_be_created)
+
+    def decide(wanted: Attributes) -> Decision:
+        return ask(lambda: decided(wanted))
+
+    def warn(texts: Iterable[str]) -> None:
+        request[ABOUT_OBJECT] = (*request[ABOUT_OBJECT], *texts)
+
+    def annotate(name: str, value: str) -> None:
+        request[ANNOTATIONS].setdefault(name, value)
+
+    return replace(
+        once,
+        user=request[USER],
+        admit=admit,
+        decide=decide,
+        may_create=may_create,
+        warn=warn,
+        annotate=annotate,
+    )
 
 
 def _nothing() -> None:

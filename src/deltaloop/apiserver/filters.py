@@ -36,7 +36,7 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
-from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.exchange import ABOUT_OBJECT, ANNOTATIONS, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
 
@@ -249,6 +249,7 @@ class Filters:
             began=record.began,
             ended=self._epoch(),
             fault=record.fault,
+            annotations=request.get(ANNOTATIONS, {}),
         )
         self._audit(encode_json(audit_event(seen)).decode())
 

@@ -80,15 +80,15 @@ class Handlers:
         if route is None:
             return text_answer(404, "404 page not found\n", self._headers)
         route, extra = self._extra(route)
+        request[USER] = exchange.user
+        request[DECIDE] = access.decide
+        request[ADMIT] = access.admission(exchange.user)
+        request[MAY_CREATE] = access.may_create(exchange)
         if is_review(route.served):
             code, fields = await access.review(exchange, route)
         elif extra is not None:
             code, fields = await access.subresource(exchange, route, extra)
         else:
-            request[USER] = exchange.user
-            request[DECIDE] = access.decide
-            request[ADMIT] = access.admission(exchange.user)
-            request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)
         if code == HTTPStatus.NO_CONTENT:
             return web.Response(status=code, headers=self._headers)

@@ -20,7 +20,6 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
-from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.outside import Outside
@@ -46,14 +45,10 @@ from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import (
-    ABOUT_OBJECT,
-    ADMIT,
-    DECIDE,
-    MAY_CREATE,
-    USER,
     WARNINGS,
     add_warnings,
     options_of,
+    stamp_of,
 )
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
 from deltaloop.schemas.json_values import mapping
@@ -89,13 +84,10 @@ class WriteHandlers:
         """Carry out a write, a large one beside the loop; ``write`` may be called again, and begins from the body."""
         outside = Outside()
         stamp, manager = self._answering.stamp(), options.manager if isinstance(options, WriteOptions) else ""
-        once = dataclasses.replace(
-            stamp, manager=manager, user=request[USER], options=options.as_object(), outside=outside
-        )
+        once = dataclasses.replace(stamp, manager=manager, options=options.as_object(), outside=outside)
 
         def run(operations: Operations, ask: Ask) -> T:
-            request[ABOUT_OBJECT] = ()
-            return write(operations, self._stamp_of(request, once, ask))
+            return write(operations, stamp_of(request, once, ask))
 
         def refusal() -> ApiError:
             return failures.conflict(route.served.type, route.name)
@@ -105,26 +97,6 @@ class WriteHandlers:
         if asked.may_swell(request.headers.get("Content-Type", ""), body):
             size += LARGE
         return await self._writes.run(run, size=size, refusal=refusal, outside=outside)
-
-    def _stamp_of(self, request: web.BaseRequest, once: Stamp, ask: Ask) -> Stamp:
-        """Return the stamp of a write, which is the same each time that it is run."""
-        admitted, may_be_created, decided = request[ADMIT], request[MAY_CREATE], request[DECIDE]
-
-        def admit(
-            served: ServedResource, namespace: str, before: dict[str, object] | None, after: dict[str, object]
-        ) -> None:
-            ask(lambda: admitted(served, namespace, before, after))
-
-        def may_create() -> None:
-            ask(may_be_created)
-
-        def decide(wanted: Attributes) -> Decision:
-            return ask(lambda: decided(wanted))
-
-        def warn(texts: Iterable[str]) -> None:
-            request[ABOUT_OBJECT] = (*request.get(ABOUT_OBJECT, ()), *texts)
-
-        return dataclasses.replace(once, admit=admit, decide=decide, may_create=may_create, warn=warn)
 
     async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store a new object and answer with it.

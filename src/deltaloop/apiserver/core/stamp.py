@@ -45,6 +45,7 @@ class Stamp:
         may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
             pass by default.
         warn: Takes what the writer is to be warned about in the object, once it has been checked.
+        annotate: Takes a name and a value for the audit line of the request; the first value of a name stays.
     """
 
     now: float
@@ -58,6 +59,7 @@ class Stamp:
     decide: Callable[[Attributes], Decision] = _allow
     may_create: Callable[[], None] = _admit_all
     warn: Callable[[Iterable[str]], None] = _admit_all
+    annotate: Callable[[str, str], None] = _admit_all
 
     @property
     def time(self) -> str:

@@ -34,6 +34,8 @@ _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
 Cell: TypeAlias = Callable[[Mapping[str, object]], object]
 """What computes a cell of an object's row."""
+Option: TypeAlias = Literal["text", "texts", "flag", "numbers"]
+"""The type of an option of a stream."""
 TimedCell: TypeAlias = Callable[[Mapping[str, object], float], object]
 """The same, at a time in seconds since 1970."""
 
@@ -232,6 +234,7 @@ class Subresource:
         verbs: What can be done with it.
         answer: Does what is asked; None if only the server's driver can.
         takes_object: Whether what is sent is an object of that kind, and not a stream.
+        options: The options of a stream, by their names in the query, with their types.
         done: HTTP status of an answer that was given; 204 has no body.
     """
 
@@ -242,7 +245,13 @@ class Subresource:
     verbs: tuple[str, ...]
     answer: Callable[[Asked, Writes, Given], None] | None = None
     takes_object: bool = True
+    options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     done: int = 201
+
+    @property
+    def api_version(self) -> str:
+        """Of the kind that it takes."""
+        return f"{self.group}/{self.version}" if self.group else "v1"
 
 
 @final

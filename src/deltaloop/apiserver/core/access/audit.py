@@ -8,12 +8,16 @@ Source: apiserver pkg/audit; pkg/apis/audit/v1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from deltaloop.api.redaction import redact
 from deltaloop.api.times import format_micro_time, from_epoch
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
+
+_LONGEST_ANNOTATION: Final = 10 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,7 @@ class Audited:
         began: When it came, in seconds since 1970.
         ended: When it was answered.
         fault: The fault that struck it, or "".
+        annotations: What admission has noted.
     """
 
     identity: str
@@ -43,6 +48,7 @@ class Audited:
     began: float
     ended: float
     fault: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def audit_event(seen: Audited) -> dict[str, object]:
@@ -73,8 +79,10 @@ def audit_event(seen: Audited) -> dict[str, object]:
     event["responseStatus"] = {"metadata": {}, "code": seen.code}
     event["requestReceivedTimestamp"] = format_micro_time(from_epoch(seen.began))
     event["stageTimestamp"] = format_micro_time(from_epoch(seen.ended))
-    if seen.fault:
-        event["annotations"] = {"deltaloop/fault": seen.fault}
+    fault = {"deltaloop/fault": seen.fault} if seen.fault else {}
+    annotations = {name: _text(value, _LONGEST_ANNOTATION) for name, value in seen.annotations.items()} | fault
+    if annotations:
+        event["annotations"] = annotations
     return event
 
 

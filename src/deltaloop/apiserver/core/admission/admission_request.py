@@ -9,13 +9,14 @@ Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.strategy import Option, Subresource
 from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
 from deltaloop.schemas.json_values import copied, mapping
@@ -28,6 +29,12 @@ _SERVERS: Final = (
     "selfLink",
     "managedFields",
 )
+_OPTION_OF: Final[Mapping[Option, Callable[[Sequence[str]], object]]] = {
+    "text": lambda values: values[0],
+    "texts": list,
+    "flag": lambda values: values[0] not in ("false", "0"),
+    "numbers": lambda values: [int(value) for value in values if value.isdecimal()],
+}
 Fields = dict[str, object]
 
 
@@ -45,6 +52,17 @@ def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
     if entries:
         kept["managedFields"] = entries
     return replace(attributes, after={**attributes.after, "metadata": kept})
+
+
+def sent_to_subresource(
+    extra: Subresource, fields: Fields, query: Mapping[str, Sequence[str]], *, namespace: str
+) -> Fields:
+    """Return what a subresource of another kind is sent, as an object: what was sent, or the options of a stream."""
+    kind: Fields = {"kind": extra.kind, "apiVersion": extra.api_version}
+    if extra.takes_object:
+        return {**fields, **kind, "metadata": {**mapping(fields.get("metadata")), "namespace": namespace}}
+    options = {name: _OPTION_OF[extra.options[name]](query[name]) for name in extra.options if name in query}
+    return kind | {name: value for name, value in options.items() if value}
 
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:

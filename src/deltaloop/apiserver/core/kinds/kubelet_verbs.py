@@ -12,11 +12,16 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.strategy import Asked, Given, Subresource, Writes
+from deltaloop.apiserver.core.strategy import Asked, Given, Option, Subresource, Writes
 from deltaloop.schemas.json_values import at, items, mapping, text
 
 _CONNECT = ("create", "get")
 _OF_ONE_CONTAINER = ("attach", "exec", "log")
+_OPTIONS: Mapping[str, Mapping[str, Option]] = {
+    "attach": {**dict.fromkeys(("stdin", "stdout", "stderr", "tty"), "flag"), "container": "text"},
+    "exec": {**dict.fromkeys(("stdin", "stdout", "stderr", "tty"), "flag"), "container": "text", "command": "texts"},
+    "portforward": {"ports": "numbers"},
+}
 _PROXY = ("create", "delete", "get", "patch", "update")
 
 
@@ -56,7 +61,8 @@ def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
             raise failures.not_found(kinds.NODE, node)
         raise _without_kubelet(kinds.POD, name)
 
-    return Subresource(name, "", "", kind, verbs, answer, takes_object=False, done=204 if name == "log" else 201)
+    done, options = 204 if name == "log" else 201, _OPTIONS.get(name, {})
+    return Subresource(name, "", "", kind, verbs, answer, takes_object=False, options=options, done=done)
 
 
 def _check_container(pod: str, spec: Mapping[str, object], wanted: str) -> None:

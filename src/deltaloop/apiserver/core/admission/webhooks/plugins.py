@@ -57,6 +57,7 @@ from deltaloop.apiserver.core.webhook_calls import (
     endpoint_of,
     read_answer,
 )
+from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.json_values import copied, integer, is_mapping, items, json_type, mapping, text, texts
 
 _MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
@@ -164,6 +165,15 @@ def _response(call: WebhookCall, called: Called, *, mutating: bool) -> Admission
         raise _FailedError(f"received invalid webhook response: {error}") from None
 
 
+def _note(invocation: _Invocation, attributes: AdmissionAttributes, response: AdmissionResponse) -> None:
+    """Tell the client and the audit line what a webhook says beside yes or no."""
+    attributes.stamp.warn(response.warnings)
+    for name, value in response.annotations.items():
+        key = f"{invocation.name}/{name}"
+        if not label_key_problems(key):
+            attributes.stamp.annotate(key, value)
+
+
 def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
     return failures.internal(f'failed calling webhook "{invocation.name}": {error}')
 
@@ -229,7 +239,7 @@ class MutatingWebhooks:
         try:
             call = _call(invocation, attributes)
             response = _response(call, _ask(attributes, (call,))[0], mutating=True)
-            attributes.stamp.warn(response.warnings)
+            _note(invocation, attributes, response)
             if not response.allowed:
                 raise denied(invocation.name, response.result)
             operations = _operations(response)
@@ -322,7 +332,7 @@ def _validate(attributes: AdmissionAttributes) -> None:
             if not invocation.ignores_failure:
                 refusals.append(_fail(invocation, error))
             continue
-        attributes.stamp.warn(response.warnings)
+        _note(invocation, attributes, response)
         if not response.allowed:
             refusals.append(denied(invocation.name, response.result))
     if refusals:

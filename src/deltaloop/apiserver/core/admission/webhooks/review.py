@@ -39,6 +39,7 @@ class AdmissionResponse:
         patch_type: What kind of patch it is.
         result: Why not, as a Status.
         warnings: What the client is to be warned of.
+        annotations: What is to be noted in the audit line.
     """
 
     allowed: bool
@@ -46,6 +47,7 @@ class AdmissionResponse:
     patch_type: str = ""
     result: Mapping[str, object]
     warnings: tuple[str, ...] = ()
+    annotations: Mapping[str, str]
 
 
 def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:
@@ -76,6 +78,7 @@ def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> 
         patch_type=text(patch_type),
         result=mapping(response.get("status")),
         warnings=texts(response.get("warnings")),
+        annotations={name: text(value) for name, value in mapping(response.get("auditAnnotations")).items()},
     )
 
 
