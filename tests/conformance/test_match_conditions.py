@@ -23,7 +23,8 @@ async def _true(
         for place, expression in enumerate(expressions.values()):
             server.on(f"/hook-{place}", answer)
             conditions = [{"name": "c", "expression": expression}]
-            hooks.append(server.hook(f"/hook-{place}", matchConditions=conditions, **fields))
+            hook = server.hook(f"/hook-{place}", matchConditions=conditions, failurePolicy="Ignore", **fields)
+            hooks.append(hook)
         await server.configure("validating", *hooks)
         answered = await write()
         assert answered.status in (200, 201), answered.text
@@ -93,3 +94,49 @@ async def test_authorizer_of_subresources(api: Api) -> None:
         return await api.post(f"{api.pods}/p/eviction", eviction)
 
     assert await _true(api, expressions, evict, rules=rules) == {"the request", "anything"}
+
+
+_OF_A_CREATE = {
+    "no name": "!has(request.name)",
+    "no subresource": "!has(request.subResource) && !has(request.requestSubResource)",
+    "no dry run": "has(request.dryRun) && !request.dryRun",
+    "the user": "request.userInfo.username == 'bob' && request.userInfo.groups == ['a-group', 'system:authenticated']",
+    "what the user has not": "!has(request.userInfo.uid) && !has(request.userInfo.extra)",
+    "options": "request.options.kind == 'CreateOptions' && request.options.fieldManager == 'm'",
+    "no old object": "oldObject == null",
+    "no namespace object": "namespaceObject == null",
+    "the namespace": "request.namespace == 'NAMESPACE'",
+    "kinds": "request.kind.kind == 'ConfigMap' && request.kind.group == '' && request.requestKind == request.kind",
+    "managers": "object.metadata.managedFields.exists(entry, entry.manager == 'm')",
+    "the name that it has got": "object.metadata.name.startsWith('gen-')",
+    "its kind": "object.kind == 'ConfigMap' && object.apiVersion == 'v1'",
+    "its labels": "!has(object.metadata.labels) && !has(object.binaryData)",
+}
+
+
+@conformance("Match conditions: what is there of a request and an object, and what is not", secured=True)
+async def test_request(api: Api) -> None:
+    rules = rule("", "configmaps", "create")
+    await grant(api, user("bob"), rules)
+    bob = api.impersonate("bob", "a-group")
+    body = {"metadata": {"generateName": "gen-"}, "data": {"k": "v"}}
+    expressions = {name: source.replace("NAMESPACE", api.namespace) for name, source in _OF_A_CREATE.items()}
+    found = await _true(api, expressions, lambda: bob.post(f"{api.config_maps}?fieldManager=m", body))
+    assert found == set(expressions) - {"no name"}
+
+
+@conformance("Match conditions: in another version of the resource, the request's is the one that was asked for")
+async def test_versions(api: Api) -> None:
+    path = f"/apis/autoscaling/v1/namespaces/{api.namespace}/horizontalpodautoscalers"
+    rule = {"apiGroups": ["autoscaling"], "apiVersions": ["v2"], "operations": ["CREATE"], "resources": ["*"]}
+    expressions = {
+        "the object": "object.apiVersion == 'autoscaling/v2' && has(object.spec.metrics)",
+        "its kind": "request.kind.version == 'v2'",
+        "its resource": "request.resource.version == 'v2'",
+        "the resource as asked": "request.requestResource.version == 'v1' && request.requestKind.version == 'v1'",
+    }
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
+    body = {"metadata": {"name": "a"}, "spec": spec}
+    found = await _true(api, expressions, lambda: api.post(path, body), rules=[rule])
+    assert found == {"the object", "its kind", "the resource as asked"}

@@ -189,3 +189,31 @@ async def test_names(api: Api, name: str, hooks: list[dict[str, Any]], status: i
     answer = await api.post(path, {"metadata": {"name": name}, "webhooks": hooks})
     assert answer.status == status, answer.text
     assert words in answer.text.replace('\\"', '"')
+
+
+_LATER = "[1].includes(1)"
+
+
+@conformance(
+    "Webhook configurations: a changed one is looked at, too; an expression has to be one in the version before",
+    ("a broken condition", _condition("x"), "undeclared reference to 'x' (in container '')"),
+    ("a function of this version", _condition(_LATER), "undeclared reference to 'includes'"),
+    ("side effects", {"sideEffects": "Some"}, 'Unsupported value: "Some"'),
+    ("versions", {"admissionReviewVersions": ["v2"]}, "must include at least one of v1, v1beta1"),
+    ("a name twice", {"name": "other.example.com"}, 'Duplicate value: "other.example.com"'),
+)
+async def test_changed(api: Api, changes: dict[str, Any], words: str) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    selector = {"matchLabels": {"nobody": "has-this"}}
+    other = {**HOOK, "name": "other.example.com", "objectSelector": selector}
+    hook = {**HOOK, "objectSelector": selector}
+    made = await api.created(
+        path, {"metadata": {"name": api.name("x")}, "webhooks": [other, hook | _condition("true")]}
+    )
+    changed = {**made.json, "webhooks": [other, hook | changes]}
+    try:
+        answer = await api.put(f"{path}/{api.name('x')}", changed)
+        answer.refuses(422, "Invalid")
+        assert words in answer.text.replace('\\"', '"')
+    finally:
+        await api.delete(f"{path}/{api.name('x')}")

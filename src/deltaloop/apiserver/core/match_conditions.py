@@ -14,13 +14,13 @@ from functools import lru_cache
 from typing import Final, final
 
 from deltaloop import cel
+from deltaloop.apiserver.core.cel_environments import NEW, STORED
 from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.cel.kubernetes import (
     AUTHORIZER,
     MATCH_CONDITIONS_BUDGET,
     PER_CALL_LIMIT,
     RESOURCE_CHECK,
-    kubernetes_environment,
 )
 from deltaloop.schemas.json_values import mapping, text
 
@@ -77,9 +77,14 @@ class _Types:
 
 
 @lru_cache(maxsize=256)
-def compiled_condition(source: str) -> cel.CompiledExpression | str:
-    """Return an expression as a program, or what keeps it from being one that is true or false."""
-    environment = kubernetes_environment().with_variables(_VARIABLES, _Types())
+def compiled_condition(source: str, *, is_stored: bool = True) -> cel.CompiledExpression | str:
+    """Return an expression as a program, or what keeps it from being one that is true or false.
+
+    Args:
+        source: The expression.
+        is_stored: Whether it is stored already.
+    """
+    environment = (STORED if is_stored else NEW).with_variables(_VARIABLES, _Types())
     try:
         program = environment.compile(source)
     except InvalidExpressionError as error:

@@ -9,7 +9,7 @@ Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,12 +29,6 @@ _SERVERS: Final = (
     "selfLink",
     "managedFields",
 )
-_OPTION_OF: Final[Mapping[Option, Callable[[Sequence[str]], object]]] = {
-    "text": lambda values: values[0],
-    "texts": list,
-    "flag": lambda values: values[0] not in ("false", "0"),
-    "numbers": lambda values: [int(value) for value in values if value.isdecimal()],
-}
 Fields = dict[str, object]
 
 
@@ -61,8 +55,20 @@ def sent_to_subresource(
     kind: Fields = {"kind": extra.kind, "apiVersion": extra.api_version}
     if extra.takes_object:
         return {**fields, **kind, "metadata": {**mapping(fields.get("metadata")), "namespace": namespace}}
-    options = {name: _OPTION_OF[extra.options[name]](query[name]) for name in extra.options if name in query}
+    options = {name: _option(form, query[name]) for name, form in extra.options.items() if name in query}
     return kind | {name: value for name, value in options.items() if value}
+
+
+def _option(form: Option, values: Sequence[str]) -> object:
+    match form:
+        case "text":
+            return values[0]
+        case "texts":
+            return list(values)
+        case "flag":
+            return values[0] not in ("false", "0")
+        case "numbers":
+            return [int(value) for value in values if value.isdecimal()]
 
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:

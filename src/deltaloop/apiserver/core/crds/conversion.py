@@ -113,7 +113,9 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]
             yield invalid_value(where, _written(path), f"segment[{position}]: {problem}")
 
 
-def review_version_errors(versions: tuple[str, ...], field: str, *, if_missing: str = "") -> Iterator[FieldError]:
+def review_version_errors(
+    versions: tuple[str, ...], field: str, *, if_missing: str = "", must_know: bool = True
+) -> Iterator[FieldError]:
     """Yield what is wrong with the versions of reviews that a webhook says that it takes."""
     if not versions:
         yield required(field, if_missing)
@@ -124,6 +126,6 @@ def review_version_errors(versions: tuple[str, ...], field: str, *, if_missing: 
         else:
             for problem in label_problems(version):
                 yield invalid_value(f"{field}[{position}]", _written(version), problem)
-    if not set(versions) & set(REVIEW_VERSIONS):
+    if must_know and not set(versions) & set(REVIEW_VERSIONS):
         words = f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
         yield invalid_value(field, _written(versions), words)

@@ -6,7 +6,8 @@ Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go, stat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, client_errors, review_version_errors
 from deltaloop.apiserver.core.match_conditions import compiled_condition
@@ -23,19 +24,67 @@ _RESERVED: Final = ".static.k8s.io"
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+_ALL_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
+_CONDITIONS: Final = "matchConditions"
 _LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
-def _errors(configuration: Mapping[str, object]) -> Iterator[FieldError]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the hooks of a configuration that is changed had: what was wrong with all of them may stay so.
+
+    Attributes:
+        hooks: The hooks; None of a new configuration.
+    """
+
+    hooks: list[Mapping[str, object]] | None = None
+
+    @property
+    def names_are_unique(self) -> bool:
+        names = [hook.get("name") for hook in self.hooks or ()]
+        return len(set(names)) == len(names)
+
+    @property
+    def side_effects(self) -> Sequence[str]:
+        if all(hook.get("sideEffects") in _SIDE_EFFECTS for hook in self.hooks or ()):
+            return _SIDE_EFFECTS
+        return _ALL_SIDE_EFFECTS
+
+    @property
+    def knows_versions(self) -> bool:
+        return all(set(texts(hook.get("admissionReviewVersions"))) & set(REVIEW_VERSIONS) for hook in self.hooks or ())
+
+    @property
+    def expressions(self) -> frozenset[str]:
+        return frozenset(
+            text(at(condition, "expression")) for hook in self.hooks or () for condition in items(hook.get(_CONDITIONS))
+        )
+
+    def has_conditions_of(self, hooks: Sequence[Mapping[str, object]]) -> bool:
+        found = None if self.hooks is None else [items(hook.get(_CONDITIONS)) for hook in self.hooks]
+        return found == [items(hook.get(_CONDITIONS)) for hook in hooks]
+
+
+def _hooks(configuration: Mapping[str, object]) -> list[Mapping[str, object]]:
+    return [mapping(hook) for hook in items(configuration.get("webhooks"))]
+
+
+def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[FieldError]:
     names: set[str] = set()
-    for place, hook in enumerate(map(mapping, items(configuration.get("webhooks")))):
+    hooks = _hooks(configuration)
+    looks_at_conditions = not past.has_conditions_of(hooks)
+    for place, hook in enumerate(hooks):
         path = f"webhooks[{place}]"
-        yield from _hook_errors(hook, path)
+        yield from _hook_errors(hook, path, past)
+        if looks_at_conditions:
+            yield from _condition_errors(items(hook.get(_CONDITIONS)), f"{path}.{_CONDITIONS}", past.expressions)
         versions = texts(hook.get("admissionReviewVersions"))
         words = f"must specify one of {', '.join(REVIEW_VERSIONS)}"
-        yield from review_version_errors(versions, f"{path}.admissionReviewVersions", if_missing=words)
+        at_versions = f"{path}.admissionReviewVersions"
+        yield from review_version_errors(versions, at_versions, if_missing=words, must_know=past.knows_versions)
         name = text(hook.get("name"))
-        if name and name in names:
+        if name and name in names and past.names_are_unique:
             yield duplicate(f"{path}.name", shown(name))
         names.add(name)
 
@@ -48,24 +97,28 @@ def _new_errors(configuration: Mapping[str, object]) -> Iterator[FieldError]:
             "managed via the API"
         )
         yield invalid_value("metadata.name", shown(name), words)
+    yield from _errors(configuration, _Past())
 
 
-def _hook_errors(hook: Mapping[str, object], path: str) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    yield from _errors(after, _Past(_hooks(before)))
+
+
+def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator[FieldError]:
     yield from _name_errors(text(hook.get("name")), f"{path}.name")
     for place, rule in enumerate(map(mapping, items(hook.get("rules")))):
         yield from _rule_errors(rule, f"{path}.rules[{place}]")
     for field, known in (("failurePolicy", ("Fail", "Ignore")), ("matchPolicy", ("Equivalent", "Exact"))):
         yield from _choice_errors(hook, field, known, path)
     if hook.get("sideEffects") is None:
-        yield required(f"{path}.sideEffects", f"must specify one of {', '.join(_SIDE_EFFECTS)}")
-    yield from _choice_errors(hook, "sideEffects", _SIDE_EFFECTS, path)
+        yield required(f"{path}.sideEffects", f"must specify one of {', '.join(past.side_effects)}")
+    yield from _choice_errors(hook, "sideEffects", past.side_effects, path)
     seconds = hook.get("timeoutSeconds")
     if seconds is not None and not 1 <= integer(seconds) <= _MOST_SECONDS:
         words = f"the timeout value must be between 1 and {_MOST_SECONDS} seconds"
         yield invalid_value(f"{path}.timeoutSeconds", shown(seconds), words)
     yield from _choice_errors(hook, "reinvocationPolicy", ("IfNeeded", "Never"), path)
     yield from client_errors(mapping(hook.get("clientConfig")), f"{path}.clientConfig")
-    yield from _condition_errors(items(hook.get("matchConditions")), f"{path}.matchConditions")
 
 
 def _name_errors(name: str, path: str) -> Iterator[FieldError]:
@@ -133,15 +186,16 @@ def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[FieldErr
         yield invalid_value(path, shown(resources), words)
 
 
-def _condition_errors(conditions: Sequence[object], path: str) -> Iterator[FieldError]:
+def _condition_errors(conditions: Sequence[object], path: str, stored: frozenset[str]) -> Iterator[FieldError]:
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     names: set[str] = set()
     for place, condition in enumerate(map(mapping, conditions)):
-        source, name = text(condition.get("expression")).strip(), text(condition.get("name"))
+        source, name = text(condition.get("expression")), text(condition.get("name"))
+        is_stored, source = source in stored, source.strip()
         if not source:
             yield required(f"{path}[{place}].expression")
-        elif isinstance(fault := compiled_condition(source), str):
+        elif isinstance(fault := compiled_condition(source, is_stored=is_stored), str):
             yield invalid_value(f"{path}[{place}].expression", shown(source), fault)
         if not name:
             yield required(f"{path}[{place}].name")
@@ -153,4 +207,4 @@ def _condition_errors(conditions: Sequence[object], path: str) -> Iterator[Field
         names.add(name)
 
 
-STRATEGY: Final = Strategy(validate=_errors, validate_new=_new_errors)
+STRATEGY: Final = Strategy(validate_new=_new_errors, validate_update=_update_errors)

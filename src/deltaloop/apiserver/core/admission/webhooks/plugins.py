@@ -106,7 +106,11 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
         return None
     conditions = items(hook.get("matchConditions"))
     if conditions:
-        is_unmet, faults = unmet(conditions, expression_variables(attributes, served))
+        variables = expression_variables(attributes, served)
+        request = mapping(variables["request"])
+        # The object may be in another version; the resource stays the one that was asked for.
+        request["resource"] = request["requestResource"]
+        is_unmet, faults = unmet(conditions, variables)
         if is_unmet or (faults and hook.get("failurePolicy") == "Ignore"):
             return None
         if faults:

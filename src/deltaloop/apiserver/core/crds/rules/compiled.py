@@ -16,11 +16,10 @@ from typing import Final, final
 import msgspec
 
 from deltaloop import cel
-from deltaloop.api.kubernetes_version import MINOR
+from deltaloop.apiserver.core.cel_environments import NEW, STORED
 from deltaloop.apiserver.core.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
 from deltaloop.apiserver.core.crds.rules.values import Reader, reader
 from deltaloop.cel.faults import InvalidExpressionError
-from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text
 
@@ -29,9 +28,6 @@ RULES: Final = "x-kubernetes-validations"
 _WORD: Final = RULES.encode()
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
-_STORED: Final = kubernetes_environment()
-_MAJOR, _MINOR = (int(part) for part in MINOR.split("."))
-_NEW: Final = kubernetes_environment((_MAJOR, _MINOR - 1))
 
 
 @final
@@ -152,7 +148,7 @@ class RuleNode:
 def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[CompiledRule, ...]:
     given = [mapping(rule) for rule in items(schema.get(RULES))]
     environments = {
-        optional: [each.with_variables({SELF: types.scope, OLD_SELF: old}, types) for each in (_NEW, _STORED)]
+        optional: [each.with_variables({SELF: types.scope, OLD_SELF: old}, types) for each in (NEW, STORED)]
         for optional, old in ((False, types.scope), (True, cel.optional_of(types.scope)))
     }
     return tuple(_rule(schema, rule, environments[at_optional(rule)], types) for rule in given)
