@@ -75,8 +75,8 @@ type counter struct {
 
 func (c *counter) expect(events int64, paced bool) {
 	c.latencies = nil
-	c.paced.RevisionStore(paced)
-	c.left.RevisionStore(events)
+	c.paced.Store(paced)
+	c.left.Store(events)
 }
 
 func (c *counter) OnAdd(any, bool) {}

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, DynamicObject};
-use kube::runtime::reflector::{self, ObjectRef, RevisionStore, store::Writer};
+use kube::runtime::reflector::{self, ObjectRef, Store, store::Writer};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::WatchStreamExt;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -116,7 +116,7 @@ where
     }
 }
 
-fn probe<K>(key: &str, store: &RevisionStore<K>, kind: &K::DynamicType, shared: &Shared) -> Value
+fn probe<K>(key: &str, store: &Store<K>, kind: &K::DynamicType, shared: &Shared) -> Value
 where
     K: Resource + Clone + 'static,
     K::DynamicType: Clone + Eq + Hash,
