@@ -31,7 +31,7 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
 _STAGE_OPTIONS: Final = {"cache": "no-index", "handlers": "handlers=2"}
 _IMPORTED: Final = {
     "deltaloop": ["deltaloop"],  # which imports its parts when they are first used
-    "deltaloop with client and cache": ["deltaloop.client.connect", "deltaloop.cache.factory"],
+    "deltaloop with client and cache": ["deltaloop.client.connecting", "deltaloop.cache.factory"],
     "dependencies": ["aiohttp", "msgspec", "yaml"],
 }
 _IMPORT = """

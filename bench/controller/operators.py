@@ -45,12 +45,18 @@ def _kopf(name: str, form: str) -> Operator:
     )
 
 
-OPERATORS: Final = (
-    Operator(
-        name=OURS,
+def _ours(name: str, http: str) -> Operator:
+    return Operator(
+        name=name,
         built=Path("bench/controller/programs/deltaloop_operator.py"),
         command=(sys.executable, "-m", f"{_PROGRAMS}.deltaloop_operator"),
-    ),
+        environment={"BENCH_FORM": http},
+    )
+
+
+OPERATORS: Final = (
+    _ours(OURS, "aiohttp"),
+    _ours("deltaloop-asyncio", "asyncio"),
     Operator(name="controller-runtime", built=GO_OPERATOR, command=(str(GO_OPERATOR),)),
     Operator(
         name="controller-runtime-consistent",  # with its option, experimental, to read its own writes

@@ -20,7 +20,8 @@ from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.health_pages import metrics_page
-from deltaloop.runtime.health_server import HealthServer, Listen
+from deltaloop.runtime.health_server import HealthServer
+from deltaloop.runtime.pages import Listen
 from tests.runtime.worlds import CM, until, world
 
 

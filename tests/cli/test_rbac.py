@@ -25,7 +25,7 @@ from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
-from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import eventually
 

@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY, Counter, Gauge
 
 import deltaloop as dl
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
-from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.pages import Listen
 from deltaloop.testing import eventually
 
 SELF_REVIEW = dl.ResourceType[dl.api.Resource](

@@ -8,6 +8,7 @@ import pytest
 import trustme
 
 from tests.client.authority import Authority
+from tests.client.transports import each_transport  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="session")

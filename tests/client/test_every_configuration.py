@@ -24,13 +24,15 @@ import trustme
 from aiohttp import web
 
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.client import AiohttpTransport, ClientConfig, HttpRequest, load_in_cluster, load_kubeconfig
+from deltaloop.client import ClientConfig, HttpRequest, load_in_cluster, load_kubeconfig
+from deltaloop.client.transport_http import HttpTransport
 from deltaloop.errors import CredentialsError, TransportError
 from tests.client.authority import Authority, base64_text
 from tests.client.loopback import serving
 from tests.client.tokens import id_token
+from tests.client.transports import open_transport
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "temporary_files")]
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "temporary_files", "each_transport")]
 
 GET = HttpRequest(method="GET", path="/version", timeout=5.0)
 
@@ -62,15 +64,15 @@ class Server:
         return web.json_response({"authorization": authorization, "certificate": names, "impersonated": whom})
 
 
-async def ask(transport: AiohttpTransport) -> dict[str, Any]:
+async def ask(transport: HttpTransport) -> dict[str, Any]:
     answer = await transport.request(GET)
     assert answer.status == 200, answer.status
     return msgspec.json.decode(answer.body, type=dict[str, Any])
 
 
 @asynccontextmanager
-async def opened(config: ClientConfig) -> AsyncGenerator[AiohttpTransport, None]:
-    transport = AiohttpTransport(config)
+async def opened(config: ClientConfig) -> AsyncGenerator[HttpTransport, None]:
+    transport = open_transport(config)
     try:
         yield transport
     finally:
@@ -184,7 +186,7 @@ async def test_fixed_credentials(kind: str, ca: str, authority: Authority, tmp_p
 @asynccontextmanager
 async def configured(
     folder: Path, authority: Authority, user: dict[str, Any], server: Server, **cluster: Any
-) -> AsyncGenerator[AiohttpTransport, None]:
+) -> AsyncGenerator[HttpTransport, None]:
     context = authority.server_context()
     authority.ask_for_certificates(context)
     async with serving(server.answer, tls=context) as address:

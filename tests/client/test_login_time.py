@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deltaloop.client.transport_aiohttp import _outside
+from deltaloop.client.transport_http import _Outside
 
 
 async def slow(seconds: float, error: Exception | None = None) -> str:
@@ -20,14 +20,14 @@ async def test_the_time_that_was_left_is_left_afterwards() -> None:
     await asyncio.sleep(3.0)
     async with asyncio.timeout(5.0) as limit:
         await asyncio.sleep(2.0)
-        assert await _outside(limit, slow(100.0)) == "credential"
+        assert await _Outside(limit, slow(100.0)) == "credential"
         assert limit.when() == 108.0
         with pytest.raises(ValueError, match="no"):
-            await _outside(limit, slow(10.0, ValueError("no")))
+            await _Outside(limit, slow(10.0, ValueError("no")))
         assert limit.when() == 118.0
 
 
 async def test_without_a_limit_there_is_none_afterwards() -> None:
     async with asyncio.timeout(None) as limit:
-        assert await _outside(limit, slow(100.0)) == "credential"
+        assert await _Outside(limit, slow(100.0)) == "credential"
         assert limit.when() is None

@@ -6,26 +6,23 @@ import asyncio
 import logging
 import math
 import socket
-import ssl
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 import trustme
 from aiohttp import web
-from aiohttp.client_reqrep import ConnectionKey
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import AiohttpTransport, ClientConfig, Credential, HttpRequest, Pool, StaticToken, TlsConfig
+from deltaloop.client import ClientConfig, Credential, HttpRequest, Pool, StaticToken, TlsConfig
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.transport_aiohttp import _is_cut, _make_socket, _PersistentConnector, _why
+from deltaloop.client.transport_http import HttpTransport, make_socket
 from deltaloop.errors import CredentialsError, RequestTimeoutError, TransportError
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 from tests.client.loopback import free_port, raw_server, serving
+from tests.client.transports import open_transport
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy")]
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "each_transport")]
 
 GET = HttpRequest(method="GET", path="/x", timeout=5.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -38,84 +35,13 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def failure(config: ClientConfig, request: HttpRequest = GET) -> TransportError:
-    transport = AiohttpTransport(config)
+    transport = open_transport(config)
     try:
         with pytest.raises(TransportError) as caught:
             await transport.request(request)
         return caught.value
     finally:
         await transport.close()
-
-
-# Names of what is wrong
-
-
-KEY = ConnectionKey("h", 1, True, True, None, None, None)
-
-
-def of_connecting(error: OSError, kind: type[aiohttp.ClientConnectorError] = aiohttp.ClientConnectorError) -> Any:
-    return kind(KEY, error)
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (
-            aiohttp.ClientConnectorCertificateError(KEY, ssl.SSLCertVerificationError(1, "certificate has expired")),
-            "the certificate of h:1 is not accepted: .*certificate has expired.*; check the CA, and tls-server-name",
-        ),
-        (
-            of_connecting(OSError(-2, "no such name"), aiohttp.ClientConnectorDNSError),
-            "the host name of h:1 cannot be resolved",
-        ),
-        (of_connecting(ssl.SSLError(1, "odd")), "no TLS connection to h:1: SSLError"),
-        (of_connecting(ConnectionRefusedError(111, "refused")), r"nothing listens at h:1 \(connection refused\)"),
-        (of_connecting(OSError(113, "No route to host")), "no connection to h:1: No route to host"),
-        (of_connecting(OSError("without a number")), "no connection to h:1: without a number"),
-        (
-            aiohttp.ClientHttpProxyError(None, (), status=407),  # type: ignore[arg-type]  # it has no request here
-            "the proxy refused to connect to h:1: 407",
-        ),
-        (aiohttp.ServerDisconnectedError(), "h:1 closed the connection without an answer"),
-        (ConnectionResetError(104, "Connection reset by peer"), "the connection to h:1 broke: Connection reset by pe"),
-        (aiohttp.ClientPayloadError("planted"), "the connection to h:1 broke: ClientPayloadError"),
-    ],
-)
-async def test_each_failure_has_its_words(error: Exception, words: str) -> None:
-    import re
-
-    assert re.match(words, _why(error, "h:1"))
-
-
-async def test_what_openssl_finds_wrong_is_named_by_its_reason() -> None:
-    received = ssl.MemoryBIO()
-    received.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-    context = ssl.create_default_context()
-    with pytest.raises(ssl.SSLError) as caught:
-        context.wrap_bio(received, ssl.MemoryBIO(), server_hostname="h").do_handshake()
-    assert caught.value.reason
-    assert _why(of_connecting(caught.value), "h:1") == f"no TLS connection to h:1: {caught.value.reason}"
-
-
-@pytest.mark.parametrize(
-    ("error", "cut"),
-    [
-        (of_connecting(ConnectionResetError()), True),
-        (of_connecting(BrokenPipeError()), True),
-        (of_connecting(ConnectionAbortedError()), True),
-        (of_connecting(ConnectionRefusedError()), False),
-        (of_connecting(OSError(113, "No route to host")), False),
-        (aiohttp.ServerDisconnectedError(), True),
-        (aiohttp.ClientOSError(), True),
-        (ConnectionResetError(), True),
-        (BrokenPipeError(), True),
-        (ConnectionAbortedError(), True),
-        (OSError(), False),
-        (aiohttp.ClientPayloadError(), False),
-    ],
-)
-async def test_what_is_cut(error: Exception, cut: bool) -> None:
-    assert _is_cut(error) is cut
 
 
 async def test_a_failed_connection_has_the_systems_error_as_its_cause() -> None:
@@ -138,7 +64,7 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
         return web.Response(text="ok")
 
     async with serving(slow) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         for path, timeout in (("/x", None), ("/slow", 0.05)):  # on a connection that stands, it is sent at once
             request = HttpRequest(method="PUT", path=path, timeout=timeout)
             reading = HttpRequest(method="GET", path=path, timeout=timeout)
@@ -160,12 +86,12 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
 
 
 async def test_after_close_the_request_is_named() -> None:
-    transport = AiohttpTransport(ClientConfig(server="http://127.0.0.1:1"))
+    transport = open_transport(ClientConfig(server="http://127.0.0.1:1"))
     await transport.close()
     with pytest.raises(TransportError, match="the client is closed") as caught:
         await transport.request(HttpRequest(method="PUT", path="/y"))
     assert (caught.value.method, caught.value.path, caught.value.refused) == ("PUT", "/y", False)
-    assert repr(transport) == "<AiohttpTransport http://127.0.0.1:1>"
+    assert repr(transport).endswith("Transport http://127.0.0.1:1>")
 
 
 # Time limits
@@ -177,7 +103,7 @@ async def test_without_a_time_limit(timeout: float | None) -> None:
         writer.write(OK)
 
     async with raw_server(script) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         request = HttpRequest(method="GET", path="/x", timeout=timeout)
         assert (await transport.request(request)).body == b"ok"
         async with transport.stream(request) as answer:
@@ -196,7 +122,7 @@ async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
         writer.write(b"ok")
 
     async with raw_server(script) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         for timeout in (None, 0.5):
             async with transport.stream(HttpRequest(method="GET", path="/x", timeout=timeout)) as answer:
                 await asyncio.sleep(0.55 if timeout else 0)
@@ -222,7 +148,7 @@ async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() ->
             raise
 
     async with serving(endless) as address, asyncio.timeout(20):
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         asked = asyncio.create_task(transport.request(GET))
         await begun.wait()
         asked.cancel()
@@ -298,10 +224,10 @@ async def test_what_becomes_of_a_401(
     caplog.set_level(logging.INFO, "deltaloop.client")
     tls = authority.server_context()
 
-    async def request(transport: AiohttpTransport) -> int:
+    async def request(transport: HttpTransport) -> int:
         return (await transport.request(GET)).status
 
-    async def stream(transport: AiohttpTransport) -> int:
+    async def stream(transport: HttpTransport) -> int:
         async with transport.stream(GET) as answer:
             return answer.status
 
@@ -310,7 +236,7 @@ async def test_what_becomes_of_a_401(
         first, gate = bearer("old"), Gate("new", endless=second is not None)
         credentials = Scripted(first, second)
         async with serving(gate.serve, tls=tls) as address:
-            transport = AiohttpTransport(
+            transport = open_transport(
                 ClientConfig(server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem), credentials=credentials)
             )
             if isinstance(second, Exception):
@@ -333,7 +259,7 @@ async def test_what_the_credentials_raise_is_raised_and_nothing_is_sent(error: E
     gate = Gate("x")
     async with serving(gate.serve, tls=authority.server_context()) as address:
         tls = TlsConfig(ca_data=authority.pem)
-        transport = AiohttpTransport(ClientConfig(server=f"https://{address}", tls=tls, credentials=Scripted(error)))
+        transport = open_transport(ClientConfig(server=f"https://{address}", tls=tls, credentials=Scripted(error)))
         with pytest.raises(type(error)) as caught:
             await transport.request(GET)
         assert caught.value is error
@@ -358,7 +284,7 @@ async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time
             tls=TlsConfig(ca_data=authority.pem),
             credentials=Slow(bearer("old"), bearer("new")),
         )
-        transport = AiohttpTransport(config)
+        transport = open_transport(config)
         assert (await transport.request(GET)).status == 200
         gate.token = "new"
         assert (await transport.request(HttpRequest(method="GET", path="/x", timeout=0.5))).status == 200
@@ -366,8 +292,8 @@ async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time
 
 
 async def test_unsent_credentials_are_named_with_their_server(caplog: pytest.LogCaptureFixture) -> None:
-    AiohttpTransport(ClientConfig(server="http://h:1", credentials=StaticToken(SecretText("planted"))))
-    AiohttpTransport(ClientConfig(server="http://h:1"))
+    open_transport(ClientConfig(server="http://h:1", credentials=StaticToken(SecretText("planted"))))
+    open_transport(ClientConfig(server="http://h:1"))
     (record,) = logged(caplog)
     assert (record.levelname, record.__dict__["server"]) == ("WARNING", "http://h:1")
 
@@ -384,7 +310,7 @@ async def test_each_kind_of_call_has_connections_of_its_own() -> None:
         return web.Response(text="ok")
 
     async with serving(who) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         elected = Pool.LEADER_ELECTION
         await transport.request(HttpRequest(method="GET", path="/a"))
         await transport.request(HttpRequest(method="GET", path="/b", pool=elected))
@@ -393,11 +319,6 @@ async def test_each_kind_of_call_has_connections_of_its_own() -> None:
         for path, pool in (("/list", Pool.REQUESTS), ("/lease", elected)):
             async with transport.stream(HttpRequest(method="GET", path=path, pool=pool, bounded=True)) as answer:
                 assert [chunk async for chunk in answer.chunks] == [b"ok"]
-        connectors = {pool: transport._session(pool, GET).connector for pool in ("requests", elected, "watches")}
-        assert {pool for pool, each in connectors.items() if isinstance(each, _PersistentConnector)} == {elected}
-        for connector in connectors.values():
-            assert isinstance(connector, aiohttp.TCPConnector)
-            assert vars(connector)["_socket_factory"] is _make_socket
         await transport.close()
     assert len({peers["/a"], peers["/b"], peers["/c"]}) == 3
     assert (peers["/list"], peers["/lease"]) == (peers["/a"], peers["/b"])
@@ -415,7 +336,7 @@ async def test_a_read_on_a_dead_connection_is_sent_once_more_and_not_for_ever(me
             writer.write(OK)
 
     async with raw_server(die_from_the_second_on) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         await transport.request(GET)
         with pytest.raises(TransportError) as caught:
             await transport.request(HttpRequest(method=method, path="/x", timeout=5.0))
@@ -438,7 +359,7 @@ async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() 
         writer.close()
 
     async with raw_server(half) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         await transport.request(GET)
         with pytest.raises(TransportError) as caught:
             await transport.request(GET)
@@ -447,7 +368,7 @@ async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() 
     assert served == [0, 1]
 
 
-async def test_what_aiohttp_does_unasked_is_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_nothing_is_sent_unasked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
 
     async def tempt(request: web.Request) -> web.Response:
@@ -460,31 +381,12 @@ async def test_what_aiohttp_does_unasked_is_off(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "netrc").chmod(0o600)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     async with serving(tempt) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address.replace('127.0.0.1', 'localhost')}"))
+        transport = open_transport(ClientConfig(server=f"http://{address.replace('127.0.0.1', 'localhost')}"))
         for _ in range(2):
             await transport.request(GET)
-        session = transport._session("requests", GET)
-        limits, connector = session.timeout, session.connector
-        assert isinstance(connector, aiohttp.TCPConnector)
-        assert (limits.total, limits.connect, limits.sock_connect, limits.sock_read) == (None, None, None, None)
-        assert (connector.limit, connector.limit_per_host, connector._keepalive_timeout) == (0, 0, 30.0)
         await transport.close()
     for headers in seen:
         assert not {"cookie", "authorization"} & set(headers)
-
-
-async def test_a_connection_of_leader_election_is_begun_four_times() -> None:
-    made = 0
-
-    def count(address: Any) -> socket.socket:
-        nonlocal made
-        made += 1
-        return _make_socket(address)
-
-    async with aiohttp.ClientSession(connector=_PersistentConnector(socket_factory=count)) as session:
-        with pytest.raises(aiohttp.ClientConnectorError):
-            await session.get(f"http://127.0.0.1:{free_port()}")
-    assert made == 4
 
 
 async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> None:
@@ -506,7 +408,7 @@ async def test_a_client_certificate_that_was_refused_is_looked_at_before_the_nex
     tls = TlsConfig(ca_data=authority.pem, client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
     request = HttpRequest(method=method, path="/x", timeout=5.0, body=b"{}" if method == "POST" else None)
     async with serving(Gate("x").serve, tls=authority.server_context(wants_client_certificate=True)) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"https://{address}", tls=tls))
+        transport = open_transport(ClientConfig(server=f"https://{address}", tls=tls))
         with pytest.raises(TransportError) as caught:
             await transport.request(request)
         assert caught.value.cut
@@ -522,7 +424,7 @@ async def test_a_failure_that_is_not_for_tlss_sake_reads_no_certificates_again(
     caplog.set_level(logging.INFO, "deltaloop.client")
     (tmp_path / "ca").write_bytes(authority.pem)
     config = ClientConfig(server=f"https://127.0.0.1:{free_port()}", tls=TlsConfig(ca_file=tmp_path / "ca"))
-    transport = AiohttpTransport(config)
+    transport = open_transport(config)
     for _ in range(3):
         with pytest.raises(TransportError):
             await transport.request(GET)
@@ -536,7 +438,7 @@ async def test_large_bodies_go_in_pieces() -> None:
         return web.Response(text=f"{len(await request.read())} {request.headers.get('Content-Length')}")
 
     async with serving(size) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         for length in (0, 1, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1):
             answer = await transport.request(HttpRequest(method="POST", path="/x", body=b"x" * length, timeout=5.0))
             assert answer.body == b"%d %d" % (length, length)
@@ -548,7 +450,7 @@ async def test_a_path_goes_as_it_was_quoted() -> None:
         return web.Response(text=request.raw_path)
 
     async with serving(path) as address:
-        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
         answer = await transport.request(HttpRequest(method="GET", path="/api/a%3Ab%7E", query={"x": "a/b"}))
         assert answer.body == b"/api/a%3Ab%7E?x=a/b"
         await transport.close()
@@ -561,7 +463,7 @@ NUMBERS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_
 
 
 async def test_a_peer_that_is_gone_is_noticed_within_a_minute() -> None:
-    with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0)) as made:
+    with make_socket(socket.AF_INET, socket.SOCK_STREAM, 0) as made:
         assert made.family is socket.AF_INET
         assert made.type is socket.SOCK_STREAM
         found = {
@@ -578,6 +480,6 @@ async def test_a_system_that_calls_it_otherwise_or_lacks_it(monkeypatch: pytest.
     for name in NUMBERS:
         monkeypatch.delattr(socket, name, raising=False)
     monkeypatch.setattr(socket, "TCP_KEEPALIVE", idle, raising=False)
-    with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0)) as made:
+    with make_socket(socket.AF_INET, socket.SOCK_STREAM, 0) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert made.getsockopt(socket.IPPROTO_TCP, idle) == 30

@@ -23,6 +23,8 @@ from deltaloop.errors import RequestTimeoutError, TransportError, WaitTimeoutErr
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, Relay, Reset, Stall, Throttle
 from tests.client.loopback import serving
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 OBJECT = {
     "apiVersion": "v1",
     "kind": "ConfigMap",

@@ -21,6 +21,8 @@ from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFau
 from tests.hostile.scene import Scene, scene
 from tests.hostile.scripted_server import HTML, Reply, WatchList, event_line, status_reply
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 
 def errors(made: Scene) -> list[type[BaseException]]:
     return [type(reaction.error) for reaction in made.reactions]

@@ -25,7 +25,8 @@ from deltaloop.runtime import health_server
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, HttpPage, Listen, Route, _is_local, _Server, only_local
+from deltaloop.runtime.health_server import HealthServer, _is_local, _Server
+from deltaloop.runtime.pages import HttpPage, Listen, Route, only_local
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"

@@ -22,7 +22,8 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller, health_server
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, HttpPage, Listen
+from deltaloop.runtime.health_server import HealthServer
+from deltaloop.runtime.pages import HttpPage, Listen
 from deltaloop.runtime.token_reviews import review_tokens
 from tests.client.loopback import serving
 from tests.runtime.worlds import world

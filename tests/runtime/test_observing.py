@@ -21,9 +21,9 @@ from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import ROWS, Case, KeyDecision
-from deltaloop.runtime.health_server import Listen
 from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
+from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.tracing import Tracing, reasons
 from tests.runtime.test_health_server import fetch
 from tests.runtime.worlds import CM, now, world

@@ -23,7 +23,7 @@ from deltaloop.cache import InformerFactory
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig, connect
-from deltaloop.client.connect import load_config
+from deltaloop.client.connecting import load_config
 from deltaloop.client.core.exec_credential import ExecPlugin, PluginCall, PluginOutcome
 from deltaloop.client.exec_plugin import ExecCredentials
 from deltaloop.events import EventRecorder

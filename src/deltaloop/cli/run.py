@@ -29,7 +29,7 @@ from deltaloop.runtime import Access, Controller, Manager, ManagerOptions
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
-from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
 
 _log: Final = logging.getLogger("deltaloop.cli")

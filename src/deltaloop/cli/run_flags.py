@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deltaloop.events import EventApi
     from deltaloop.leaderelection import LeaderElectionConfig
     from deltaloop.runtime import Controller
-    from deltaloop.runtime.health_server import Listen
+    from deltaloop.runtime.pages import Listen
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
 DEFAULT_HEALTH: Final = "127.0.0.1:8081"
@@ -179,7 +179,7 @@ class RunFlags:
         )
 
     def _metrics(self) -> Listen | None:
-        from deltaloop.runtime.health_server import Listen
+        from deltaloop.runtime.pages import Listen
 
         return Listen.parse(
             self.metrics_bind_address or DEFAULT_METRICS,
@@ -189,7 +189,7 @@ class RunFlags:
         )
 
     def _health(self) -> Listen | None:
-        from deltaloop.runtime.health_server import Listen
+        from deltaloop.runtime.pages import Listen
 
         return Listen.parse(self.health_probe_bind_address)
 

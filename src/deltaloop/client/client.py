@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
+from deltaloop.client.opening import open_transport
 from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.subresource_verbs import Verbs
 from deltaloop.client.transport import Pool, Transport
-from deltaloop.client.transport_aiohttp import AiohttpTransport
 
 _DEFAULTS: Final = ClientOptions()
 
@@ -47,7 +47,7 @@ class Client(Verbs):
 
         Args:
             config: Where the server is and who is asking.
-            transport: The way to the server; by default HTTP as ``config`` says.
+            transport: The way to the server; by default HTTP as ``config`` and ``options`` say.
             options: Its manners: rate, field manager, warnings, metrics.
 
         Raises:
@@ -55,7 +55,7 @@ class Client(Verbs):
         """
         self._transport_is_given = transport is not None
         sender = RequestSender(
-            transport if transport is not None else AiohttpTransport(config),
+            transport if transport is not None else open_transport(config, options.http),
             default_timeout=config.request_timeout,
             host=urlsplit(config.server).netloc,
             options=options,

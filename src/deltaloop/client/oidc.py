@@ -31,8 +31,8 @@ from deltaloop.client.core.oidc import (
 )
 from deltaloop.client.credential_cache import CredentialCache
 from deltaloop.client.errors import ConfigError, CredentialsError, TransportError
+from deltaloop.client.opening import open_transport
 from deltaloop.client.transport import HttpRequest, HttpResponse, Transport
-from deltaloop.client.transport_aiohttp import AiohttpTransport
 from deltaloop.fork_safety import fork_safe
 
 _log = logging.getLogger("deltaloop.client")
@@ -51,7 +51,7 @@ class OidcCredentials:
         self,
         provider: OidcProvider,
         *,
-        open_transport: Callable[[ClientConfig], Transport] = AiohttpTransport,
+        open_transport: Callable[[ClientConfig], Transport] = open_transport,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Begin with the tokens that the provider has; nothing is asked yet.

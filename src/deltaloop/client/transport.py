@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, final
+from typing import Protocol, Self, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
@@ -35,11 +35,22 @@ class Headers:
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         """Keep name and value pairs, in order."""
-        self._pairs = tuple((name.lower(), value) for name, value in pairs)
+        self._pairs = tuple([(name.lower(), value) for name, value in pairs])
+
+    @classmethod
+    def of_lower_case(cls, pairs: tuple[tuple[str, str], ...]) -> Self:
+        """Keep pairs whose names are in lower case already."""
+        headers = cls()
+        headers._pairs = pairs
+        return headers
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a name."""
-        return next(iter(self.get_all(name)), default)
+        wanted = name.lower()
+        for known, value in self._pairs:
+            if known == wanted:
+                return value
+        return default
 
     def get_all(self, name: str) -> list[str]:
         """Return all values of a name."""

@@ -18,11 +18,11 @@ from deltaloop.runtime.core.requests import Request as Request
 from deltaloop.runtime.enqueue import Enqueue as Enqueue
 from deltaloop.runtime.enqueue import enqueue as enqueue
 from deltaloop.runtime.enqueue import enqueue_owner as enqueue_owner
-from deltaloop.runtime.health_server import Listen as Listen
 from deltaloop.runtime.manager import Manager as Manager
 from deltaloop.runtime.manager_options import ManagerOptions as ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics as ControllerMetrics
 from deltaloop.runtime.ownership import set_controller_reference as set_controller_reference
 from deltaloop.runtime.ownership import set_owner_reference as set_owner_reference
+from deltaloop.runtime.pages import Listen as Listen
 from deltaloop.runtime.reconcile_client import ReconcileClient as ReconcileClient
 from deltaloop.runtime.status import StatusWriter as StatusWriter

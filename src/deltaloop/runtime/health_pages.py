@@ -9,7 +9,7 @@ from typing import Final
 from deltaloop.api.keys import join_key
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import Check, answer
-from deltaloop.runtime.health_server import HttpPage, Route
+from deltaloop.runtime.pages import HttpPage, Route
 
 EXPLAIN_PATH: Final = "/explain"
 

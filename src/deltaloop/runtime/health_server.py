@@ -8,7 +8,7 @@ nor unpacked, header sizes are bounded by the HTTP library, and answers hold no 
 connections: a new one takes the place of the one that has waited longest for a request, so that connections on which
 nothing is asked keep no probe away. A connection without a request ends after 10 s, one that is kept after 60.
 
-This module is the one in its room that may import aiohttp.
+This module is the one in its room that may import aiohttp, and it is imported by a manager that listens only.
 
 Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
 """
@@ -22,17 +22,16 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, final
+from typing import Final, Self, final
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
-from deltaloop.option_types import check_types
 from deltaloop.runtime.errors import HealthServerError
+from deltaloop.runtime.pages import HttpPage, Listen, LocalRoute, MayGet, Route
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -41,94 +40,6 @@ _IDLE: Final = 60.0
 _FIRST_REQUEST: Final = 10.0
 _HANDSHAKE: Final = 10.0
 _STOP_PATIENCE: Final = 1.0
-_TEXT: Final = "text/plain; charset=utf-8"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listen:
-    """Where a server listens, and to whom it answers.
-
-    Attributes:
-        host: Address; loopback by default.
-        port: TCP port; 0 takes a free one.
-        certificate: PEM file of the certificate, with what leads to its authority; None speaks plain HTTP.
-        key: PEM file of its key.
-        token_review: Whether a request needs a bearer token that the API server knows, and allows to get the path. The
-            program itself must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    certificate: Path | None = None
-    key: Path | None = None
-    token_review: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot work, or would show tokens to everybody on the way."""
-        check_types(self)
-        if not 0 <= self.port <= 65535:
-            raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
-        if (self.certificate is None) != (self.key is None):
-            raise InvalidArgumentError("certificate and key are needed together, or neither of them")
-        if self.token_review and self.certificate is None:
-            raise InvalidArgumentError("a token review needs certificate and key: tokens must not travel in the clear")
-
-    @classmethod
-    def parse(cls, address: str, **options: Any) -> Self | None:
-        """Read an address such as ``127.0.0.1:8080``, ``:8080`` (all interfaces), ``[::1]:0``; ``0`` or empty is None.
-
-        Raises:
-            InvalidArgumentError: If it is none.
-        """
-        if address in ("", "0"):
-            return None
-        host, colon, port = address.rpartition(":")
-        if not colon or not (port.isascii() and port.isdigit()):
-            raise InvalidArgumentError(
-                f"{address!r} is no address; write HOST:PORT, :PORT for all interfaces, or 0 for none"
-            )
-        return cls(host=host.strip("[]"), port=int(port), **options)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class HttpPage:
-    """What is answered."""
-
-    body: bytes
-    content_type: str = _TEXT
-    status: int = 200
-
-
-Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
-"""Called with what follows the route's path, without slashes around it, and the query."""
-
-
-class MayGet(Protocol):
-    """Says whether the bearer of a token may get a path."""
-
-    async def __call__(self, token: str, path: str) -> bool:
-        """Tell; False for a token that nobody knows."""
-        ...
-
-
-def only_local(route: Route) -> Route:
-    """Mark a route as one for people on this machine: it answers loopback addresses only, whatever is listened on.
-
-    The name that the request asks for must be one of loopback, too, so that no page in somebody's browser can read it
-    by a name that leads here.
-    """
-    return _LocalRoute(route)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _LocalRoute:
-    route: Route
-
-    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
-        return await self.route(rest, query)
 
 
 @final
@@ -235,7 +146,7 @@ class HealthServer:
         path = request.path
         for known, route in self._routes.items():
             if path == known or path.startswith(f"{known}/"):
-                if isinstance(route, _LocalRoute) and not _is_local(request):
+                if isinstance(route, LocalRoute) and not _is_local(request):
                     return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
                 refused = await self._refusal(request)
                 if refused is not None:

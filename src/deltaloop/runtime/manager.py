@@ -18,7 +18,7 @@ import signal
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.errors import CacheSyncError
@@ -38,9 +38,9 @@ from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, En
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.finalizing import refuse_finalizers
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, only_local
 from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
+from deltaloop.runtime.pages import only_local
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.remedies import note_empty_caches
@@ -50,6 +50,9 @@ from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
 from deltaloop.runtime.watchdog import LoopWatchdog
 from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.health_server import HealthServer
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -334,6 +337,10 @@ class Manager:
 
     async def _start_servers(self, stack: AsyncExitStack) -> None:
         options, may_get = self.options, review_tokens(self._client)
+        if options.health is None and options.metrics is None:
+            return
+        from deltaloop.runtime.health_server import HealthServer
+
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),

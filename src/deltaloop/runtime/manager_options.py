@@ -14,7 +14,7 @@ from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
-from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.pages import Listen
 
 
 def _utc_now() -> datetime:

@@ -13,7 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client import Client
 from deltaloop.runtime.core.review_answers import ReviewAnswers
-from deltaloop.runtime.health_server import MayGet
+from deltaloop.runtime.pages import MayGet
 
 TOKEN_REVIEW: Final = ResourceType[Resource](
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False

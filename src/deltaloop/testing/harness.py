@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
 from deltaloop.apiserver.core.fault_rules import FaultBook
 from deltaloop.client import Client, connect
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.client.transport_aiohttp import AiohttpTransport
+from deltaloop.client.transport import Transport
 from deltaloop.events import EventDraft
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Controller, ManagerOptions
@@ -80,7 +80,7 @@ class Harness:
         chance = random.Random(seed)
         self.chance: Callable[[], float] = chance.random
         self.plan: WritePlan = WritePlan(chance.random)
-        self.buried: list[tuple[Process, AiohttpTransport]] = []
+        self.buried: list[tuple[Process, Transport]] = []
         self._cluster = cluster
         self._installed: list[tuple[str, str, str]] = []
 
@@ -325,7 +325,7 @@ class Harness:
         return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"
 
 
-async def _close_cut(transport: AiohttpTransport) -> None:
+async def _close_cut(transport: Transport) -> None:
     """Close a transport whose connections were cut, and never say that they are closed."""
     closing = asyncio.ensure_future(transport.close())
     await asyncio.wait({closing}, timeout=_FIRST_PAUSE)

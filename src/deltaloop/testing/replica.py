@@ -19,7 +19,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.cache import Informer
 from deltaloop.cache.core.consistency import compare, state_of
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.transport_aiohttp import AiohttpTransport
+from deltaloop.client.opening import open_transport
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.root_error import DeltaloopError
@@ -156,7 +156,7 @@ class Replica:
             self.identity = f"{self.name}-{self._starts}"
         self._process = process = Process(self.name)
         harness = self._harness
-        self._inner = AiohttpTransport(self._config)
+        self._inner = open_transport(self._config, harness.client.options.http)
         self._transport = ProgramTransport(
             self._inner, process=process, plan=harness.plan, recorder=harness, crash=self.crash_and_restart
         )

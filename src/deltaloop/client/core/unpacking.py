@@ -56,6 +56,20 @@ class Unpacker:
         self._members = 1
         self._left = b""
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether what comes is packed, so that a slice of it may become far more."""
+        return self._stream is not None
+
+    def count_plain(self, size: int) -> None:
+        """Count bytes that came as they are, in place of ``feed``.
+
+        Raises:
+            TooLargeError: If the answer is over its limit.
+        """
+        self._packed += size
+        self._count(size)
+
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Take the next slice, and give what it unpacks to in pieces of at most 1 MiB; go through all of them.
 

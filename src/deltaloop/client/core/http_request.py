@@ -1,0 +1,55 @@
+"""Writes the head of an HTTP/1.1 request: target, headers, and nothing that could be taken for a second request.
+
+Sources: RFC 9112, section 3; RFC 3986, section 3.4 (query).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote
+
+from deltaloop.api.errors import InvalidArgumentError
+
+_TARGET: Final = re.compile(r"[!-\"$-~]*")
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_IN_QUERY: Final = "/:@!$'()*,?~-._"
+
+
+def target(path: str, query: Mapping[str, str]) -> str:
+    """Return what is asked for: a path that is quoted already, with its query.
+
+    Raises:
+        InvalidArgumentError: If the path has blanks, control characters, ``#`` or what is not ASCII in it.
+    """
+    if _TARGET.fullmatch(path) is None:
+        raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
+    if not query:
+        return path
+    return f"{path}?{'&'.join([_pair(name, value) for name, value in query.items()])}"
+
+
+def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
+    """Return lines of headers.
+
+    Raises:
+        InvalidArgumentError: If a name or value would be more than one line, or is none.
+    """
+    lines: list[str] = []
+    for name, value in headers:
+        if _TOKEN.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
+            raise InvalidArgumentError(f"the header {name!r} cannot be sent: it has a line break or the like in it")
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _pair(name: str, value: str) -> str:
+    return _short_pair(name, value) if len(value) <= 64 else f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}"
+
+
+@lru_cache(maxsize=256)
+def _short_pair(name: str, value: str) -> str:
+    return f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}"

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.client.core.http_request import header_lines, target
+
+UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=90)
+
+
+@given(st.dictionaries(UNICODE, UNICODE, max_size=4))
+def test_a_query_is_read_as_it_was_meant(query: dict[str, str]) -> None:
+    line = target("/api", query)
+    assert line.isascii()
+    assert not set(line) & set(" \r\n\t#")
+    assert dict(parse_qsl(line.partition("?")[2], keep_blank_values=True)) == query
+
+
+def test_what_need_not_be_quoted_is_left() -> None:
+    assert target("/api/a%3Ab%7E", {"x": "a/b", "y": "a=b,c in (d)"}) == "/api/a%3Ab%7E?x=a/b&y=a%3Db,c%20in%20(d)"
+    assert target("/x", {}) == "/x"
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/a#b", "/ä", "/a\x00", "/a\x7f", "/\udcff"])
+def test_a_path_that_is_not_quoted_is_refused(path: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="is not quoted"):
+        target(path, {})
+
+
+def test_headers_are_lines() -> None:
+    assert header_lines([("A", "b"), ("C", "ä\t")]) == "A: b\r\nC: ä\t\r\n".encode()
+    assert header_lines([]) == b""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("A", "b\r\nC: d"), ("A", "b\nC"), ("A", "\x00"), ("A:", "b"), ("A b", "c"), ("", "b"), ("Ä", "b")],
+)
+def test_what_would_be_more_than_one_line_is_refused_without_its_value(name: str, value: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="cannot be sent") as caught:
+        header_lines([("Ok", "ok"), (name, value)])
+    assert len(value) < 2 or value not in str(caught.value)
