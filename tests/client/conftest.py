@@ -8,7 +8,9 @@ import pytest
 import trustme
 
 from tests.client.authority import Authority
-from tests.client.transports import each_transport  # noqa: F401 - a fixture
+from tests.client.transports import each_transport
+
+__all__ = ["each_transport"]
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,5 @@
 from __future__ import annotations
 
-from tests.client.transports import each_transport  # noqa: F401 - a fixture
+from tests.client.transports import each_transport
+
+__all__ = ["each_transport"]
