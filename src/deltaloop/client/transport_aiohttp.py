@@ -11,7 +11,7 @@ import io
 import socket
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import aiohttp
 from yarl import URL
@@ -48,7 +48,7 @@ class AiohttpTransport(HttpTransport):
     Made anywhere, used on one event loop.
     """
 
-    breaks = (aiohttp.ClientError, OSError)
+    breaks: ClassVar[tuple[type[Exception], ...]] = (aiohttp.ClientError, OSError)
 
     def __init__(self, config: ClientConfig) -> None:
         """Read certificates and environment; connections are made when they are needed.

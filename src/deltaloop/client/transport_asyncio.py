@@ -14,7 +14,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from deltaloop.client.config import ClientConfig
@@ -61,7 +61,13 @@ class AsyncioTransport(HttpTransport):
     Made anywhere, used on one event loop.
     """
 
-    breaks = (ConnectingError, MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, OSError)
+    breaks: ClassVar[tuple[type[Exception], ...]] = (
+        ConnectingError,
+        MalformedAnswerError,
+        ClosedWithoutAnswerError,
+        BrokenOffError,
+        OSError,
+    )
 
     def __init__(self, config: ClientConfig) -> None:
         """Read certificates and environment; connections are made when they are needed.
