@@ -18,6 +18,8 @@ def is_same_json(value: object, other: object) -> bool | None:
         a view of an object or a typed one: what it is as JSON shows when it is written.
     """
     kind = type(value)
+    if kind is str and type(other) is str:
+        return value == other
     if kind not in _PLAIN or type(other) not in _PLAIN:
         return None
     if kind is not type(other):
@@ -25,24 +27,31 @@ def is_same_json(value: object, other: object) -> bool | None:
     if kind is dict:
         return _is_same_mapping(cast("dict[Any, object]", value), cast("dict[Any, object]", other))
     if kind is list:
-        items, others = cast("list[object]", value), cast("list[object]", other)
-        if len(items) != len(others):
-            return False
-        return _all(map(is_same_json, items, others))
+        return _is_same_list(cast("list[object]", value), cast("list[object]", other))
     return value == other
+
+
+def _is_same_list(items: list[object], others: list[object]) -> bool | None:
+    if len(items) != len(others):
+        return False
+    told: bool | None = True
+    for item, other in zip(items, others, strict=True):
+        same = is_same_json(item, other)
+        if same is False:
+            return False
+        if same is None:
+            told = None
+    return told
 
 
 def _is_same_mapping(fields: dict[Any, object], others: dict[Any, object]) -> bool | None:
     if fields.keys() != others.keys():
         return False if all(type(name) is str for name in fields) else None
-    return _all(is_same_json(item, others[name]) for name, item in fields.items())
-
-
-def _all(answers: Any) -> bool | None:
     told: bool | None = True
-    for answer in answers:
-        if answer is False:
+    for name, item in fields.items():
+        same = is_same_json(item, others[name])
+        if same is False:
             return False
-        if answer is None:
+        if same is None:
             told = None
     return told

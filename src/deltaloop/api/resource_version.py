@@ -7,11 +7,14 @@ have a fallback: equality.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from deltaloop.api.errors import InvalidResourceVersionError
 
 _MAX_DIGITS = len(str(2**128 - 1))
 
 
+@lru_cache(maxsize=1024)
 def parse_resource_version(resource_version: str) -> int:
     """Return a resource version as a number.
 

@@ -230,6 +230,18 @@ class Caller:
         return (namespace or self.namespace) if known.namespaced else namespace
 
 
+def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
+    """Return a check that asks an earlier one, if there is one, and then another."""
+    if earlier is None:
+        return check
+
+    def both(action: str) -> None:
+        earlier(action)
+        check(action)
+
+    return both
+
+
 def selected(options: ListOptions, selector: str | LabelSelector | None) -> ListOptions:
     """Return options with a label selector.
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
+from deltaloop.client.caller import both_checks
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.opening import open_transport
@@ -91,14 +92,7 @@ class Client(Verbs):
         Args:
             check: Called on the client's event loop with what is to be sent, such as ``PUT /api/v1/...``.
         """
-        earlier = self._write_check
-
-        def both(action: str) -> None:
-            if earlier is not None:
-                earlier(action)
-            check(action)
-
-        return self._with(_write_check=both)
+        return self._with(_write_check=both_checks(self._write_check, check))
 
     def with_access_check(self, check: AccessCheck) -> Self:
         """Return the same client with a check of what each request needs to be allowed; closing either closes both.

@@ -19,6 +19,7 @@ from deltaloop.client.core.answers import error_from_answer, is_success
 from deltaloop.client.core.retry import RetryDecision
 from deltaloop.client.core.warning_headers import WarningMemory, all_warnings
 from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.client.metrics import NO_METRICS
 from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler, WriteCheck
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.pacing import TokenBucket
@@ -68,6 +69,7 @@ class RequestSender:
         self._default_timeout = default_timeout
         self._host = host
         self._metrics = options.metrics
+        self._measures = options.metrics is not NO_METRICS
         self._on_request = options.on_request
         self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
         self._warnings = WarningMemory()
@@ -219,7 +221,8 @@ class RequestSender:
         started_at = loop.time()
         limit = self._default_timeout if timeout is None else timeout
         request = HttpRequest(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
-        await self._wait_for_turn(request.method, path, deadline_at=started_at + limit, pool=None)
+        if self._bucket is not None:
+            await self._wait_for_turn(request.method, path, self._bucket, deadline_at=started_at + limit, pool=None)
         opened = False
         try:
             async with self._transport.stream(request) as answer:
@@ -254,7 +257,8 @@ class RequestSender:
         deadline_at = loop.time() + (self._default_timeout if timeout is None else timeout)
         retry = RetryDecision(method, deadline_at=deadline_at)
         while True:
-            await self._wait_for_turn(method, path, deadline_at=deadline_at, pool=pool)
+            if self._bucket is not None:
+                await self._wait_for_turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
             started_at = loop.time()
             try:
                 answer = await attempt(max(0.0, deadline_at - started_at))
@@ -274,17 +278,19 @@ class RequestSender:
                 return answer
             await asyncio.sleep(wait)
 
-    async def _wait_for_turn(self, method: str, path: str, *, deadline_at: float, pool: Pool | None) -> None:
-        if self._bucket is None or pool is Pool.LEADER_ELECTION:
+    async def _wait_for_turn(
+        self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
+    ) -> None:
+        if pool is Pool.LEADER_ELECTION:
             return
         loop = asyncio.get_running_loop()
         now = loop.time()
-        turn = self._bucket.reserve(now)
+        turn = bucket.reserve(now)
         wait = turn.delay(now)
         if now + wait > deadline_at:
-            self._bucket.give_back(turn, now)
+            bucket.give_back(turn, now)
             raise RequestTimeoutError(
-                f"{method} {path}: the client's own limit of {self._bucket.rate:g} requests a second would delay it "
+                f"{method} {path}: the client's own limit of {bucket.rate:g} requests a second would delay it "
                 f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
                 method=method,
                 path=path,
@@ -296,13 +302,14 @@ class RequestSender:
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:
-                self._bucket.give_back(turn, loop.time())
+                bucket.give_back(turn, loop.time())
                 raise
         self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
 
     def _count(self, method: str, path: str, code: str, duration: float) -> None:
-        status = int(code) if code.isdigit() else code
-        _log.debug("request", extra={"method": method, "path": path, "status": status, "duration": duration})
+        if _log.isEnabledFor(logging.DEBUG):
+            status = int(code) if code.isdigit() else code
+            _log.debug("request", extra={"method": method, "path": path, "status": status, "duration": duration})
         self._measure_request(method, code, duration)
 
     def _count_failure(self, method: str, path: str, error: ApiError | TransportError, duration: float) -> str:
@@ -318,6 +325,8 @@ class RequestSender:
         return _NO_ANSWER
 
     def _measure_request(self, method: str, code: str, duration: float) -> None:
+        if not self._measures:
+            return
         self._measure(partial(self._metrics.request_done, code=code, method=method, host=self._host))
         self._measure(partial(self._metrics.request_duration, duration, verb=method, host=self._host))
 

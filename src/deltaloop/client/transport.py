@@ -93,7 +93,7 @@ class HttpRequest:
     def __post_init__(self) -> None:
         """Refuse a query with what is no Unicode: it would be left out, and a selector without it selects more."""
         for name, value in self.query.items():
-            if not is_unicode(value):
+            if not value.isascii() and not is_unicode(value):
                 raise InvalidArgumentError(
                     f"{self.method} {self.path}: the query parameter {name} has a lone surrogate in it, "
                     "which is no Unicode; decode the text anew"

@@ -53,13 +53,13 @@ class Context:
         attempts: Which try this is: 1, plus the runs of this key that failed since its last success.
         cancelled: Set once the reconcile is to stop; for plain functions, which nothing else can tell.
             ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
-        logger: A logger whose records name the reconcile.
         cleanup: Whether the object is being deleted and this run is a call of ``@reconcile.cleanup``.
     """
 
     __slots__ = (
         "_children",
         "_declared_children",
+        "_logger",
         "_loop",
         "_memory",
         "_recorder",
@@ -71,7 +71,6 @@ class Context:
         "cleanup",
         "client",
         "controller",
-        "logger",
         "not_awaited",
         "number",
         "request",
@@ -106,9 +105,7 @@ class Context:
         self.attempts: int = attempts
         self.cancelled: threading.Event = threading.Event()
         self.cleanup: bool = False
-        self.logger: ReconcileLogger = ReconcileLogger(
-            _logger, {"controller": controller, "key": request.key, "reconcile": number}
-        )
+        self._logger: ReconcileLogger | None = None
         self._recorder = recorder
         self._loop = loop
         self._declared_children = children
@@ -118,6 +115,14 @@ class Context:
         self._statuses = statuses
         self._track = track
         self.not_awaited: NotAwaited = client.not_awaited
+
+    @property
+    def logger(self) -> ReconcileLogger:
+        """A logger whose records name the reconcile."""
+        if self._logger is None:
+            about = {"controller": self.controller, "key": self.request.key, "reconcile": self.number}
+            self._logger = ReconcileLogger(_logger, about)
+        return self._logger
 
     @property
     def children(self) -> Children:

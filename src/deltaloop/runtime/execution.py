@@ -59,13 +59,13 @@ class Execution:
         try:
             returned = await self._called(function)
         except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
-            not_awaited = await self._forgotten()
+            not_awaited = await self._forgotten() if self.context.client.not_awaited else ()
             if not_awaited and isinstance(error, TypeError | AttributeError):
                 error.add_note(str(NotAwaitedError(not_awaited)))  # a call is not what it would have returned
             return Raised(error)
         if inspect.iscoroutine(returned):
             returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
-        return Returned(returned, await self._forgotten())
+        return Returned(returned, await self._forgotten() if self.context.client.not_awaited else ())
 
     def stop(self) -> None:
         """Tell it to stop; it may take its time, or not do it at all."""

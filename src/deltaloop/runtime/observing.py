@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
+_reconciles: Final = logging.getLogger("deltaloop.runtime.reconcile")
 
 _LOOK_TIMEOUT: Final = 2.0
 _WRITES_KEPT: Final = 20
@@ -114,7 +115,7 @@ class Observer:
             counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
             self._metrics.reconciled(row.result, counters, seconds)
         end(span, result=result, error=decision.error)
-        if context.logger.isEnabledFor(logging.DEBUG):
+        if _reconciles.isEnabledFor(logging.DEBUG):
             context.logger.debug(
                 "reconciled",
                 extra={

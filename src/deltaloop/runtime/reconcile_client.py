@@ -25,8 +25,8 @@ from deltaloop.api.resource import Resource, decoder, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
-from deltaloop.client import Client, DeleteOptions, ResourceList
-from deltaloop.client.caller import EVERYTHING, WriteRequest, not_found, selected
+from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
+from deltaloop.client.caller import EVERYTHING, WriteRequest, both_checks, not_found, selected
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.metadata_only import metadata_of_list
@@ -58,10 +58,31 @@ class ReconcileClient(Verbs):
     a cache answers takes no time.
     """
 
-    def __init__(self, client: Client, views: Views, *, attribution: Attribution, controller: str, number: int) -> None:
-        """Read from ``views`` and through ``client``, and write through it, for one reconcile of a controller."""
+    def __init__(
+        self,
+        client: Client,
+        views: Views,
+        *,
+        attribution: Attribution,
+        controller: str,
+        number: int,
+        write_check: WriteCheck | None = None,
+    ) -> None:
+        """Read from ``views`` and through ``client``, and write through it, for one reconcile of a controller.
+
+        Args:
+            client: Whom it asks and writes through.
+            views: The caches of the program.
+            attribution: Who wrote what.
+            controller: Name of the controller.
+            number: The reconcile's number.
+            write_check: Asked before each write, after the checks of ``client``.
+        """
         vars(self).update(vars(client))  # the same connections, in the same manner
+        if write_check is not None:
+            self._write_check = both_checks(self._write_check, write_check)
         self._client = client
+        self._own_check = write_check
         self._views = views
         self._max_staleness: float | None = None
         self._attribution = attribution
@@ -74,7 +95,7 @@ class ReconcileClient(Verbs):
     @property
     def live(self) -> Client:
         """The client itself: its reads ask the server, always, and its writes are not remembered."""
-        return self._client
+        return self._client if self._own_check is None else self._client.with_write_check(self._own_check)
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
@@ -125,7 +146,7 @@ class ReconcileClient(Verbs):
         if await self._settle(cache, known, cache.namespace):
             found = cache.by_index(index, value)
         else:
-            everything = await self._client.list_all(untyped(known), namespace=cache.namespace)
+            everything = await self.live.list_all(untyped(known), namespace=cache.namespace)
             found = [obj for obj in everything if value in cache.index_values(index, obj)]
         return [*map(decoder(known), found)]
 

@@ -114,7 +114,8 @@ class ReconcileLoop:
         self.children: DeclaredChildren | None = None
         self.finalizing: FinalizedRuns | None = None
         self.tracker: Tracker | None = None
-        self._leaving: asyncio.Future[None] | None = None
+        self._left_behind = False
+        self._waiters: set[asyncio.Future[None]] = set()
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
@@ -123,8 +124,6 @@ class ReconcileLoop:
         Args:
             client: Whom reconciles write through.
         """
-        if self._leaving is None:
-            self._leaving = asyncio.get_running_loop().create_future()
         if self.controller.needs_threads and self._pool is None:
             self._pool = ThreadPoolExecutor(self.controller.workers, thread_name_prefix=f"{self.controller.name}-")
         name, workers_wanted = self.controller.name, self.controller.workers
@@ -168,8 +167,9 @@ class ReconcileLoop:
         """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
         self.stop_taking()
         left = self.runs.abandon()
-        if self._leaving is not None and not self._leaving.done():
-            self._leaving.set_result(None)
+        self._left_behind = True
+        for waiter in self._waiters:
+            _wake(waiter)
         return left
 
     def object_gone(self, obj: Resource) -> None:
@@ -198,12 +198,13 @@ class ReconcileLoop:
     # -- workers
 
     async def _work(self, client: Client) -> None:
+        guarded = client if self._access is None else client.with_access_check(self._access)
         while not self._stopping:
             work = await self._take()
             if work is None:
                 return
             with work:
-                await self._reconcile(work, client)
+                await self._reconcile(work, client, guarded)
 
     async def _take(self) -> Work[str] | None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
@@ -215,7 +216,7 @@ class ReconcileLoop:
         finally:
             self._idle.discard(task)
 
-    async def _reconcile(self, work: Work[str], client: Client) -> None:
+    async def _reconcile(self, work: Work[str], client: Client, guarded: Client) -> None:
         wait = self._observer.wait(work.key, attempts=work.attempts, now=self._clock())
         if wait > 0:
             work.retry_after(wait)
@@ -228,11 +229,14 @@ class ReconcileLoop:
         run = self.runs.begin(work.key, self._clock())
         self.metrics.active_workers(len(self.runs))
         try:
-            context = self._context(request, work, run, client, triggers)
+            context = self._context(request, work, run, guarded, triggers)
             span = self._observer.begins(context)
-            with current(span):
-                steps = None if self.finalizing is None else self.finalizing.run
+            steps = None if self.finalizing is None else self.finalizing.run
+            if span is None:
                 execution = Execution(self.controller, context, self._pool, steps)
+            else:
+                with current(span):
+                    execution = Execution(self.controller, context, self._pool, steps)
         except BaseException:
             self._has_ended(run)  # a slot that nothing runs in would be lost for good
             raise
@@ -273,9 +277,22 @@ class ReconcileLoop:
         return cancelled
 
     async def _wait(self, execution: Execution, until: float | None) -> None:
-        assert self._leaving is not None
-        timeout = None if until is None else max(0.0, until - self._clock())
-        await asyncio.wait((execution.future, self._leaving), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        """Wait until a call has ended, or is left behind, or for some time; for every reconcile, so it is spare."""
+        if self._left_behind:
+            return
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        wake = partial(_wake, waiter)
+        execution.future.add_done_callback(wake)
+        self._waiters.add(waiter)
+        timer = None if until is None else loop.call_later(max(0.0, until - self._clock()), wake)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+            execution.future.remove_done_callback(wake)
+            if timer is not None:
+                timer.cancel()
 
     def _tell_to_stop(self, run: Running, execution: Execution, reason: StopReason) -> None:
         execution.stop()
@@ -334,19 +351,17 @@ class ReconcileLoop:
                 raise ReconcileStoppedError(run.key, run.reason, action)
 
         name = self.controller.name
-        guarded = client.with_write_check(check)
-        if self._access is not None:
-            guarded = guarded.with_access_check(self._access)
         return Context(
             request,
             controller=name,
             number=run.number,
             client=ReconcileClient(
-                guarded,
+                client,
                 self._views,
                 attribution=self._attribution,
                 controller=name,
                 number=run.number,
+                write_check=check,
             ),
             triggers=triggers,
             triggers_dropped=work.triggers_dropped,
@@ -397,6 +412,11 @@ class ReconcileLoop:
                 # Without an error: the queue counts and spaces it like a failure, and logs nothing.
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)
+
+
+def _wake(waiter: asyncio.Future[None], _: object = None) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _follows_from_stopping(error: BaseException) -> bool:

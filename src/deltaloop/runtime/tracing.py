@@ -44,6 +44,8 @@ class Tracing:
         except ImportError:
             return
         self._tracer = trace.get_tracer("deltaloop.runtime")
+        self._provider = trace.get_tracer_provider
+        self._off = trace.ProxyTracerProvider
 
     def start(self, context: Context, *, name: str) -> Span | None:
         """Begin the span of a reconcile; None without the API.
@@ -52,7 +54,7 @@ class Tracing:
             context: Of the reconcile.
             name: Of the controller.
         """
-        if self._tracer is None:
+        if self._tracer is None or not self._is_on():
             return None
         from opentelemetry.trace import Link, SpanKind
 
@@ -76,6 +78,10 @@ class Tracing:
             while len(self._spans) > _LIMIT:
                 self._spans.popitem(last=False)
         return span
+
+    def _is_on(self) -> bool:
+        """Tell whether somebody collects spans; a program may set that up at any time."""
+        return not isinstance(self._provider(), self._off)
 
     def _causes(self, triggers: tuple[Trigger, ...], name: str) -> list[SpanContext]:
         found: dict[tuple[str, str], SpanContext] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tracemalloc
+
+import msgspec
 
 from deltaloop.api import kinds
 from deltaloop.api.references import ObjectReference, Trigger
@@ -103,7 +104,7 @@ def test_what_changed_is_compared_when_it_is_asked_for_and_the_oldest_objects_ma
     ]
     for number, change in enumerate(changes):
         write = WrittenObject(verb="patch", kind="v1/ConfigMap", key="x", subresource="", version="1", change=change)
-        history.add(dataclasses.replace(run(f"default/{number}", number), writes=(write,)))
+        history.add(msgspec.structs.replace(run(f"default/{number}", number), writes=(write,)))
     known = [change.paths() for change in changes]
     assert sum(change.size for change in changes if change.paths() is not None) <= MOST_BYTES
     assert known == [None] * 3 + [("data.a",)] * 9

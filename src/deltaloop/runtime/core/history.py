@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, final
+
+import msgspec
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -51,9 +52,7 @@ class KeptChange:
         self._objects = None
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenObject:
+class WrittenObject(msgspec.Struct, frozen=True, kw_only=True):
     """A write of a reconcile, without data.
 
     Attributes:
@@ -78,9 +77,7 @@ class WrittenObject:
         return () if self.change is None else self.change.paths()
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconciled:
+class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
     """A reconcile that has ended.
 
     Attributes:

@@ -31,9 +31,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
@@ -272,7 +274,7 @@ class HotLoops:
         known.objects.move_to_end(write.subject)
         while len(known.objects) > _OBJECTS:
             known.objects.popitem(last=False)
-        last, present.last = present.last, replace(write, before=None)  # which nothing reads later
+        last, present.last = present.last, msgspec.structs.replace(write, before=None)  # which nothing reads later
         contested = self._contested(last, write)
         if not own and not contested:
             return []

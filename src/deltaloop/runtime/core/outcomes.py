@@ -274,6 +274,10 @@ class KeyDecision:
         return self.case is Case.TIMEOUT
 
 
+_NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
+"""Most reconciles end so."""
+
+
 def decide(ended: Ended) -> KeyDecision:
     """Say what becomes of a key whose reconcile has ended."""
     match ended:
@@ -301,6 +305,8 @@ def _of_value(value: object) -> KeyDecision:
 
 
 def _decision(case: Case, *, delay: float = 0.0, jitter: float = 0.0, error: Exception | None = None) -> KeyDecision:
+    if case is Case.NOTHING:
+        return _NOTHING
     return KeyDecision(case=case, row=ROWS[case], delay=delay, jitter=jitter, error=error)
 
 

@@ -8,8 +8,9 @@ field managers) is no change.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
 
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
@@ -25,9 +26,7 @@ _MISSING: Final = object()
 PathParts: TypeAlias = tuple[str | int, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnWrite:
+class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
     """A write that was carried out.
 
     Attributes:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
@@ -22,9 +23,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import LabelSelector
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to an object.
 
     Attributes:

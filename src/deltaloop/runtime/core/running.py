@@ -92,6 +92,8 @@ class Leave:
     """Wait no longer."""
 
 
+_UNLIMITED: Final = AwaitRun(None)
+
 Effect: TypeAlias = AwaitRun | Stop | Warn | Leave
 
 
@@ -137,7 +139,7 @@ class Runs:
         if run.reason is None and run.deadline is not None and now >= run.deadline:
             run.reason = StopReason.TIMEOUT
         if run.reason is None:
-            return AwaitRun(run.deadline)
+            return _UNLIMITED if run.deadline is None else AwaitRun(run.deadline)
         if not run._told:  # noqa: SLF001 - the run is ours
             run._told = True  # noqa: SLF001 - same
             run._warn_at = now + WARNING_INTERVAL  # noqa: SLF001 - same
