@@ -5,6 +5,7 @@ What comes of the answers is the contract's: ``tests/conformance/test_webhooks.p
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core import webhook_calls
 from deltaloop.apiserver.core.webhook_calls import Endpoint, WebhookCall, WebhookCalls, endpoint_of
+from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.apiserver.webhook_client import WebhookClient
 from tests.apiserver.serving import loop_clock
 
@@ -97,6 +99,27 @@ async def test_a_service_is_called_at_its_address_and_under_its_own_name(
             path, host, body = asked.pop()
             assert (path, host) == ("/p?timeout=3s", "hook.ns.svc:443")
             assert body == {"kind": "K", "apiVersion": "g/v1", "request": {"uid": found.uid, "a": 1}}
+
+
+async def test_a_webhook_that_is_named_itself_is_trusted_and_no_other_of_its_authority() -> None:
+    authority = CertificateAuthority.make()
+    context, other = (authority.server_context(host="127.0.0.1") for _ in range(2))
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.load_verify_locations(cadata=authority.ca_pem.decode())
+    asked: list[Any] = []
+    async with serving(context, lambda: web.Response(text="{}"), asked) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
+        own = ssl.DER_cert_to_PEM_cert(writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
+        writer.close()
+        await writer.wait_closed()
+        bundle = base64.b64encode("# Prüfstelle\n".encode() + own.encode()).decode()
+        url = f"https://127.0.0.1:{port}/p"
+        found = await called(WebhookClient({}, frozenset()), endpoint_of({"url": url, "caBundle": bundle}))
+        assert (found.failure, found.detail, found.status) == ("", "", 200)
+    async with serving(other, lambda: web.Response(text="{}"), asked) as port:
+        url = f"https://127.0.0.1:{port}/p"
+        found = await called(WebhookClient({}, frozenset()), endpoint_of({"url": url, "caBundle": bundle}))
+        assert (found.failure, found.detail) == ("certificate", "certificate signed by unknown authority")
 
 
 async def test_a_certificate_for_another_name_is_refused(certified: tuple[ssl.SSLContext, str]) -> None:

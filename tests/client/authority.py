@@ -30,6 +30,10 @@ class Authority:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def server_pem(self, name: str = "127.0.0.1") -> bytes:
+        """Return the certificate of a server, after ``server_context``."""
+        return self._servers[name].cert_chain_pems[0].bytes()
+
     def ask_for_certificates(self, context: ssl.SSLContext) -> None:
         """Let a server read a client's certificate if it shows one."""
         self._ca.configure_trust(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL

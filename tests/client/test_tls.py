@@ -40,6 +40,39 @@ def test_only_the_given_ca_is_trusted(authority: Authority, tmp_path: Path) -> N
         assert made.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
+def _shakes_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
+    """Tell whether a client trusts a server, without a network."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    left = [
+        client.wrap_bio(to_client, to_server, server_hostname="127.0.0.1"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    while left:
+        for side in tuple(left):
+            try:
+                side.do_handshake()
+                left.remove(side)
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLCertVerificationError:
+                return False
+    return True
+
+
+def test_a_certificate_that_is_named_is_trusted_even_if_it_is_the_servers_own(authority: Authority) -> None:
+    server = authority.server_context()
+    other = Authority(trustme.CA())
+    other.server_context()
+    trusted = {
+        "the authority": authority.pem,
+        "the server itself": authority.server_pem(),
+        "another authority": other.pem,
+        "another server": other.server_pem(),
+    }
+    found = {name for name, pem in trusted.items() if _shakes_hands(context(ca_data=pem), server)}
+    assert found == {"the authority", "the server itself"}
+
+
 def test_not_checking_is_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
     made = context(insecure_skip_verify=True)
     assert made.verify_mode is ssl.CERT_NONE

@@ -397,3 +397,37 @@ async def test_large(api: Api) -> None:
         created = await api.created(api.config_maps, config_map("a", {"k": "v" * 100_000}))
         assert created.json["data"]["x"] == "y"
         assert len(server.requests("/large")) == 1
+
+
+@conformance("Webhooks: a path is cleaned of what is empty or leads nowhere")
+async def test_paths(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/a/c", answer)
+        server.on("/", answer)
+        client = server.client("/")
+        hooks = [
+            server.hook("/x", name=f"h{place}.example.com", clientConfig={**client, "url": f"{server.url}{path}"})
+            for place, path in enumerate(("//a/./b/..//c/", "/../a/c", ""))
+        ]
+        await server.configure("mutating", *hooks)
+        await api.created(api.config_maps, config_map("a"))
+        assert [path for path, _ in server.asked] == ["/a/c", "/a/c", "/"]
+
+
+@conformance("Webhooks: one that is there twice is asked twice, and one that is asked again is asked again")
+async def test_same_questions(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/look", answer)
+        hooks = [
+            server.hook("/look", name=f"h{place}.example.com", reinvocationPolicy="IfNeeded") for place in range(2)
+        ]
+        add = {"op": "add", "path": "/data/x", "value": "y"}
+        back = {"op": "remove", "path": "/data/x"}
+        server.on(
+            "/change", lambda review: patched(review, back if "x" in review["request"]["object"]["data"] else add)
+        )
+        changing = [server.hook("/change", name=f"c{place}.example.com") for place in range(2)]
+        await server.configure("mutating", *hooks, *changing)
+        created = await api.created(api.config_maps, config_map("a", {"k": "v"}))
+        assert created.json["data"] == {"k": "v"}
+        assert [path for path, _ in server.asked] == ["/look"] * 2 + ["/change"] * 2 + ["/look"] * 2

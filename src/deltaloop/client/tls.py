@@ -143,6 +143,8 @@ def _load_ca(context: ssl.SSLContext, config: ClientConfig) -> None:
         context.load_default_certs()
         return
     data = tls.ca_data if tls.ca_data is not None else _read(tls.ca_file, config)
+    # As Go has it, a certificate that is named is trusted, whether it is an authority's or the server's own.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         # What stands between the certificates is comment and may be anything; the parameter takes ASCII only.
         context.load_verify_locations(cadata=data.decode("ascii", "replace").replace("\ufffd", "?"))

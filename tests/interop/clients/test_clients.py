@@ -247,12 +247,12 @@ def test_kopf(kubeconfig: Path, tmp_path: Path) -> None:
     ):
         try:
             custom.create_namespaced_custom_object(*place, WIDGET)
-            _until(lambda: _widget(custom, place).get("status", {}).get("made") == {"size": 1}, log.name)
+            until(lambda: _widget(custom, place).get("status", {}).get("made") == {"size": 1}, log.name)
             custom.patch_namespaced_custom_object(*place, "w", {"spec": {"size": 5}})
-            _until(lambda: _widget(custom, place).get("status", {}).get("seen") == 5, log.name)
+            until(lambda: _widget(custom, place).get("status", {}).get("seen") == 5, log.name)
             assert _widget(custom, place)["metadata"]["finalizers"]
             custom.delete_namespaced_custom_object(*place, "w")
-            _until(lambda: not custom.list_namespaced_custom_object(*place)["items"], log.name)
+            until(lambda: not custom.list_namespaced_custom_object(*place)["items"], log.name)
         finally:
             run.terminate()
             run.wait(timeout=30)
@@ -264,7 +264,8 @@ def _widget(custom: Any, place: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _until(look: Any, log: str) -> None:
+def until(look: Any, log: str) -> None:
+    """Wait until it holds."""
     end = time.monotonic() + 60
     while not look():
         assert time.monotonic() < end, Path(log).read_text()[-3000:]

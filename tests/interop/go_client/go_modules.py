@@ -18,12 +18,12 @@ ASKED = pytest.mark.skipif(not os.environ.get("DELTALOOP_INTEROP"), reason="Go's
 GO = pytest.mark.skipif(not _GO, reason="Go's clients: Go is not installed")
 
 
-def run_go(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the go command on the module of this folder."""
+def run_go(*arguments: str, folder: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the go command on the module of a folder, this one by default."""
     return subprocess.run(
         [_GO, *arguments],
-        cwd=Path(__file__).parent,
-        env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        cwd=folder or Path(__file__).parent,
+        env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", **environ},
         capture_output=True,
         text=True,
         timeout=800,

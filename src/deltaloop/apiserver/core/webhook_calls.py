@@ -84,6 +84,7 @@ class WebhookCall:
         kind: Such as ``AdmissionReview``.
         api_version: Such as ``admission.k8s.io/v1``.
         request: What is asked, as JSON, without the uid.
+        turn: Tells it from the same question that is asked before or after.
     """
 
     endpoint: Endpoint
@@ -91,6 +92,7 @@ class WebhookCall:
     kind: str
     api_version: str
     request: bytes = field(repr=False)
+    turn: int = 0
 
     def body(self, uid: str) -> bytes:
         """Return what is sent, with the uid of this call."""
@@ -137,7 +139,7 @@ def endpoint_of(client: object) -> Endpoint:
         return Endpoint(
             host=f"{name}.{namespace}.svc",
             port=integer(service.get("port")) or _PORT,
-            path=text(service.get("path")) or "/",
+            path=_cleaned(text(service.get("path"))),
             service=(namespace, name),
             authority=authority,
         )
@@ -145,10 +147,21 @@ def endpoint_of(client: object) -> Endpoint:
     return Endpoint(
         host=parts.hostname or "",
         port=parts.port or _PORT,
-        path=parts.path or "/",
+        path=_cleaned(parts.path),
         service=None,
         authority=authority,
     )
+
+
+def _cleaned(path: str) -> str:
+    """Return a path without empty parts and dots, as Go's ``path.Join`` does."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
 
 
 def read_answer(call: WebhookCall, called: Called) -> object:

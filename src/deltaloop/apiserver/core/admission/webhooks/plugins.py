@@ -212,7 +212,7 @@ class MutatingWebhooks:
         again: set[int] = set()
         changed = False
         for position, hook in hooks:
-            attributes, asked, has_changed = self._one(hook, attributes)
+            attributes, asked, has_changed = self._one(hook, attributes, position)
             if has_changed:
                 changed = True
                 again |= askable
@@ -227,21 +227,22 @@ class MutatingWebhooks:
                 askable.clear()
             for position, hook in hooks:
                 if position in again:
-                    attributes, _, has_changed = self._one(hook, attributes)
+                    turn = len(hooks) + position
+                    attributes, _, has_changed = self._one(hook, attributes, turn)
                     if has_changed:
                         again |= askable
                         askable.clear()
         return None if attributes is first else attributes.after
 
     def _one(
-        self, hook: Mapping[str, object], attributes: AdmissionAttributes
+        self, hook: Mapping[str, object], attributes: AdmissionAttributes, turn: int
     ) -> tuple[AdmissionAttributes, bool, bool]:
         """Ask one webhook; return the request as it is then, whether it was asked, and whether it has changed it."""
         invocation = _invocation(hook, attributes)
         if invocation is None:
             return attributes, False, False
         try:
-            call = _call(invocation, attributes)
+            call = replace(_call(invocation, attributes), turn=turn)
             response = _response(call, _ask(attributes, (call,))[0], mutating=True)
             _note(invocation, attributes, response)
             if not response.allowed:
