@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from deltaloop.api.managed_fields import decode_stripped
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_version import parse_resource_version
 from deltaloop.api.watch_event import decode_watch_event_in
 
 _MAKERS = (Resource.from_json, Resource.from_dict, decode_stripped, decode_watch_event_in)
@@ -26,6 +27,7 @@ def nothing_kept() -> Generator[None, None, None]:
     tracemalloc.start()
     try:
         yield
+        parse_resource_version.cache_clear()  # the last versions that were compared, too
         Resource._decoded._entries.clear()  # the last few decoded objects are kept on purpose, whatever comes of them
         gc.collect()
         kept = tracemalloc.take_snapshot()

@@ -1,17 +1,25 @@
 """One HTTP/1.1 connection: bytes out, and one answer in at a time. Core: ``core/http_answer.py``.
 
 An answer that waits to be read holds the server back, as full buffers do. Cancelling a read loses nothing.
+
+TLS is OpenSSL's, between two buffers in memory (``ssl.SSLObject``), which is what asyncio's own transports do, too;
+but these keep a quarter of a MiB for each connection, and here all connections share what bytes are received into.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import ssl
 from collections.abc import Callable
 from typing import Final, cast, final
 
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
 
 _SLICE: Final = 256 * 1024
+_RECORD: Final = 16 * 1024
+"""The most that one record of TLS holds."""
 
 
 class ClosedWithoutAnswerError(Exception):
@@ -22,8 +30,11 @@ class BrokenOffError(Exception):
     """The connection was closed in the middle of an answer."""
 
 
+_NOTHING: Final = ssl.MemoryBIO()
+
+
 @final
-class HttpConnection(asyncio.Protocol):
+class HttpConnection(asyncio.BufferedProtocol):
     """A connection that serves one request after the other.
 
     Attributes:
@@ -35,6 +46,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        buffer: bytearray,
         *,
         most_waiting: int,
         made_with: object,
@@ -44,6 +56,7 @@ class HttpConnection(asyncio.Protocol):
 
         Args:
             loop: The loop that it is on.
+            buffer: What bytes are received into; connections of one loop may share it.
             most_waiting: About how many bytes wait for their reader before no more are taken.
             made_with: What it is encrypted by; None for nothing.
             gone: Called once the connection, having stood, is no more.
@@ -52,6 +65,10 @@ class HttpConnection(asyncio.Protocol):
         self.kept_at: float = 0.0
         self.made_with: object = made_with
         self._loop = loop
+        self._buffer = memoryview(buffer)
+        self._tls: ssl.SSLObject | None = None
+        self._incoming, self._outgoing = _NOTHING, _NOTHING
+        self._shakes_hands = False
         self._tell_gone = gone
         self._stands = False
         self._most_waiting = most_waiting
@@ -69,7 +86,34 @@ class HttpConnection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
         self._stands = True
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes go."""
+        del sizehint
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take what has come."""
+        tls = self._tls
+        if tls is None:
+            self._take(bytes(self._buffer[:nbytes]))
+            return
+        self._incoming.write(self._buffer[:nbytes])
+        if self._shakes_hands:
+            self._wake()
+            return
+        try:
+            while self._incoming.pending or tls.pending():
+                self._take(tls.read(_RECORD))
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.transport.close()  # the other side has said that it is done
+        except ssl.SSLError as error:
+            self._fail(error)
+        if self._outgoing.pending:
+            self.transport.write(self._outgoing.read())
+
+    def _take(self, data: bytes) -> None:
         """Take a slice of the answer."""
         answer = self._answer
         if answer is None or self._error is not None:
@@ -78,11 +122,16 @@ class HttpConnection(asyncio.Protocol):
         try:
             answer.feed(data)
         except MalformedAnswerError as error:
-            self._error = error
-            self.abort()
+            self._fail(error)
         if answer.waiting > self._most_waiting and self._reads and not answer.complete:
             self._reads = False
             self.transport.pause_reading()
+        self._wake()
+
+    def _fail(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+        self.abort()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -92,6 +141,8 @@ class HttpConnection(asyncio.Protocol):
         if self._error is None and not (answer is not None and exc is None and answer.end()):
             begun = answer is not None and answer.status
             self._error = exc or (BrokenOffError() if begun else ClosedWithoutAnswerError())
+        if exc is None and self._shakes_hands:
+            self._error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
         self._wake()
         self._tell_gone(self)
 
@@ -103,6 +154,32 @@ class HttpConnection(asyncio.Protocol):
         """There is room again."""
         self._writes = True
         self._wake()
+
+    async def encrypt(self, context: ssl.SSLContext, server_name: str) -> None:
+        """Speak TLS from now on.
+
+        Args:
+            context: How, and with which certificates.
+            server_name: Name that the server's certificate must have.
+
+        Raises:
+            OSError: If that fails, or the connection is closed meanwhile; ``ssl.CertificateError`` among them.
+        """
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+        self._shakes_hands = True
+        try:
+            while True:
+                try:
+                    tls.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    self.transport.write(self._outgoing.read())
+                    await self._wait()
+        finally:
+            self._shakes_hands = False
+            if self._outgoing.pending and not self._lost:
+                self.transport.write(self._outgoing.read())  # the other side learns why, if it has failed
 
     # -- one request
 
@@ -119,11 +196,11 @@ class HttpConnection(asyncio.Protocol):
             raise self._error
         answer = self._answer = AnswerReader(method)
         if body is None:
-            self.transport.write(head)
+            self._write(head)
         elif len(body) <= _SLICE:
-            self.transport.write(head + body)
+            self._write(head + body)
         else:
-            self.transport.write(head)
+            self._write(head)
             await self._send(answer, body)
         while not answer.status:
             await self._wait()
@@ -178,7 +255,15 @@ class HttpConnection(asyncio.Protocol):
             if answer.status:
                 answer.keeps_alive = False
                 return
-            self.transport.write(view[start : start + _SLICE])
+            self._write(view[start : start + _SLICE])
+
+    def _write(self, data: bytes | memoryview) -> None:
+        tls = self._tls
+        if tls is None:
+            self.transport.write(data)
+        else:
+            tls.write(data)
+            self.transport.write(self._outgoing.read())
 
     async def _wait(self) -> None:
         """Wait for whatever happens next.

@@ -76,6 +76,7 @@ class AsyncioTransport(HttpTransport):
             ConfigError: If certificates or keys cannot be used.
         """
         super().__init__(config)
+        self._buffer = bytearray(READ_BUFFER)
         self._kept: dict[str, list[HttpConnection]] = {}
         self._connections: set[HttpConnection] = set()
         self._prepared: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
@@ -222,18 +223,20 @@ class AsyncioTransport(HttpTransport):
             ConnectingError: If there is none to be had.
         """
         through = self._through
-        connection = HttpConnection(loop, most_waiting=READ_BUFFER, made_with=tls, gone=self._gone)
+        connection = HttpConnection(loop, self._buffer, most_waiting=READ_BUFFER, made_with=tls, gone=self._gone)
         times = CONNECTS if pool == Pool.LEADER_ELECTION else 1
         try:
             if through is None:
-                await self._reach(loop, connection, (self._host, self._port), tls, times)
+                await self._reach(loop, connection, (self._host, self._port), None, times)
             else:
                 secure = through.scheme == "https"
                 port = through.port or (443 if secure else 80)
                 context = (tls or ssl.create_default_context()) if secure else None
                 await self._reach(loop, connection, (through.hostname or "", port), context, times)
                 if tls is not None:
-                    await self._tunnel(loop, connection, through, tls)
+                    await self._tunnel(connection, through)
+            if tls is not None:
+                await connection.encrypt(tls, self._server_name(self._host))
         except BaseException as error:
             connection.abort()
             if isinstance(error, OSError):
@@ -252,7 +255,7 @@ class AsyncioTransport(HttpTransport):
         tls: ssl.SSLContext | None,
         times: int,
     ) -> None:
-        """Connect to an address, encrypted or not."""
+        """Connect to an address; with ``tls``, which a proxy may want, encrypted."""
         made = await _socket_to(loop, *address, times=times)
         name = self._server_name(address[0]) if tls is not None else None
         await loop.create_connection(lambda: connection, sock=made, ssl=tls, server_hostname=name)
@@ -261,10 +264,8 @@ class AsyncioTransport(HttpTransport):
         """Return the name that a certificate has to have."""
         return self._config.tls.server_name if self._config.tls.server_name and host == self._host else host.rstrip(".")
 
-    async def _tunnel(
-        self, loop: asyncio.AbstractEventLoop, connection: HttpConnection, through: SplitResult, tls: ssl.SSLContext
-    ) -> None:
-        """Have a proxy connect to the server, and encrypt what goes through it."""
+    async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
+        """Have a proxy connect to the server."""
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
         try:
@@ -275,12 +276,6 @@ class AsyncioTransport(HttpTransport):
         if not connection.finish() or not 200 <= answer.status < 300:
             connection.abort()
             raise ConnectingError(ConnectionFailure(FailureKind.PROXY, str(answer.status)))
-        transport = await loop.start_tls(
-            connection.transport, connection, tls, server_hostname=self._server_name(self._host)
-        )
-        if transport is None:
-            raise ConnectingError(ConnectionFailure(FailureKind.TLS, "the connection was closed", cut=True))
-        connection.connection_made(transport)
 
 
 @final
