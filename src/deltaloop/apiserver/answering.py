@@ -13,6 +13,7 @@ from aiohttp import web
 
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering, choose_rendering
 from deltaloop.apiserver.core.answers.table import Shape
@@ -33,16 +34,23 @@ class Answering:
     """One server's store and clock, for whoever answers requests."""
 
     def __init__(
-        self, operations: Operations, *, headers: Mapping[str, str], wall_clock: Callable[[], datetime]
+        self,
+        operations: Operations,
+        conversions: Conversions,
+        *,
+        headers: Mapping[str, str],
+        wall_clock: Callable[[], datetime],
     ) -> None:
         """Answer from this store and registry.
 
         Args:
             operations: Carries out verbs on the store: create, update, delete and the others.
+            conversions: Has objects converted to the version that is asked for.
             headers: Go with every answer.
             wall_clock: The time that objects get.
         """
         self.operations = operations
+        self.conversions = conversions
         self.headers = headers
         self._wall_clock = wall_clock
         self._random = random.SystemRandom()
@@ -74,7 +82,13 @@ class Answering:
         )
 
     async def written(self, rendering: Rendering, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
-        """Write one object, a large one in a thread; ``commit`` is that of the write that has given it."""
+        """Write one object, a large one in a thread; ``commit`` is that of the write that has given it.
+
+        Raises:
+            ApiError: 500 if it cannot be converted to its version.
+        """
+        if rendering.served.codec.webhook is not None:
+            obj, commit = await self.conversions.one(rendering.served, commit.final(obj)), NO_DRAFT
         return await self._beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
 
     async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
@@ -83,6 +97,8 @@ class Answering:
 
     async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
         """Write the ``Scale`` of an object, as ``written``."""
+        if served.codec.webhook is not None:
+            obj, commit = await self.conversions.one(served, commit.final(obj)), NO_DRAFT
 
         def write() -> bytes:
             return encode_json(scale_of(served, decode_object(served, commit.final(obj))))

@@ -18,6 +18,7 @@ from aiohttp import web
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.kinds.reviews import is_review
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.strategy import Subresource
@@ -40,6 +41,7 @@ class Handlers:
         operations: Operations,
         signal: ChangeSignal,
         writes: LargeWrites,
+        conversions: Conversions,
         *,
         headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
@@ -52,12 +54,13 @@ class Handlers:
             operations: Carries out verbs on the store: create, update, delete and the others.
             signal: Told of every write.
             writes: Runs the writes.
+            conversions: Has objects converted to the version that is asked for.
             headers: Go with every answer.
             wall_clock: The time that objects get.
             bookmark_interval: Seconds between bookmarks of a watch.
             settle: Waits until the store's writes are durable; None if they are not kept.
         """
-        answering = Answering(operations, headers=headers, wall_clock=wall_clock)
+        answering = Answering(operations, conversions, headers=headers, wall_clock=wall_clock)
         self._reads = ReadHandlers(answering, signal, bookmark_interval=bookmark_interval, settle=settle)
         self._writes = WriteHandlers(answering, writes)
         self._registry = operations.registry

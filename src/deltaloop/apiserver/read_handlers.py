@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import final
 
 from aiohttp import web
@@ -82,6 +83,8 @@ class ReadHandlers:
         rendering = self._answering.rendering(request, route.served)
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
         found = self._answering.operations.read(route.served, route.namespace, route.name, revision=stale_at)
+        if request.query.get("resourceVersion"):
+            found = await self._answering.conversions.one(route.served, found, anew=False)
         if route.subresource == "scale":
             body = await self._answering.written_scale(route.served, found)
             return json_answer(body, self._answering.headers)
@@ -101,13 +104,17 @@ class ReadHandlers:
         plan = plan_list(query)
         await self._reach(plan.not_older_than)
         plan = lagging(plan, stale_at)
-        listed = run_list(
+        listed = await self._answering.conversions.read(
             self._store,
-            plan,
-            resource=served.storage,
-            prefix=served.prefix(route.namespace),
-            selection=selection,
-            always_continue=served.flags.self_described,
+            served,
+            lambda store: run_list(
+                store,
+                plan,
+                resource=served.storage,
+                prefix=served.prefix(route.namespace),
+                selection=selection,
+                always_continue=served.flags.self_described,
+            ),
         )
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 
@@ -131,18 +138,21 @@ class ReadHandlers:
             prefix=served.prefix(route.namespace),
             selection=self._answering.selection(query, served),
         )
+        everything = plan.selection.everything
+        shown = self._answering.conversions.shown(self._store, served, compares=not everything)
         watcher = Watcher(
-            self._store,
+            shown,
             dataclasses.replace(plan, stale_at=exchange.stale_at),
             now=asyncio.get_running_loop().time(),
             seconds=watch_seconds(query, chance=self._answering.chance()),
             bookmark_interval=self._bookmark_interval,
-            changes=self._changes,
+            changes=self._changes if shown is self._store else None,
         )
         kind = served.type
         return await send_watch(
             exchange,
             watcher=watcher,
+            convert=partial(self._answering.conversions.settle, shown),
             rendering=WatchRendering(rendering, self._lines),
             signal=self._signal,
             resource=resource,

@@ -28,6 +28,7 @@ from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
+from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
 from deltaloop.apiserver.core.admission.plugins import chain_of
@@ -74,6 +75,7 @@ class ApiServer:
         admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
         self._operations = Operations(self._store, _registry(self._options), admission)
         self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts)
+        self._conversions = Conversions(self._webhooks)
         self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
         self._faults = Faults(self._store, seed=self._options.fault_seed, restart=self._restart)
@@ -253,6 +255,7 @@ class ApiServer:
         try:
             await asyncio.gather(*self._controllers, return_exceptions=True)
             await self._faults.close()
+            await self._conversions.close()
             await self._webhooks.close()
         finally:
             try:
@@ -316,6 +319,7 @@ class ApiServer:
             self._operations,
             self._signal,
             self._large_writes,
+            self._conversions,
             headers=headers,
             wall_clock=options.wall_clock,
             bookmark_interval=options.bookmark_interval,

@@ -1,6 +1,6 @@
 """Sends a watch to its client. Core: ``core/watching.py``, ``core/rendering.py``.
 
-    CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE or END
+    CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 
 A stream's ``step`` sends everything that can be sent without waiting, and never waits. Its task waits for whatever the
 step says is missing; while that is only news, the step is made right where the news comes, so that a change for a
@@ -26,13 +26,16 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
 from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.conversions import UnconvertedError
 from deltaloop.apiserver.core.answers.rendering import WatchRendering
 from deltaloop.apiserver.core.fault_rules import WatchFate, expired
+from deltaloop.apiserver.core.outside import QuestionError
 from deltaloop.apiserver.core.storage.watching import Sighting, Watcher
 from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
+CONVERSION_PAUSE: Final = 1.0
 
 
 async def send_watch(
@@ -45,6 +48,7 @@ async def send_watch(
     epoch: Callable[[], float],
     still_served: Callable[[], bool],
     headers: Mapping[str, str],
+    convert: Callable[[object], Awaitable[None]],
     settle: Callable[[], Awaitable[None]] | None = None,
 ) -> web.StreamResponse:
     """Answer a request with a watch stream, until its deadline, an error event, or the server's end.
@@ -58,6 +62,7 @@ async def send_watch(
         epoch: Seconds since 1970, for ages in Tables.
         still_served: Whether the resource is still there; the stream ends with its CRD.
         headers: Sent with the answer, at once.
+        convert: Has objects converted that the watcher asks for.
         settle: Waits until what is sent is durable; None if nothing is kept.
 
     Cancellation (the client went away) leaves nothing behind.
@@ -66,7 +71,7 @@ async def send_watch(
     if DEPRECATION in exchange.request:
         add_warnings(response, [exchange.request[DEPRECATION]])
     response.enable_chunked_encoding()
-    stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, settle)
+    stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, convert, settle)
     look = exchange.wake = stream.look
     with signal.notify(resource, look):
         try:
@@ -93,6 +98,7 @@ class _Need(Enum):
     CHANGE = auto()
     ROOM = auto()
     DURABLE = auto()
+    CONVERSION = auto()
     END = auto()
 
 
@@ -108,6 +114,7 @@ class _Stream:
         signal: ChangeSignal,
         epoch: Callable[[], float],
         still_served: Callable[[], bool],
+        convert: Callable[[object], Awaitable[None]],
         settle: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self._exchange = exchange
@@ -117,6 +124,9 @@ class _Stream:
         self._signal = signal
         self._epoch = epoch
         self._still_served = still_served
+        self._convert = convert
+        self._question: object = None
+        self._convert_again_at = 0.0
         self._settle = settle
         self._loop = asyncio.get_running_loop()
         self._protocol = exchange.request.protocol
@@ -142,6 +152,8 @@ class _Stream:
                 await self._settle()
             elif need is _Need.ROOM:
                 await self._drain()
+            elif need is _Need.CONVERSION:
+                await self._have_converted()
             need = self._step()
 
     async def end(self) -> None:
@@ -196,7 +208,14 @@ class _Stream:
                 self._send(transport)
                 continue
             # One at a time while a fault counts events.
-            self._taken = watcher.poll(now, limit=1) if trouble.counts else watcher.poll(now)
+            try:
+                self._taken = watcher.poll(now, limit=1) if trouble.counts else watcher.poll(now)
+            except QuestionError as asked:
+                if now >= self._convert_again_at:
+                    self._question = asked.question
+                    return _Need.CONVERSION
+                self.alarm.at(min(self._convert_again_at, watcher.next_due()))
+                return _Need.CHANGE
             if not self._taken:
                 if watcher.ended or not self._still_served():
                     return _Need.END
@@ -223,6 +242,13 @@ class _Stream:
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has gone")
         return transport
+
+    async def _have_converted(self) -> None:
+        try:
+            await self._convert(self._question)
+        except UnconvertedError:
+            # As on a real server nothing comes until they can be, and the client is not told.
+            self._convert_again_at = self._loop.time() + CONVERSION_PAUSE
 
     async def _drain(self) -> None:
         assert self._writer is not None

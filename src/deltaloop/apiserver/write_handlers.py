@@ -283,7 +283,12 @@ class WriteHandlers:
         dry_run = check_dry_run(options.dry_run or ())
         operations = self._answering.operations
         listed_at = operations.store.revision
-        found = operations.selected(served, route.namespace, self._answering.selection(query, served))
+        selection, prefix = self._answering.selection(query, served), served.prefix(route.namespace)
+        found = await self._answering.conversions.read(
+            operations.store,
+            served,
+            lambda store: store.list(served.storage, prefix=prefix, matches=selection.matches).items,
+        )
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)

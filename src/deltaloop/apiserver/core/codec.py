@@ -9,11 +9,58 @@ Source: apimachinery pkg/runtime (``Codec``); apiextensions-apiserver pkg/apiser
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
+
+from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.webhook_calls import Called, WebhookCall
 
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
 """How an object came about that was sent; ``patched`` is from the present one."""
+
+
+class ConversionError(Exception):
+    """An object could not be converted to another version; the message is the real server's."""
+
+
+class WebhookConversion(Protocol):
+    """How a webhook converts the objects of a resource to other versions; ``crds.conversion_webhook`` is it."""
+
+    @property
+    def oldest(self) -> str:
+        """The API version in which objects of the store are that do not say it."""
+        ...
+
+    def complete(self, stored: dict[str, object]) -> dict[str, object]:
+        """Return an object of the store as its own version has it, with its kind."""
+        ...
+
+    def review(self, objects: Iterable[dict[str, object]], api_version: str) -> WebhookCall:
+        """Return the call that asks for objects of one version in another one.
+
+        Raises:
+            ConversionError: If one of them is no version of the resource.
+        """
+        ...
+
+    def answered(
+        self, objects: Sequence[dict[str, object]], api_version: str, call: WebhookCall, called: Called
+    ) -> list[dict[str, object] | ConversionError]:
+        """Return what has been made of each object, or why that cannot be taken.
+
+        Raises:
+            ConversionError: If there is no answer, or none that is about these objects.
+        """
+        ...
+
+    def ask(self, outside: Outside, obj: dict[str, object], api_version: str) -> dict[str, object]:
+        """Return an object in a version, for one write.
+
+        Raises:
+            QuestionError: If the webhook has not been asked yet.
+            ConversionError: If it cannot be converted.
+        """
+        ...
 
 
 class Codec(Protocol):
@@ -27,6 +74,18 @@ class Codec(Protocol):
     @property
     def serves_as_stored(self) -> bool:
         """Whether ``load`` never has anything to do."""
+        ...
+
+    @property
+    def webhook(self) -> WebhookConversion | None:
+        """The webhook that converts the objects to other versions, None if there is none."""
+        ...
+
+    def asking(self, outside: Outside | None) -> Codec:
+        """Return the codec for one write, which may ask a webhook to convert what it reads and stores.
+
+        Without that, an object stays in its version.
+        """
         ...
 
     def check_kind(self, fields: dict[str, object]) -> None:
@@ -61,6 +120,15 @@ class Codec(Protocol):
         """
         ...
 
+    def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
+        """Return an object as a webhook converts it to an API version, for one write; as it is if none is asked.
+
+        Raises:
+            QuestionError: If the webhook is to be asked first.
+            ConversionError: If it cannot be converted.
+        """
+        ...
+
     def settle(self, fields: dict[str, object]) -> None:
         """Write what an object holds in the form that is stored.
 
@@ -70,9 +138,19 @@ class Codec(Protocol):
         ...
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return a served object in the form that is stored."""
+        """Return a served object in the form that is stored; one that says its version, and no kind, keeps it there.
+
+        Raises:
+            QuestionError: If a webhook is to be asked first.
+            ApiError: If it cannot be converted.
+        """
         ...
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Return a stored object in the form that is served, None if that is the same."""
+        """Return a stored object in the form that is served, None if that is the same but for its version.
+
+        Raises:
+            QuestionError: If a webhook is to be asked first.
+            ApiError: If it cannot be converted.
+        """
         ...

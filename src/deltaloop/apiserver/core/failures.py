@@ -27,6 +27,7 @@ from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
+_MOST_CORRUPT: Final = 100
 
 _EXPIRED_CONTINUE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -210,6 +211,31 @@ def internal(message: str) -> ApiError:
     """500: the fault is the server's."""
     cause = StatusCause(message=message)
     return _error(500, "InternalError", f"Internal error occurred: {message}", StatusDetails(causes=(cause,)))
+
+
+def _corrupt(key: str, revision: str, why: str) -> str:
+    words = f"object not decodable revision={revision}: {why}"
+    return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {words}"
+
+
+def undecodable(resource: Type, key: str, revision: str, why: str) -> ApiError:
+    """500: an object that is stored cannot be read, such as one that cannot be converted to the version asked for."""
+    return internal(_corrupt(f"/{resource.group}/{resource.plural}/{key}", revision, why))
+
+
+def undecodable_items(resource: Type, faults: Sequence[tuple[str, str, str]]) -> ApiError:
+    """500: objects of a list cannot be read; of each its key, its revision, and why."""
+    causes: list[StatusCause] = []
+    for key, revision, why in faults[:_MOST_CORRUPT]:
+        place = f"/registry/{resource.group}/{resource.plural}/{key}"
+        causes.append(StatusCause("UnexpectedServerResponse", _corrupt(place, revision, why), place))
+    message = f"failed to read one or more {resource.group_resource} from the storage: {causes[0].message}"
+    if len(causes) > 1:
+        message += f" (and {len(causes) - 1} more)"
+    if len(faults) > _MOST_CORRUPT:
+        causes.append(StatusCause("TooMany", "too many errors, the list is truncated"))
+    details = StatusDetails(name="list", group=resource.group, kind=resource.plural, causes=tuple(causes))
+    return _error(500, "StorageReadError", message, details)
 
 
 def namespace_terminating(resource: Type, name: str, namespace: str) -> ApiError:

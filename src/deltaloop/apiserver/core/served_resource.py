@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource, TimedCell
 from deltaloop.schemas.checking import NO_RULES, ObjectRules
 from deltaloop.schemas.object_meta import UNTYPED
@@ -118,6 +119,11 @@ class ServedResource:
     def subresource(self, name: str) -> Subresource | None:
         """Return a subresource that is more than a part of its object, or None."""
         return next((item for item in self.strategy.subresources if item.name == name), None)
+
+    def asking(self, outside: Outside | None) -> ServedResource:
+        """Return it for one write, which may ask a webhook to convert objects (``Codec.asking``)."""
+        codec = self.codec.asking(outside)
+        return self if codec is self.codec else replace(self, codec=codec)
 
     @property
     def storage(self) -> str:

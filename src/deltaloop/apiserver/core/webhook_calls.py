@@ -85,6 +85,7 @@ class WebhookCall:
         api_version: Such as ``admission.k8s.io/v1``.
         request: What is asked, as JSON, without the uid.
         turn: Tells it from the same question that is asked before or after.
+        overdue: What is said of it if it takes too long.
     """
 
     endpoint: Endpoint
@@ -93,6 +94,7 @@ class WebhookCall:
     api_version: str
     request: bytes = field(repr=False)
     turn: int = 0
+    overdue: str = "context deadline exceeded"
 
     def body(self, uid: str) -> bytes:
         """Return what is sent, with the uid of this call."""
@@ -197,7 +199,7 @@ def _why(call: WebhookCall, called: Called) -> str:
     shown = f'Post "{call.endpoint.shown}?timeout={call.seconds}s"'
     match called.failure:
         case "timeout":
-            return f"{shown}: context deadline exceeded"
+            return f"{shown}: {call.overdue}"
         case "refused":
             return f"{shown}: dial tcp {called.detail}: connect: connection refused"
         case "closed":

@@ -13,8 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.authorization import Attributes
+from deltaloop.apiserver.core.codec import ConversionError
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Option, Subresource
 from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
@@ -73,14 +76,29 @@ def _option(form: Option, values: Sequence[str]) -> object:
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:
     """Return the object as it is to be, and as it is, in a version of the resource."""
-    requested = attributes.served
-    return converted(attributes.after, requested, served), converted(attributes.before, requested, served)
+    requested, outside = attributes.served, attributes.stamp.outside
+    return (
+        converted(attributes.after, requested, served, outside),
+        converted(attributes.before, requested, served, outside),
+    )
 
 
-def converted(obj: Fields | None, source: ServedResource, target: ServedResource) -> Fields | None:
-    """Return an object in another version of its resource."""
-    if obj is None or source is target:
+def converted(
+    obj: Fields | None, source: ServedResource, target: ServedResource, outside: Outside | None
+) -> Fields | None:
+    """Return an object in another version of its resource.
+
+    Raises:
+        ApiError: 500 if a webhook converts it, and does not.
+    """
+    if obj is None or source.type == target.type:
         return obj
+    webhook = source.codec.webhook
+    if webhook is not None and outside is not None:
+        try:
+            return webhook.ask(outside, obj, target.type.api_version)
+        except ConversionError as error:
+            raise failures.internal(str(error)) from None
     stored = source.codec.stored(copied(obj))
     loaded = target.codec.load(stored) or stored
     return {**loaded, "apiVersion": target.type.api_version}

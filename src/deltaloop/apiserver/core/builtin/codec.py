@@ -13,9 +13,10 @@ from typing import Final, final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.codec import AsSent
+from deltaloop.apiserver.core.codec import AsSent, WebhookConversion
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
@@ -45,9 +46,19 @@ class BuiltInCodec:
         return False
 
     @property
+    def webhook(self) -> WebhookConversion | None:
+        """None converts it."""
+        return None
+
+    @property
     def serves_as_stored(self) -> bool:
         """Unless another version is stored."""
         return self.conversion is None
+
+    def asking(self, outside: Outside | None) -> BuiltInCodec:
+        """It asks nobody."""
+        del outside
+        return self
 
     @property
     def _name(self) -> tuple[str, str]:
@@ -97,6 +108,11 @@ class BuiltInCodec:
         if not told:
             return ()
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
+
+    def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
+        """It stays as it is: types tell what of it counts."""
+        del api_version
+        return fields
 
     def settle(self, fields: dict[str, object]) -> None:
         """Do nothing: types have one form."""

@@ -29,7 +29,7 @@ from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -139,7 +139,7 @@ class GarbageCollector:
 
     def _examine(self, place: StoreKey, *, stamp: Stamp) -> None:
         obj = self._store.get(*place)
-        served = self._served(place.resource)
+        served = self._served(place.resource, obj)
         if obj is None or served is None:
             return
         if obj.deletion_timestamp is not None:
@@ -165,7 +165,8 @@ class GarbageCollector:
         dependents = sorted(self._dependents.get(obj.uid, ()))
         if ORPHAN in finalizers:
             for dependent in dependents:
-                found, kind = self._store.get(*dependent), self._served(dependent.resource)
+                found = self._store.get(*dependent)
+                kind = self._served(dependent.resource, found)
                 if found is not None and kind is not None:
                     others = {owner.uid for owner in found.owner_references} - {obj.uid}
                     self._keep_owners(kind, found, others, stamp=stamp)
@@ -216,9 +217,11 @@ class GarbageCollector:
         group, _, version = owner.api_version.rpartition("/")
         return self._operations.registry.find_kind(group, version, owner.kind) is not None
 
-    def _served(self, resource: str) -> ServedResource | None:
-        served = self._operations.registry.resources()
-        return next((item for item in served if item.type.group_resource == resource), None)
+    def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
+        """Return a version of a resource: the one in which an object is stored, if it is served."""
+        versions = [item for item in self._operations.registry.resources() if item.type.group_resource == resource]
+        own = stored_version(obj) if obj is not None else ""
+        return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)
 
 
 def _waits(owner: Resource) -> bool:

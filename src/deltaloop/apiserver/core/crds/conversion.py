@@ -6,6 +6,8 @@ Source: apiextensions-apiserver pkg/apis/apiextensions/validation; apiserver pkg
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from binascii import Error as BinasciiError
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,13 +16,14 @@ import msgspec
 
 from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
+from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
 
 _STRATEGIES: Final = ("None", "Webhook")
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _LAST_PORT: Final = 65_535
 _FORM: Final = "; desired format: https://host[/path]"
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}")
+_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s([^-]+)-----END CERTIFICATE-----")
 _AT_CLIENT: Final = "spec.conversion.webhookClientConfig"
 
 
@@ -28,8 +31,14 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
-    """Yield what is wrong with the conversion of a CRD."""
+def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[FieldError]:
+    """Yield what is wrong with the conversion of a CRD.
+
+    Args:
+        crd: The CRD, defaulted.
+        any_authority: Whether ``caBundle`` may be anything: as long as the CRD is not established, which waits for it,
+            and if it was so before.
+    """
     strategy = text(at(crd, "spec", "conversion", "strategy"))
     webhook = mapping(at(crd, "spec", "conversion", "webhook"))
     client = webhook.get("clientConfig")
@@ -40,11 +49,11 @@ def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
     elif strategy not in _STRATEGIES:
         yield not_supported("spec.conversion.strategy", strategy, _STRATEGIES)
     if strategy == "Webhook":
-        if len(items(at(crd, "spec", "versions"))) > 1:
-            # This server calls no webhooks. With one version there is nothing to convert, and the CRD can be served.
-            yield not_supported("spec.conversion.strategy", strategy, ("None",))
         if is_mapping(client):
             yield from client_errors(client, _AT_CLIENT)
+            if not (any_authority or has_authority(crd)):
+                words = "unable to load root certificates: unable to parse bytes as PEM block"
+                yield invalid_value(f"{_AT_CLIENT}.caBundle", _written(client["caBundle"]), words)
         else:
             yield required(_AT_CLIENT, "required when strategy is set to Webhook")
         yield from review_version_errors(versions, at_versions)
@@ -53,6 +62,27 @@ def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
         yield forbidden_field(_AT_CLIENT, "should not be set when strategy is not set to Webhook")
     if versions:
         yield forbidden_field(at_versions, "should not be set when strategy is not set to Webhook")
+
+
+def has_authority(crd: dict[str, Any]) -> bool:
+    """Tell whether the certificates that a CRD trusts for conversion can be read; none at all are those of the system.
+
+    Source: client-go transport/transport.go (``rootCertPool``).
+    """
+    given = text(at(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+    if not given:
+        return True
+    try:
+        return any(_is_certificate(match[1]) for match in _CERTIFICATE.finditer(b64decode(given)))
+    except BinasciiError:
+        return False
+
+
+def _is_certificate(encoded: bytes) -> bool:
+    try:
+        return b64decode(encoded, validate=False)[:1] == b"\x30"
+    except BinasciiError:
+        return False
 
 
 def client_errors(client: dict[str, Any], field: str) -> Iterator[FieldError]:

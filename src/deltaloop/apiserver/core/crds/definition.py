@@ -25,9 +25,12 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.crds.approval import approval_of
 from deltaloop.apiserver.core.crds.codec import CustomCodec
+from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, has_authority
+from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats
@@ -83,7 +86,9 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
     if is_accepted:
         accepted = {"plural": "", "kind": "", **{name: value for name, value in wanted.items() if value}}
     accepted = {name: value for name, value in accepted.items() if value or name in ("plural", "kind")}
-    if is_accepted or is_established(crd):
+    if is_accepted and not is_established(crd) and not has_authority(crd):
+        established = ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    elif is_accepted or is_established(crd):
         established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
     else:
         established = ("False", "NotAccepted", "not all names are accepted")
@@ -105,9 +110,9 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
     """Return one resource for each served version of a CRD, under its accepted names; none before it is established."""
     if not is_established(crd):
         return ()
-    names = mapping(at(crd, "status", "acceptedNames"))
+    names, webhook = mapping(at(crd, "status", "acceptedNames")), _conversion_webhook(crd)
     return tuple(
-        _served_version(crd, names, mapping(version))
+        _served_version(crd, names, mapping(version), webhook)
         for version in items(at(crd, "spec", "versions"))
         if at(version, "served") is True
     )
@@ -125,7 +130,27 @@ def storage_version(crd: dict[str, Any]) -> str:
     return next(iter(storage_versions(crd)), "")
 
 
-def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
+def _conversion_webhook(crd: dict[str, Any]) -> ConversionWebhook | None:
+    """Return what converts the objects of a CRD, None if nothing does."""
+    conversion = mapping(at(crd, "spec", "conversion"))
+    if conversion.get("strategy") != "Webhook":
+        return None
+    group, webhook = text(at(crd, "spec", "group")), conversion.get("webhook")
+    versions = [mapping(version) for version in items(at(crd, "spec", "versions"))]
+    oldest = next(iter(texts(at(crd, "status", "storedVersions"))), storage_version(crd))
+    return ConversionWebhook(
+        kind=text(at(crd, "status", "acceptedNames", "kind")),
+        endpoint=endpoint_of(at(webhook, "clientConfig")),
+        review_version=next(name for name in texts(at(webhook, "conversionReviewVersions")) if name in REVIEW_VERSIONS),
+        schemas={f"{group}/{text(item.get('name'))}": schema_from_json(_schema_of(item)) for item in versions},
+        stored=f"{group}/{storage_version(crd)}",
+        oldest=f"{group}/{oldest}",
+    )
+
+
+def _served_version(
+    crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any], webhook: ConversionWebhook | None
+) -> ServedResource:
     schema, stored = (schema_from_json(_schema_of(each)) for each in (version, _stored_version(crd)))
     group, scale = text(at(crd, "spec", "group")), at(version, "subresources", "scale")
     paths = _scale_paths(scale) if is_mapping(scale) else None
@@ -147,7 +172,13 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         status=isinstance(at(version, "subresources", "status"), dict),
         scale_paths=paths,
         strategy=custom_strategy(schema, paths),
-        codec=CustomCodec(kind, schema, stored if stored != schema else None),
+        codec=CustomCodec(
+            kind,
+            schema,
+            stored if stored != schema else None,
+            storage_version=f"{group}/{storage_version(crd)}",
+            webhook=webhook,
+        ),
         flags=FLAGS,
         schema=schema,
         columns=(NAME_COLUMN, *(columns or [_AGE])),

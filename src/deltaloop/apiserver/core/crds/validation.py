@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.crds.approval import APPROVED, approval_of
-from deltaloop.apiserver.core.crds.conversion import conversion_errors
+from deltaloop.apiserver.core.crds.conversion import conversion_errors, has_authority
 from deltaloop.apiserver.core.crds.definition import is_established, storage_versions
 from deltaloop.apiserver.core.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.apiserver.core.crds.rules.definitions import RuleChecks, expressions_of
@@ -31,7 +31,7 @@ def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> l
         old: The stored CRD that it replaces; some fields must not change then.
     """
     errors = [*_identity_errors(crd), *_spec_errors(crd, old), *_names_errors(crd)]
-    errors += conversion_errors(crd)
+    errors += conversion_errors(crd, any_authority=old is None or not is_established(old) or not has_authority(old))
     errors += _stored_version_errors(crd)
     errors += _approval_errors(crd, old)
     if at(crd, "spec", "preserveUnknownFields") is True:

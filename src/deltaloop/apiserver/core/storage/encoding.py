@@ -13,10 +13,13 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import encode_object
+from deltaloop.schemas.json_values import text
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 encode_json: Final = msgspec.json.Encoder().encode
+_VERSIONED: Final = b'{"apiVersion":'
+_WHOLE: Final = b'{"kind":'
 
 
 def head(kind: str, api_version: str) -> bytes:
@@ -26,7 +29,29 @@ def head(kind: str, api_version: str) -> bytes:
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
     """Return an object with its kind and version, as the codec of its resource reads it."""
-    return head(served.type.kind, served.type.api_version) + b"," + _raw(served, obj)[1:]
+    if is_whole(obj):
+        return obj.raw
+    raw = _raw(served, obj)
+    start = raw.index(b",") + 1 if raw.startswith(_VERSIONED) else 1  # the version that it is stored in, if it is said
+    return head(served.type.kind, served.type.api_version) + b"," + raw[start:]
+
+
+def stored_version(obj: Resource) -> str:
+    """Return the API version in which an object is stored, or ""."""
+    raw = obj.raw
+    return raw[len(_VERSIONED) + 1 : raw.index(b",") - 1].decode() if raw.startswith(_VERSIONED) else ""
+
+
+def is_whole(obj: Resource) -> bool:
+    """Tell whether an object has its kind and version already, and is shown as it is: one that was converted."""
+    return obj.raw.startswith(_WHOLE)
+
+
+def whole_resource(fields: Mapping[str, object], *, resource_version: str) -> Resource:
+    """Return an object that is shown as it is, with its kind and version."""
+    bare = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    start = head(text(fields.get("kind")), text(fields.get("apiVersion")))
+    return Resource.from_json(start + b"," + encode_object(bare, resource_version=resource_version)[1:])
 
 
 def _raw(served: ServedResource, obj: Resource) -> bytes:
@@ -40,6 +65,8 @@ def _raw(served: ServedResource, obj: Resource) -> bytes:
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
     """Return an object as a new dict, with its kind and version first."""
     stored = _decode(obj.raw)
+    if is_whole(obj):
+        return stored
     fields = served.codec.load(stored)
     return {
         "kind": served.type.kind,
@@ -50,7 +77,10 @@ def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
 
 def with_resource_version(obj: Resource, revision: int) -> Resource:
     """Return the same object at another revision: how a watcher sees the last of it."""
-    return Resource.from_json(encode_object(_decode(obj.raw), resource_version=str(revision)))
+    fields = _decode(obj.raw)
+    if is_whole(obj):
+        return whole_resource(fields, resource_version=str(revision))
+    return Resource.from_json(encode_object(fields, resource_version=str(revision)))
 
 
 def list_metadata(

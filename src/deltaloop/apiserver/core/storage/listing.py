@@ -19,9 +19,9 @@ import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import list_metadata
 from deltaloop.apiserver.core.storage.selection import Selection
-from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.wire.continuation import (
     PRESENT,
@@ -99,7 +99,7 @@ def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
 
 
 def run_list(
-    store: RevisionStore, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
+    store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
 ) -> Listed:
     """Read what a plan says; the store has reached ``not_older_than``.
 

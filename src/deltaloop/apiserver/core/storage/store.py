@@ -8,7 +8,8 @@ count and by bytes; ``compacted`` is the last revision whose change has been dro
 
 An object is kept as JSON bytes **without** ``kind`` and ``apiVersion``: lists of built-in kinds are written without
 them, and single objects, custom resources and watch events get them put in front (``encoding.py``), whatever version
-they are served in. Keys of ``metadata`` and all others are sorted, so that equal objects have equal bytes.
+they are served in. A custom resource has the ``apiVersion`` that it is stored in. Keys of ``metadata`` and all others
+are sorted, so that equal objects have equal bytes.
 
 Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
 
@@ -131,13 +132,17 @@ class _Table:
 def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
     """Write an object in the store's form: keys sorted, the resource version set, ``kind`` and ``apiVersion`` gone.
 
-    An empty resource version leaves it out, as in the answer to a dry run.
+    An ``apiVersion`` without a ``kind`` stays, and comes first: that of a custom resource, which one server stores in
+    one version today and in another one tomorrow. An empty resource version is left out, as in the answer to a dry run.
     """
     kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     metadata = {**mapping(fields["metadata"]), "resourceVersion": resource_version}
     if not resource_version:
         del metadata["resourceVersion"]
     kept["metadata"] = metadata
+    api_version = "" if "kind" in fields else fields.get("apiVersion")
+    if api_version:
+        return b'{"apiVersion":' + _encoder.encode(api_version) + b"," + _encoder.encode(kept)[1:]
     return _encoder.encode(kept)
 
 

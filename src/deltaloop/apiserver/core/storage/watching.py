@@ -28,10 +28,11 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
 
@@ -131,7 +132,7 @@ class ChangeReader:
     forms of deleted ones.
     """
 
-    def __init__(self, store: RevisionStore) -> None:
+    def __init__(self, store: Timeline) -> None:
         """Read from this store."""
         self._store = store
         self._read: dict[tuple[str, str, int, int], Portion] = {}
@@ -191,7 +192,7 @@ class Watcher:
 
     def __init__(
         self,
-        store: RevisionStore,
+        store: Timeline,
         plan: WatchPlan,
         *,
         now: float,
@@ -271,7 +272,13 @@ class Watcher:
         matches = None if self._plan.selection.everything else self._plan.selection.matches
         stale_at = self._plan.stale_at
         at = stale_at if stale_at is not None and max(wanted, self._store.compacted) <= stale_at else None
-        page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
+        try:
+            page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
+        except QuestionError:
+            if now < self._wait_until:
+                raise
+            # The cache of a real server never gets as far as its store while it cannot convert what is there.
+            return self._fail(failures.too_large_resource_version(current, 0).status)
         self._initial.extend(page.items)
         self._initial_revision = self._cursor = page.revision
         self._runs = True

@@ -55,6 +55,7 @@ def apply_object(
     Raises:
         ApiError: What the real server answers in each case; nothing has changed then.
     """
+    served = served.asking(stamp.outside)
     current = operations.find(served, namespace, name)
     if current is None and subresource:
         raise failures.not_found(served.type, name)

@@ -15,6 +15,7 @@ from typing import Final, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
@@ -75,7 +76,11 @@ def with_updated(
     target = _target(registry, served, subresource)
     # The real server loses the time of an entry on its way through a Scale.
     time = "" if subresource == "scale" else stamp.time
-    return with_entries(after, updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource)))
+    try:
+        entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+    except ConversionError:
+        entries = []  # as on a real server: the write goes on, and nobody owns anything
+    return with_entries(after, entries)
 
 
 @final
@@ -183,6 +188,8 @@ def apply_fields(
         return applied_object(target, live, applied, writer, force=force)
     except ConflictsError as error:
         raise _conflict(error, shown_as=SCALE_VERSION if subresource == "scale" else "") from None
+    except ConversionError as error:
+        raise failures.unexplained(str(error)) from None
 
 
 def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> dict[str, object]:
@@ -226,7 +233,8 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
         ignored = served.strategy.reset_fields[subresource]
     elif served.status:
         ignored = {_STATUS: {}, **served.strategy.reset_fields.get("", {})}
-    return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
+    types, convert = _types_of(registry, served), served.codec.in_version
+    return Target(served.type.api_version, types, ignored=ignored, only=only, in_version=convert)
 
 
 def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:

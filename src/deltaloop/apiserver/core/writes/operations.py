@@ -166,6 +166,7 @@ class Operations:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
         decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
+        served = served.asking(stamp.outside)
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         if updated and "uid" in metadata and entries is None:
             name, uid = text(metadata.get("name")), text(metadata["uid"])
@@ -241,6 +242,7 @@ class Operations:
         written, subresource = subresource, "" if subresource == "scale" else subresource
         as_sent = "applied" if entries is not None else as_sent
         dropped = decode_sent(served, fields, as_sent=as_sent)
+        served = served.asking(stamp.outside)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
@@ -302,6 +304,7 @@ class Operations:
         Raises:
             ApiError: As ``update``; and if the ``Scale`` cannot be read.
         """
+        served = served.asking(stamp.outside)
         check_scale(scale, patched=as_sent == "patched")
         fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), scale)
         where = served, namespace, name
@@ -323,6 +326,7 @@ class Operations:
         Raises:
             ApiError: As ``update``; and whatever ``change`` raises.
         """
+        served = served.asking(stamp.outside)
         current = self.read(served, namespace, name)
         fields = change(decode_object(served, current))
         where = served, namespace, name
@@ -355,6 +359,7 @@ class Operations:
         Raises:
             ApiError: 404, 409 for preconditions, and what admission refuses.
         """
+        served = served.asking(stamp.outside)
         current, now = self.read(served, namespace, name), stamp.now
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)

@@ -307,7 +307,7 @@ def _patched(
         except UnreadableObjectError as error:
             raise failures.internal(error.why) from None
         invocation.served.strategy.default(result)
-        result = mapping(converted(result, invocation.served, attributes.served))
+        result = mapping(converted(result, invocation.served, attributes.served, attributes.stamp.outside))
     return result
 
 

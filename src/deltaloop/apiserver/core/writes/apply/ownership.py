@@ -38,6 +38,11 @@ ANCIENT: Final = "ancient-changes"
 
 Fields: TypeAlias = dict[str, Any]
 TypeOf: TypeAlias = Callable[[str], "TypeNode | None"]
+InVersion: TypeAlias = Callable[[Fields, str], Fields]
+
+
+def _as_it_is(fields: Fields, _: str) -> Fields:
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +54,14 @@ class Target:
         type_of: The type of an API version's objects; None if there is no such version any more.
         ignored: Fields that cannot be written here.
         only: The step to the one field that can be written here; "" for all.
+        in_version: Converts an object to another API version, for which there is a type.
     """
 
     api_version: str
     type_of: TypeOf
     ignored: FieldSet = field(default_factory=dict[str, Any])
     only: str = ""
+    in_version: InVersion = _as_it_is
 
     @property
     def type(self) -> TypeNode:
@@ -272,6 +279,7 @@ def _compared(
         kind = target.type_of(api_version)
         if kind is None:
             return None
+        old, new = target.in_version(old, api_version), target.in_version(new, api_version)
         comparisons[api_version] = target.differences(kind, old, new)
     return comparisons[api_version]
 
@@ -302,7 +310,7 @@ def apply_owners(
     )
     claimed: Owners = {**owners, applier: mine}
     if last is not None and last.fields:
-        merged = _prune(merged, claimed, last, target.type_of)
+        merged = _prune(merged, claimed, last, target)
     if not force:
         _check_conflicts(owners, live, merged, applier, target)
     after, compared = _without_changed(claimed, live, merged, target, but=applier)
@@ -330,15 +338,16 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Fiel
         raise ConflictsError(tuple(conflicts))
 
 
-def _prune(merged: Fields, owners: Owners, last: Owned, type_of: TypeOf) -> Fields:
+def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Fields:
     """Take out what the applier had applied last time, unless it or somebody else has it now.
 
     A declared field goes with the last thing below it that anybody has, and takes what nobody has with it: a probe's
     defaults go with the probe.
     """
-    kind = type_of(last.api_version)
+    kind = target.type_of(last.api_version)
     if kind is None:
         return merged
+    whole = merged = target.in_version(merged, last.api_version)
     before = with_declared(kind, last.fields)
     pruned = _taken_out(kind, merged, before)
     # What goes with a container, but somebody owns, comes back.
@@ -346,16 +355,18 @@ def _prune(merged: Fields, owners: Owners, last: Owned, type_of: TypeOf) -> Fiel
     for owned in owners.values():
         managed[owned.api_version] = field_set.union(managed.get(owned.api_version, {}), owned.fields)
     for api_version, fields in managed.items():
-        other = type_of(api_version)
+        other = target.type_of(api_version)
         if other is None:
             continue
+        merged, pruned = target.in_version(merged, api_version), target.in_version(pruned, api_version)
         kept = field_set.union(with_declared(other, fields_of(other, pruned)), with_declared(other, fields))
         pruned = _taken_out(other, merged, field_set.difference(with_declared(other, fields_of(other, merged)), kept))
     # And so does what went with it, but was never the applier's.
+    pruned = target.in_version(pruned, last.api_version)
     gone = field_set.difference(
-        with_declared(kind, fields_of(kind, merged)), with_declared(kind, fields_of(kind, pruned))
+        with_declared(kind, fields_of(kind, whole)), with_declared(kind, fields_of(kind, pruned))
     )
-    return _taken_out(kind, merged, field_set.intersection(gone, before))
+    return target.in_version(_taken_out(kind, whole, field_set.intersection(gone, before)), target.api_version)
 
 
 def _taken_out(kind: TypeNode, fields: Fields, gone: FieldSet) -> Fields:

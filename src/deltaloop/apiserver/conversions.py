@@ -1,0 +1,207 @@
+"""Has custom resources converted by webhooks for those who read. Core: ``core/crds/conversion_webhook.py``.
+
+What lists and watches want is asked once, whoever wants it first, and kept for the others; the call goes on if that one
+goes away. A single object that is read is asked for anew each time, as on a real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar, cast, final
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.codec import ConversionError, WebhookConversion
+from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.converted import (
+    ConversionQuestion,
+    ConvertedObjects,
+    ConvertedStore,
+    Found,
+    Timeline,
+)
+from deltaloop.apiserver.core.storage.encoding import is_whole, stored_version, whole_resource
+from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.webhook_calls import Called, WebhookCalls
+from deltaloop.apiserver.webhook_client import WebhookClient
+
+T = TypeVar("T")
+
+MOST_AT_ONCE: Final = 500
+"""Objects in one review."""
+_decode: Final = msgspec.json.Decoder(dict[str, object]).decode
+_Outcome = Resource | ConversionError
+
+
+class UnconvertedError(Exception):
+    """Objects could not be converted.
+
+    Attributes:
+        faults: Which, and why.
+    """
+
+    def __init__(self, faults: list[tuple[Resource, ConversionError]]) -> None:
+        """Keep the faults."""
+        super().__init__(f"{len(faults)} objects could not be converted")
+        self.faults = faults
+
+
+@final
+class Conversions:
+    """The conversions of one server."""
+
+    def __init__(self, client: WebhookClient) -> None:
+        """Ask through this client."""
+        self._client = client
+        self._common = ConvertedObjects()
+        self._asked: dict[tuple[WebhookConversion, str, bytes], asyncio.Task[dict[bytes, _Outcome]]] = {}
+        self._tasks: set[asyncio.Task[dict[bytes, _Outcome]]] = set()
+
+    async def close(self) -> None:
+        """End the calls that are on their way."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def one(self, served: ServedResource, obj: Resource, *, anew: bool = True) -> Resource:
+        """Return an object of the store in the version that is served.
+
+        Args:
+            served: The version.
+            obj: The object.
+            anew: Whether the webhook is asked even if it has been asked before.
+
+        Raises:
+            ApiError: 500 if it cannot be converted.
+        """
+        webhook, kind = served.codec.webhook, served.type
+        if webhook is None or is_whole(obj) or (stored_version(obj) or webhook.oldest) == kind.api_version:
+            return obj
+        common = None if anew else self._common.find(webhook, kind.api_version, obj)
+        if common is not None:
+            return common
+        try:
+            found = await self.answer(ConversionQuestion(webhook, kind.api_version, (obj,)), anew=anew)
+        except UnconvertedError as error:
+            why = str(error.faults[0][1])
+            raise failures.undecodable(kind, obj.key, obj.resource_version, why) from None
+        return found[obj.raw]
+
+    def shown(self, store: RevisionStore, served: ServedResource, *, compares: bool = True) -> Timeline:
+        """Return what a store has of a version: itself, if no webhook converts; ``ConvertedStore`` says more."""
+        webhook = served.codec.webhook
+        if webhook is None:
+            return store
+        version = served.type.api_version
+        return ConvertedStore(store, served.storage, webhook, version, self._common, compares=compares)
+
+    async def read(self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T]) -> T:
+        """Return what is read from a store in the version that is served.
+
+        Raises:
+            ApiError: 500 if objects cannot be converted; and what ``read`` raises.
+        """
+        shown = self.shown(store, served)
+        while True:
+            try:
+                return read(shown)
+            except QuestionError as asked:
+                question = asked.question
+            try:
+                await self.settle(shown, question)
+            except UnconvertedError as error:
+                faults = [(obj.key, obj.resource_version, str(why)) for obj, why in error.faults]
+                raise failures.undecodable_items(served.type, faults) from None
+
+    async def settle(self, shown: Timeline, question: object) -> None:
+        """Have what a reader has asked for converted, so that it can read on.
+
+        Raises:
+            UnconvertedError: If it cannot be.
+        """
+        assert isinstance(shown, ConvertedStore)
+        shown.hold(await self.answer(cast("ConversionQuestion", question)))
+
+    async def answer(self, question: ConversionQuestion, *, anew: bool = False) -> Found:
+        """Return the objects of a question in the version that it wants.
+
+        Cancellation ends the waiting; what has been asked goes on, for others.
+
+        Raises:
+            UnconvertedError: If some cannot be converted.
+        """
+        webhook, version = question.webhook, question.api_version
+        new: list[Resource] = []
+        tasks: set[asyncio.Task[dict[bytes, _Outcome]]] = set()
+        for obj in question.objects:
+            asked = None if anew else self._asked.get((webhook, version, obj.raw))
+            if asked is None:
+                new.append(obj)
+            else:
+                tasks.add(asked)
+        for part in _parts(webhook, new):
+            task = asyncio.create_task(self._ask(webhook, version, part), name="deltaloop-apiserver-conversion")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            tasks.add(task)
+            if not anew:
+                self._asked |= {(webhook, version, obj.raw): task for obj in part}
+        if tasks:
+            await asyncio.wait(tasks)
+        outcomes: dict[bytes, _Outcome] = {}
+        for task in tasks:
+            if not task.cancelled():
+                outcomes |= task.result()
+        faults: list[tuple[Resource, ConversionError]] = []
+        found: dict[bytes, Resource] = {}
+        for obj in question.objects:
+            outcome = outcomes.get(obj.raw) or ConversionError("the server has stopped")
+            if isinstance(outcome, ConversionError):
+                faults.append((obj, outcome))
+            else:
+                found[obj.raw] = outcome
+        if faults:
+            raise UnconvertedError(faults)
+        return found
+
+    async def _ask(
+        self, webhook: WebhookConversion, version: str, objects: Sequence[Resource]
+    ) -> dict[bytes, _Outcome]:
+        """Ask for objects of one version in another one, all at once."""
+        try:
+            complete = [webhook.complete(_decode(obj.raw)) for obj in objects]
+            try:
+                call = webhook.review(complete, version)
+                (called,) = cast("tuple[Called]", await self._client.answer(WebhookCalls((call,))))
+                answers = webhook.answered(complete, version, call, called)
+            except ConversionError as error:
+                return {obj.raw: error for obj in objects}
+            outcomes: dict[bytes, _Outcome] = {}
+            for obj, answer in zip(objects, answers, strict=True):
+                outcomes[obj.raw] = outcome = (
+                    answer
+                    if isinstance(answer, ConversionError)
+                    else whole_resource(answer, resource_version=obj.resource_version)
+                )
+                if isinstance(outcome, Resource):
+                    self._common.keep(webhook, version, obj.raw, outcome)
+            return outcomes
+        finally:
+            for obj in objects:
+                if self._asked.get((webhook, version, obj.raw)) is asyncio.current_task():
+                    del self._asked[webhook, version, obj.raw]
+
+
+def _parts(webhook: WebhookConversion, objects: Sequence[Resource]) -> Iterator[list[Resource]]:
+    """Yield objects as they are asked for together: those of one version, and not too many."""
+    by_version: dict[str, list[Resource]] = {}
+    for obj in objects:
+        by_version.setdefault(stored_version(obj) or webhook.oldest, []).append(obj)
+    for same in by_version.values():
+        for start in range(0, len(same), MOST_AT_ONCE):
+            yield same[start : start + MOST_AT_ONCE]

@@ -1,0 +1,259 @@
+"""Conversion of custom resources by a webhook: what it is asked, and what its answer is held to.
+
+    stored object ─(pruned and defaulted by the schema of the version it is stored in)─▶ review ─▶ webhook
+    served object ◀─(pruned by the schema of its version)─ metadata but labels and annotations put back ◀─ answer
+
+An object in the store says which version it is stored in; one from before that, or from another program's store, is
+stored in the oldest of ``status.storedVersions``.
+
+Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, pkg/apiserver/customresource_handler.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast, final
+
+import msgspec
+
+from deltaloop.apiserver.core.codec import ConversionError
+from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors
+from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.webhook_calls import (
+    Called,
+    Endpoint,
+    FailedCallError,
+    WebhookCall,
+    WebhookCalls,
+    read_answer,
+)
+from deltaloop.schemas.decoding import decode_by_schema
+from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.go_numbers import go_type
+from deltaloop.schemas.json_values import at, copied, is_mapping, items, json_type, mapping, text
+from deltaloop.schemas.pruning import prune
+from deltaloop.schemas.types import Schema
+
+SECONDS: Final = 30
+_GROUP: Final = "apiextensions.k8s.io"
+_KIND: Final = "ConversionReview"
+_OVERDUE: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+_encode: Final = msgspec.json.Encoder().encode
+
+Fields = dict[str, object]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConversionWebhook:
+    """What converts the objects of one definition; after a change of the definition it is another one.
+
+    Attributes:
+        kind: Kind of the objects.
+        endpoint: Where the webhook is.
+        review_version: Of the reviews that it takes: ``v1`` or ``v1beta1``.
+        schemas: The schema of each version, served or not, by API version.
+        stored: API version in which objects are stored.
+        oldest: API version in which those are stored that do not say it.
+    """
+
+    kind: str
+    endpoint: Endpoint
+    review_version: str
+    schemas: Mapping[str, Schema] = field(repr=False)
+    stored: str
+    oldest: str
+
+    def complete(self, stored: Fields) -> Fields:
+        """Return an object of the store as its own version has it, pruned and with its defaults."""
+        api_version = text(stored.pop("apiVersion", "")) or self.oldest
+        schema = self.schemas.get(api_version)
+        if schema is not None:
+            decode_by_schema(schema, stored)
+        return {"kind": self.kind, "apiVersion": api_version, **stored}
+
+    def review(self, objects: Iterable[Fields], api_version: str) -> WebhookCall:
+        """Return the call that asks for objects in another version; they are of one version, and not of that one.
+
+        Raises:
+            ConversionError: If one of the two is no version of the definition.
+        """
+        objects = list(objects)
+        for direction, version in (("to", api_version), ("from", text(objects[0].get("apiVersion")))):
+            if version not in self.schemas:
+                raise ConversionError(f"request to convert CR {direction} an invalid group/version: {version}")
+        request = {"desiredAPIVersion": api_version, "objects": [_unversioned(obj) for obj in objects]}
+        return WebhookCall(
+            endpoint=self.endpoint,
+            seconds=SECONDS,
+            kind=_KIND,
+            api_version=f"{_GROUP}/{self.review_version}",
+            request=_encode(request),
+            overdue=_OVERDUE,
+        )
+
+    def answered(
+        self, objects: Sequence[Fields], api_version: str, call: WebhookCall, called: Called
+    ) -> list[Fields | ConversionError]:
+        """Return what a webhook has made of each object, or why that cannot be taken.
+
+        Args:
+            objects: What it was asked about.
+            api_version: The version that was asked for.
+            call: The call.
+            called: What came of it.
+
+        Raises:
+            ConversionError: If there is no answer, or none that is about these objects.
+        """
+        source = f"conversion webhook for {_shown_kind(text(objects[0].get('apiVersion')), self.kind)}"
+        try:
+            found = _objects_of(read_answer(call, called), called.uid, self.review_version)
+        except FailedCallError as error:
+            raise ConversionError(f"{source} failed: {error}") from None
+        if len(found) != len(objects):
+            raise ConversionError(f"{source} returned {len(found)} objects, expected {len(objects)}")
+        return [self._taken(source, *pair, api_version) for pair in zip(objects, found, strict=True)]
+
+    def _taken(self, source: str, original: Fields, answer: object, api_version: str) -> Fields | ConversionError:
+        try:
+            result = _checked(source, original, answer, api_version)
+        except ConversionError as error:
+            return error
+        schema = self.schemas[api_version]
+        if schema.source:
+            prune(schema.tree, result)
+        return result
+
+    def ask(self, outside: Outside, obj: Fields, api_version: str) -> Fields:
+        """Return an object in another version, as the webhook has answered.
+
+        Raises:
+            QuestionError: If it has not been asked yet.
+            ConversionError: If it cannot be converted.
+        """
+        if obj.get("apiVersion") == api_version:
+            return obj
+        question = WebhookCalls((self.review((obj,), api_version),))
+        (called,) = cast("tuple[Called]", outside.ask(question))
+        (result,) = self.answered([obj], api_version, question.calls[0], called)
+        if isinstance(result, ConversionError):
+            raise result
+        return result
+
+
+def _unversioned(obj: Fields) -> Fields:
+    """Return an object as a webhook is shown it: it cannot know what revision it has got."""
+    metadata = {name: value for name, value in mapping(obj.get("metadata")).items() if name != "resourceVersion"}
+    return {**obj, "metadata": metadata}
+
+
+def _shown_kind(api_version: str, kind: str) -> str:
+    return f"{api_version or '/'}, Kind={kind}"
+
+
+def _objects_of(answer: object, uid: str, review_version: str) -> list[object]:
+    """Return the objects of an answer.
+
+    Raises:
+        FailedCallError: If it is no answer to this review, or a refusal.
+    """
+    wanted, said = f"{_GROUP}/{review_version}", (text(at(answer, "apiVersion")), text(at(answer, "kind")))
+    if said != (wanted, _KIND):
+        _check_said(said, review_version)
+    response = at(answer, "response")
+    if not is_mapping(response):
+        raise FailedCallError("no response provided")
+    if review_version == "v1" and text(response.get("uid")) != uid:
+        raise FailedCallError(f'expected response.uid="{uid}", got {_quoted(text(response.get("uid")))}')
+    status = text(at(response, "result", "status"))
+    if status != "Success":
+        words = f"response.result.status was '{status}', not 'Success'"
+        raise FailedCallError(text(at(response, "result", "message")) or words)
+    return items(response.get("convertedObjects"))
+
+
+def _check_said(said: tuple[str, str], review_version: str) -> None:
+    """Refuse an answer that says that it is something else; of the older reviews one may say nothing at all.
+
+    Raises:
+        FailedCallError: In the words of Go's decoder.
+    """
+    api_version, kind = said
+    versions = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
+    if not api_version and not kind:
+        if review_version == "v1":
+            wanted = _shown_kind(f"{_GROUP}/v1", _KIND)
+            raise FailedCallError(f"expected webhook response of {wanted}, got /, Kind=")
+        return
+    if kind == _KIND and api_version in versions:
+        other = api_version.rpartition("/")[2]
+        raise FailedCallError(
+            f"converting ({other}.{_KIND}) to ({review_version}.{_KIND}): unknown conversion",
+        )
+    raise FailedCallError(
+        f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    )
+
+
+def _quoted(value: str) -> str:
+    return _encode(value).decode()
+
+
+def _checked(source: str, original: Fields, answer: object, api_version: str) -> Fields:
+    if answer is None:
+        raise ConversionError("unexpected end of JSON input")
+    if not is_mapping(answer):
+        raise ConversionError(
+            f"json: cannot unmarshal {json_type(answer)} into Go value of type map[string]interface {{}}"
+        )
+    result: Fields = copied(answer)
+    if not text(result.get("kind")):
+        raise ConversionError("Object 'Kind' is missing in a converted object")
+    said = text(result.get("apiVersion"))
+    if said != api_version:
+        words = f"invalid groupVersion (expected {api_version}, received {said or '/'})"
+        raise ConversionError(f"{source} returned invalid object at index 0: {words}")
+    kind = text(original["kind"])
+    if result["kind"] != kind:
+        words = f"invalid kind (expected {kind}, received {result['kind']})"
+        raise ConversionError(f"{source} returned invalid object at index 0: {words}")
+    before, after = mapping(original.get("metadata")), result.get("metadata")
+    for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        old, new = text(before.get(name)), text(at(after, name))
+        if old != new:
+            raise ConversionError(f"{source} returned invalid object: must have the same {shown}: {old} != {new}")
+    result["metadata"] = _restored(f"{source} returned invalid metadata: ", before, mapping(after))
+    return result
+
+
+def _restored(source: str, before: Fields, after: Fields) -> Fields:
+    """Return the metadata of a converted object: as it was, but with the webhook's labels and annotations."""
+    result: Fields = copied(before)
+    for name in ("labels", "annotations"):
+        value = after.get(name)
+        if value is None:
+            result.pop(name, None)
+            continue
+        if not is_mapping(value):
+            words = f"invalid metadata.{name} of type {go_type(value)} in converted object"
+            raise ConversionError(source + words)
+        texts: dict[str, str] = {}
+        for key, inner in value.items():
+            if not isinstance(inner, str):
+                words = f"metadata.{name}[{key}] must be a string, but is {go_type(inner)} in converted object"
+                raise ConversionError(source + words)
+            texts[key] = inner
+        if value == before.get(name):
+            continue
+        wrong = [*(label_errors(texts) if name == "labels" else annotation_errors(texts, "metadata.annotation"))]
+        if wrong:
+            raise ConversionError(source + _aggregate(wrong))
+        result[name] = value
+    return result
+
+
+def _aggregate(errors: list[FieldError]) -> str:
+    shown = list(dict.fromkeys(str(error) for error in errors))
+    return shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"

@@ -1,0 +1,243 @@
+"""How one server has objects converted: for whom it asks, how often, and how that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver.tls import CertificateAuthority
+from tests.apiserver.serving import Caller, loop_clock, serving
+from tests.conformance.conversions import Object, answered, converted, gadget_crd
+from tests.conformance.target import CRDS
+
+GROUP = "example.com"
+AUTHORITY = CertificateAuthority.make()
+Convert = Callable[[dict[str, Any]], Any]
+
+
+class Webhook:
+    """A webhook on the test's own loop."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self.does: Convert = answered
+        self.client: Mapping[str, Any] = {}
+
+    async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        review = json.loads(await request.read())
+        self.counts.append(len(review["request"]["objects"]))
+        found = self.does(review)
+        return web.json_response(await found if asyncio.iscoroutine(found) else found)
+
+
+@asynccontextmanager
+async def webhook() -> AsyncGenerator[Webhook]:
+    hook = Webhook()
+    runner = web.ServerRunner(web.Server(hook.serve), shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=AUTHORITY.server_context(host="127.0.0.1")).start()
+        url = f"https://127.0.0.1:{runner.addresses[0][1]}/convert"
+        hook.client = {"url": url, "caBundle": base64.b64encode(AUTHORITY.ca_pem).decode()}
+        yield hook
+    finally:
+        await runner.cleanup()
+
+
+def path(version: str, name: str = "") -> str:
+    collection = f"/apis/{GROUP}/{version}/namespaces/default/gadgets"
+    return f"{collection}/{name}" if name else collection
+
+
+def gadget(name: str, size: int, version: str = "v1", **metadata: Any) -> Object:
+    obj = {
+        "kind": "Gadget",
+        "apiVersion": f"{GROUP}/v1",
+        "metadata": {"name": name, **metadata},
+        "spec": {"size": size},
+    }
+    return converted(obj, f"{GROUP}/{version}")
+
+
+async def fill(call: Caller, hook: Webhook, count: int, **crd: Any) -> None:
+    assert (await call.post(CRDS, gadget_crd(GROUP, hook.client, **crd))).status == 201
+    for number in range(count):
+        await call.created(path("v1"), gadget(f"g-{number:04}", number))
+
+
+async def test_a_list_is_asked_for_in_few_reviews_and_kept() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 620)
+        listed = (await call.get(path("v1beta1"))).json["items"]
+        assert [item["spec"]["length"] for item in listed] == [str(number) for number in range(620)]
+        assert sorted(hook.counts) == [120, 500]
+        await call.get(path("v1beta1") + "?labelSelector=!x")
+        await call.get(path("v1beta1", "g-0000") + "?resourceVersion=0")
+        assert len(hook.counts) == 2
+        await call.get(path("v1beta1", "g-0000"))
+        assert hook.counts[2:] == [1]
+
+
+async def test_only_objects_of_another_version_are_asked_about() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 3)
+        crd = (await call.get(f"{CRDS}/gadgets.{GROUP}")).json
+        for version in crd["spec"]["versions"]:
+            version["storage"] = version["name"] == "v1beta1"
+        assert (await call.put(f"{CRDS}/gadgets.{GROUP}", crd)).status == 200
+        await call.created(path("v1beta1"), gadget("new", 9, "v1beta1"))
+        assert not hook.counts
+        newer = (await call.get(path("v1"))).json["items"]
+        older = (await call.get(path("v1beta1"))).json["items"]
+        assert [item["spec"]["size"] for item in newer] == [0, 1, 2, 9]
+        assert [item["spec"]["length"] for item in older] == ["0", "1", "2", "9"]
+        assert hook.counts == [1, 3]
+
+
+async def test_readers_who_want_the_same_share_one_review() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 2)
+        may_answer = asyncio.Event()
+
+        async def convert(review: dict[str, Any]) -> Any:
+            await may_answer.wait()
+            return answered(review)
+
+        hook.does = convert
+        first, second, third = (asyncio.create_task(call.get(path("v1beta1"))) for _ in range(3))
+        await asyncio.sleep(1)
+        first.cancel()  # it was the one that has asked
+        await asyncio.sleep(1)
+        assert hook.counts == [2]
+        may_answer.set()
+        assert [len((await each).json["items"]) for each in (second, third)] == [2, 2]
+        assert hook.counts == [2]
+
+
+async def test_what_cannot_be_converted_is_asked_for_again() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 1)
+        hook.does = lambda review: answered(review, [])
+        assert (await call.get(path("v1beta1"))).status == 500
+        hook.does = answered
+        assert (await call.get(path("v1beta1"))).status == 200
+
+
+async def test_a_server_that_closes_waits_for_no_webhook() -> None:
+    async with webhook() as hook:
+        hangs, ended = asyncio.Event(), asyncio.Event()
+
+        async def hang(review: dict[str, Any]) -> Any:
+            hangs.set()
+            await ended.wait()
+            return answered(review)
+
+        loop = asyncio.get_running_loop()
+        options = ServerOptions(insecure_http=True, controllers=frozenset(), wall_clock=loop_clock)
+        async with aiohttp.ClientSession() as session:
+            async with ApiServer(options) as server:
+                call = Caller(session, server.url)
+                await fill(call, hook, 1)
+                hook.does = hang
+                wanted = (path("v1beta1"), path("v1beta1", "g-0000"), path("v1beta1") + "?watch=true")
+                waiting = [asyncio.create_task(_outcome(call, where)) for where in wanted]
+                waiting.append(asyncio.create_task(_write(call)))
+                await hangs.wait()
+                await asyncio.sleep(1)
+                closing_at = loop.time()
+            took = loop.time() - closing_at
+            await asyncio.gather(*waiting, return_exceptions=True)
+        ended.set()
+        assert took < 2
+
+
+async def _outcome(call: Caller, where: str) -> bytes:
+    async with call.session.get(call.url + where) as response:
+        return await response.read()
+
+
+async def _write(call: Caller) -> bytes:
+    return (await call.post(path("v1beta1"), gadget("late", 1, "v1beta1"))).text.encode()
+
+
+async def test_a_watch_that_waits_for_its_webhook_ends_in_time() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 0)
+        hook.does = lambda review: answered(review, [])
+        loop = asyncio.get_running_loop()
+        async with call.watch(path("v1beta1") + "?watch=true&timeoutSeconds=20") as watch:
+            began_at = loop.time()
+            await call.created(path("v1"), gadget("a", 1))
+            assert not await watch.rest()
+            assert 19 < loop.time() - began_at < 21
+        assert 15 <= len(hook.counts) <= 21  # about once a second
+        async with call.watch(path("v1beta1") + "?watch=true") as watch:
+            (error,) = await watch.rest()
+            assert (error["type"], error["object"]["code"]) == ("ERROR", 504)
+
+
+async def test_large_objects_are_converted_beside_the_loop_as_on_it() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 0)
+        note = {"example.com/note": "x" * 100_000}
+        await call.created(path("v1beta1"), gadget("a", 1, "v1beta1", annotations=note))
+        merged = await call.call(
+            "PATCH",
+            path("v1beta1", "a"),
+            b'{"spec":{"length":"4"}}',
+            **{"Content-Type": "application/merge-patch+json"},
+        )
+        assert (merged.json["spec"], merged.json["metadata"]["annotations"]) == ({"length": "4"}, note)
+        assert (await call.get(path("v1", "a"))).json["spec"] == {"size": 4}
+
+
+async def test_garbage_is_collected_whatever_version_it_is_stored_in() -> None:
+    async with webhook() as hook, serving(controllers=frozenset({"gc"})) as served:
+        call = served.call
+        await fill(call, hook, 0)
+        owners = [
+            await call.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}}) for name in "ab"
+        ]
+        references = [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner.json["metadata"]["uid"]}
+            for name, owner in zip("ab", owners, strict=True)
+        ]
+        await call.created(path("v1"), gadget("both", 1, ownerReferences=references))
+        await call.created(path("v1"), gadget("one", 1, ownerReferences=references[:1]))
+        crd = (await call.get(f"{CRDS}/gadgets.{GROUP}")).json
+        for version in crd["spec"]["versions"]:
+            version["storage"] = version["name"] == "v1beta1"
+        await call.put(f"{CRDS}/gadgets.{GROUP}", crd)
+        hook.does = lambda review: answered(review, [])
+        await call.delete("/api/v1/namespaces/default/configmaps/a")
+        await asyncio.sleep(1)
+        left = (await call.get(path("v1"))).json["items"]
+        assert [(item["metadata"]["name"], len(item["metadata"]["ownerReferences"])) for item in left] == [("both", 1)]
+        assert left[0]["spec"] == {"size": 1}
+
+
+async def test_the_versions_of_objects_outlast_a_restart(tmp_path: Path) -> None:
+    async with webhook() as hook:
+        async with serving(data_dir=tmp_path) as served:
+            await fill(served.call, hook, 1, stored="v1beta1")
+        before = len(hook.counts)
+        async with serving(data_dir=tmp_path) as served:
+            assert (await served.call.get(path("v1beta1", "g-0000"))).json["spec"] == {"length": "0"}
+            assert len(hook.counts) == before
+            assert (await served.call.get(path("v1", "g-0000"))).json["spec"] == {"size": 0}
+            assert len(hook.counts) == before + 1
