@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
+import msgspec
+
 from deltaloop.api.errors import InvalidSelectorError
 
 Operator = Literal["=", "!=", "in", "notin", "exists", "!", ">", "<"]
@@ -86,8 +88,7 @@ class Requirement:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(msgspec.Struct, frozen=True):
     """A parsed label selector; without terms it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -252,8 +253,7 @@ def label_integer(text: str) -> int | None:
     return number if number in _INT64 else None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """One term of a field selector."""
 
     field: str
@@ -265,8 +265,7 @@ class FieldRequirement:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """A parsed field selector; without terms it matches everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()

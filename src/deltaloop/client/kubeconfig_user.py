@@ -11,19 +11,19 @@ from __future__ import annotations
 import base64
 import logging
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.config import check_url
 from deltaloop.client.core.credential import is_header_value
-from deltaloop.client.core.exec_credential import V1, ExecPlugin, InteractiveMode
 from deltaloop.client.core.impersonation import Impersonation
-from deltaloop.client.core.oidc import OidcProvider
 from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
 from deltaloop.client.errors import ConfigError
-from deltaloop.client.exec_plugin import ExecCredentials
 from deltaloop.client.kubeconfig_entry import Entry
-from deltaloop.client.oidc import shared_oidc_credentials
+
+if TYPE_CHECKING:  # few use a plugin or an issuer, and who does not has them not imported
+    from deltaloop.client.core.exec_credential import ExecPlugin, InteractiveMode
+    from deltaloop.client.core.oidc import OidcProvider
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -53,8 +53,14 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
             )
         return fixed
     if plugin is not None:
+        from deltaloop.client.exec_plugin import ExecCredentials
+
         return ExecCredentials(plugin)
-    return shared_oidc_credentials(issuer) if issuer is not None else None
+    if issuer is None:
+        return None
+    from deltaloop.client.oidc import shared_oidc_credentials
+
+    return shared_oidc_credentials(issuer)
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:
@@ -99,6 +105,8 @@ def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
     entry = user.inner("exec")
     if entry is None:
         return None
+    from deltaloop.client.core.exec_credential import V1, ExecPlugin
+
     version = entry.text("apiVersion")
     if not version:
         raise ConfigError(f"{entry} has no apiVersion; write {V1}, or the one that the plugin speaks")
@@ -132,6 +140,8 @@ def _command(entry: Entry) -> str:
 
 
 def _interactive_mode(entry: Entry, *, required: bool) -> InteractiveMode:
+    from deltaloop.client.core.exec_credential import V1, InteractiveMode
+
     text = entry.text("interactiveMode")
     if not text and not required:
         return InteractiveMode.IF_AVAILABLE
@@ -197,6 +207,8 @@ def _issuer(user: Entry) -> OidcProvider | None:
         raise ConfigError(f"{config}: id-token has a line break in it; write it on one line")
     secrets = {each: SecretText(text) if text else None for each, text in tokens.items()}
     ca_data = config.data("idp-certificate-authority-data")
+    from deltaloop.client.core.oidc import OidcProvider
+
     return OidcProvider(
         issuer_url=issuer,
         client_id=client_id,

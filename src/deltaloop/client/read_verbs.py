@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
@@ -19,13 +19,13 @@ from deltaloop.api.status import NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import EVERYTHING, Caller, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
-from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
-from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.pager import each_item, fetch_all
 from deltaloop.client.request_keywords import GetKeywords, Kind, ListKeywords, RequestKeywords
 from deltaloop.client.resource_list import ResourceList
-from deltaloop.client.waiting import wait_until
 from deltaloop.client.watch import WatchStream, open_watch
+
+if TYPE_CHECKING:
+    from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 
 T = TypeVar("T")
 
@@ -242,6 +242,9 @@ class ReadVerbs(Caller):
 
         def watch(options: ListOptions, left: float) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
             return self.watch(raw_type, namespace=where, options=options, timeout=left)
+
+        from deltaloop.client.core.waiting import Waiting
+        from deltaloop.client.waiting import wait_until
 
         found = await wait_until(
             Waiting(name, condition),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import io
 import socket
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final, final
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 from deltaloop.api.redaction import redact
@@ -207,4 +207,4 @@ def failure_of(error: Exception) -> ConnectionFailure:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return ConnectionFailure(FailureKind.NO_ANSWER, cut=True)
     failure = of_breaking(error)
-    return replace(failure, cut=isinstance(error, (aiohttp.ClientOSError, *CUTS)))
+    return msgspec.structs.replace(failure, cut=isinstance(error, (aiohttp.ClientOSError, *CUTS)))

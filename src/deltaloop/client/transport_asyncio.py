@@ -13,9 +13,10 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Final, final
 from urllib.parse import SplitResult, unquote, urlsplit
+
+import msgspec
 
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, of_breaking, of_connecting
@@ -139,7 +140,7 @@ class AsyncioTransport(HttpTransport):
             case ClosedWithoutAnswerError():
                 return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
             case _:  # whatever ends a connection that stood, what TLS says of it included, has cut it
-                return replace(of_breaking(error), cut=True), None
+                return msgspec.structs.replace(of_breaking(error), cut=True), None
 
     # -- what is sent
 

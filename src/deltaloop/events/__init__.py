@@ -5,15 +5,10 @@ events.k8s.io/v1: series), delivery with retries, and the bounded queue in betwe
 fails the work.
 
 Not here: watching events (cache), the clients (client).
+
+A name is imported when it is first used: a program pays for what it needs.
 """
 
-from deltaloop.events.component_recorder import ComponentRecorder as ComponentRecorder
-from deltaloop.events.core.correlation import CorrelatorOptions as CorrelatorOptions
-from deltaloop.events.core.draft import EventApi as EventApi
-from deltaloop.events.core.draft import EventDraft as EventDraft
-from deltaloop.events.core.event_object import event_field_selector as event_field_selector
-from deltaloop.events.core.series import SeriesOptions as SeriesOptions
-from deltaloop.events.event_log import log_event as log_event
-from deltaloop.events.options import EventClient as EventClient
-from deltaloop.events.options import EventRecorderOptions as EventRecorderOptions
-from deltaloop.events.recorder import EventRecorder as EventRecorder
+from deltaloop.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

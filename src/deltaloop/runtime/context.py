@@ -6,19 +6,21 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, MutableMapping
-from typing import Any, Final, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final, overload
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.request_keywords import Kind
-from deltaloop.events import ComponentRecorder
 from deltaloop.runtime.calls import NotAwaited, names_calls
-from deltaloop.runtime.children import Children, DeclaredChildren
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.status import Statuses, StatusWriter
+
+if TYPE_CHECKING:
+    from deltaloop.events import ComponentRecorder
+    from deltaloop.runtime.children import Children, DeclaredChildren
 
 T = TypeVar("T")
 
@@ -134,6 +136,8 @@ class Context:
         if self._children is None:
             if self._declared_children is None:
                 raise RuntimeError("there are no children: declare their kinds by @dl.controller(..., children=[...])")
+            from deltaloop.runtime.children import Children
+
             self._children = Children(
                 self.request,
                 self._declared_children,

@@ -25,8 +25,6 @@ from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
-from deltaloop.events import ComponentRecorder, EventRecorder
-from deltaloop.leaderelection import LeaderElector, Term
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.access_guard import AccessGuard
 from deltaloop.runtime.controller import Controller
@@ -52,6 +50,8 @@ from deltaloop.runtime.watchdog import LoopWatchdog
 from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 
 if TYPE_CHECKING:
+    from deltaloop.events import ComponentRecorder, EventRecorder
+    from deltaloop.leaderelection import LeaderElector, Term
     from deltaloop.runtime.health_server import HealthServer
 
 _logger: Final = logging.getLogger("deltaloop.runtime")

@@ -15,17 +15,15 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.cache import Lister
 from deltaloop.client import AccessCheck, Client
-from deltaloop.events import ComponentRecorder
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.pacing.backoff import jitter
-from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
@@ -49,6 +47,10 @@ from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue, Work
 from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
+
+if TYPE_CHECKING:
+    from deltaloop.events import ComponentRecorder
+    from deltaloop.runtime.children import DeclaredChildren
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, final
+
+import msgspec
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
@@ -24,7 +26,6 @@ from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.caches import Caches
-from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
@@ -48,8 +49,7 @@ CACHE_VERBS = ("list", "watch")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class Wire(msgspec.Struct, frozen=True, kw_only=True):
     """One kind that a controller watches, looked up.
 
     Attributes:
@@ -66,8 +66,7 @@ class Wire:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wires:
+class Wires(msgspec.Struct, frozen=True, kw_only=True):
     """All that one controller watches and writes, looked up."""
 
     controller: Controller
@@ -275,6 +274,8 @@ def connect_caches(
         )
     if wires.children:
         kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
+        from deltaloop.runtime.children import DeclaredChildren
+
         loop.children = DeclaredChildren(wires.kind, tuple(kinds))
     for wire in wires.wires:
         watch = wire.watch

@@ -8,14 +8,14 @@ Source: client-go util/consistencydetector (which panics; in tests only).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsistencyReport:
+class ConsistencyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a cache and its server do not agree about, at one version.
 
     Attributes:

@@ -106,8 +106,7 @@ class Popped(NamedTuple, Generic[V]):
     since: tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True):
     """The objects of a list that are there and cannot be read: what is known of them is kept.
 
     Attributes:

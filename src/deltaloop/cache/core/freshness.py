@@ -6,7 +6,7 @@ for counts as reached: an older and a newer one cannot be told apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable
 
@@ -18,8 +18,7 @@ def is_reached(wanted: str, *, reached: str) -> bool:
     return wanted == reached
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freshness:
+class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     """How current a cache is; instants are on the event loop's clock, None before the first time.
 
     Attributes:

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
+import msgspec
+
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 
 V = TypeVar("V")
@@ -30,8 +32,7 @@ IndexFunc: TypeAlias = Callable[[V], Iterable[str]]
 Indexers: TypeAlias = Mapping[str, IndexFunc[V]]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexFailure:
+class IndexFailure(msgspec.Struct, frozen=True):
     """An index function failed for one object, which is now absent from that index.
 
     Attributes:

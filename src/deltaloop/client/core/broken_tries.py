@@ -14,15 +14,15 @@ that both end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AfterBreak:
+class AfterBreak(msgspec.Struct, frozen=True):
     """What to do; without any of these the error stands.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, final
+
+import msgspec
 
 from deltaloop.api.redaction import redact
 
@@ -28,8 +29,7 @@ class FailureKind(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ConnectionFailure:
+class ConnectionFailure(msgspec.Struct, frozen=True):
     """One failure.
 
     Attributes:

@@ -12,7 +12,6 @@ Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expan
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TypeVar, final
 
@@ -184,6 +183,8 @@ class ResourceIndex:
 
     def unknown(self, name: str) -> UnknownResourceError:
         """Make the error for a name that is not found: with names like it, and with what could not be asked."""
+        import difflib
+
         text = f"the server knows no resource {name!r}"
         alike = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
         near = [*dict.fromkeys(str(self._by_name[each]) for each in alike)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from difflib import get_close_matches
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -59,6 +58,8 @@ class Access:
             raise InvalidArgumentError(f"{what}: verbs is {verbs!r}; some are needed, such as ('create', 'patch')")
         for verb in self.verbs:
             if verb not in _KNOWN:
+                from difflib import get_close_matches
+
                 near = get_close_matches(verb, _KNOWN, n=1)
                 meant = f"; {near[0]!r} is meant, perhaps" if near else ""
                 known = ", ".join(_ORDER)

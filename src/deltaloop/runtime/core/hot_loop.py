@@ -96,8 +96,7 @@ class Cause(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotLoop:
+class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
     """A key has become hot.
 
     Attributes:
@@ -124,8 +123,7 @@ class HotLoop:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cooled:
+class Cooled(msgspec.Struct, frozen=True, kw_only=True):
     """A key is no longer hot.
 
     Attributes:

@@ -16,6 +16,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
+import msgspec
+
 from deltaloop.root_error import DeltaloopError
 from deltaloop.workqueue.errors import TerminalError, is_terminal
 
@@ -105,8 +107,7 @@ class ReconcileTimeoutError(DeltaloopError, TimeoutError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(msgspec.Struct, frozen=True):
     """The reconciler returned a value.
 
     Attributes:
@@ -119,24 +120,21 @@ class Returned:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(msgspec.Struct, frozen=True):
     """The reconciler raised an exception."""
 
     error: Exception
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(msgspec.Struct, frozen=True):
     """The reconciler was over its time limit; what it returned or raised after that does not count."""
 
     timeout: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(msgspec.Struct, frozen=True):
     """The reconcile was stopped from outside: leadership was lost, or the program ends."""
 
 
@@ -167,8 +165,7 @@ class Case(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the table.
 
     Attributes:
@@ -240,8 +237,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyDecision:
+class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
     """What is done with one key.
 
     Attributes:

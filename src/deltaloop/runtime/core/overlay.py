@@ -25,9 +25,10 @@ its memory until ``prune``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
+
+import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable
@@ -42,8 +43,7 @@ _PRUNE_FROM: Final = 64
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StoredWrite:
+class StoredWrite(msgspec.Struct, frozen=True):
     """An object as it was stored by a write of ours."""
 
     obj: Resource
@@ -52,8 +52,7 @@ class StoredWrite:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True):
     """A deletion of ours."""
 
     uid: str
@@ -77,8 +76,7 @@ class WriteKind(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class UnknownWrite:
+class UnknownWrite(msgspec.Struct, frozen=True):
     """A write of unknown outcome.
 
     Attributes:

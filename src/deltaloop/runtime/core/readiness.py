@@ -10,9 +10,10 @@ Source: controller-runtime pkg/healthz (names of paths and the form of the verbo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import final
+
+import msgspec
 
 
 class Leadership(Enum):
@@ -24,8 +25,7 @@ class Leadership(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheState:
+class CacheState(msgspec.Struct, frozen=True, kw_only=True):
     """What one cache says of itself.
 
     Attributes:
@@ -40,8 +40,7 @@ class CacheState:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of one check.
 
     Attributes:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias, cast, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
@@ -26,8 +27,7 @@ _UNMAPPED: Final = 8
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """Which object to reconcile; not what happened to it, and not its state.
 
     Attributes:

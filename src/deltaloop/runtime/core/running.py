@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias, final
 
+import msgspec
+
 WARNING_INTERVAL: Final = 10.0
 """Seconds between two warnings about a run that does not stop."""
 
@@ -63,32 +65,28 @@ class Running:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AwaitRun:
+class AwaitRun(msgspec.Struct, frozen=True):
     """Wait until the run has ended, at most until this time; None has no limit."""
 
     until: float | None
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """Tell the run to stop, and ask again."""
 
     reason: StopReason
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Warn:
+class Warn(msgspec.Struct, frozen=True):
     """Say that the run does not stop, and ask again; ``seconds`` is how long it has run."""
 
     seconds: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True):
     """Wait no longer."""
 
 

@@ -20,9 +20,10 @@ takes for the word to keep it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
+
+import msgspec
 
 REPEAT_WINDOW: Final = 0.5
 """Seconds: longer than what sends a signal twice takes, shorter than a person who presses Ctrl-C again."""
@@ -39,36 +40,31 @@ class Phase(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(msgspec.Struct, frozen=True):
     """Go on as ever."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Drain:
+class Drain(msgspec.Struct, frozen=True):
     """Take no new keys, and wait for what runs until ``until``."""
 
     until: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(msgspec.Struct, frozen=True):
     """Cancel what runs, and wait for its end until ``until``."""
 
     until: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Abandon:
+class Abandon(msgspec.Struct, frozen=True):
     """Wait for nothing any longer; what still runs is left behind, and the lock must not be given up."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class End:
+class End(msgspec.Struct, frozen=True):
     """All is over: nothing runs, or what runs was abandoned."""
 
 

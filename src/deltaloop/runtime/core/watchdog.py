@@ -15,8 +15,9 @@ Source: none upstream; Go's scheduler needs no such thing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
+
+import msgspec
 
 from deltaloop.pacing import Wait
 
@@ -26,14 +27,12 @@ _BUSY_PART: Final = 0.5
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True):
     """Ask the loop for a sign of life; feed ``answered`` when it comes."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(msgspec.Struct, frozen=True):
     """The loop is blocked.
 
     Attributes:

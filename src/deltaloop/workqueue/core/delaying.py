@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import ClassVar, Final, TypeVar
+
+import msgspec
 
 from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Retried, RunOutcome
@@ -142,7 +143,7 @@ class DelayingCore(QueueCore[K]):
     def statistics(self, now: float) -> QueueStatistics:
         """Return the state as numbers."""
         due_at = self.next_due_at()
-        return replace(
+        return msgspec.structs.replace(
             super().statistics(now),
             delayed=len(self._delays),
             next_due_in=None if due_at is None else max(0.0, due_at - now),

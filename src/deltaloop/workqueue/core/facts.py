@@ -5,9 +5,10 @@ Cores neither log nor call the hooks for metrics; they return these, and the dri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, final
+
+import msgspec
 
 
 @final
@@ -29,30 +30,26 @@ class AddOutcome(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True):
     """An item needs a run that did not need one before."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """A worker took an item, ``latency`` seconds after the first add that this run serves."""
 
     latency: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """A run ended after ``duration`` seconds."""
 
     duration: float
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(msgspec.Struct, frozen=True):
     """A delayed add was asked for (client-go counts each of them as a retry)."""
 
 
@@ -60,28 +57,24 @@ Fact: TypeAlias = Added | Started | Done | Retried
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(msgspec.Struct, frozen=True):
     """The run did what it had to do."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The run raised an ordinary exception."""
 
     error: Exception
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Interrupted:
+class Interrupted(msgspec.Struct, frozen=True):
     """The run was stopped from outside (cancellation, interrupt, exit) and says nothing about the item."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(msgspec.Struct, frozen=True):
     """The run went well and asks for another one after ``delay`` seconds."""
 
     delay: float
@@ -128,8 +121,7 @@ class RunOutcome(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run.
 
     Attributes:

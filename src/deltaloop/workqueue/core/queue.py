@@ -27,6 +27,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, final
 
+import msgspec
+
 from deltaloop.workqueue.core.facts import (
     Added,
     AddOutcome,
@@ -78,8 +80,7 @@ class Run(Generic[K]):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStatistics:
+class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A queue at one moment.
 
     Attributes:

@@ -22,8 +22,9 @@ Source: client-go util/workqueue/rate_limiting_queue.go.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Final, TypeVar, final
+
+import msgspec
 
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetters, ParkedItem
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
@@ -221,7 +222,9 @@ class RateLimitingCore(DelayingCore[K]):
     def statistics(self, now: float) -> QueueStatistics:
         """Return the state as numbers."""
         dead = self._dead
-        return replace(super().statistics(now), parked=len(dead), parked_total=dead.total, parked_dropped=dead.dropped)
+        return msgspec.structs.replace(
+            super().statistics(now), parked=len(dead), parked_total=dead.total, parked_dropped=dead.dropped
+        )
 
     # -- counts
 

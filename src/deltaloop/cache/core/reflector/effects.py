@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -12,22 +13,19 @@ from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 from deltaloop.pacing import Wait
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
+class ListPage(msgspec.Struct, frozen=True):
     """Ask for one page of a list; answer with ``listed`` or ``list_failed``."""
 
     options: ListOptions
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWatch:
+class OpenWatch(msgspec.Struct, frozen=True):
     """Open a watch and read it; answer with ``watch_opened``, then what the stream brings, or ``watch_failed``."""
 
     options: ListOptions
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWatchList:
+class OpenWatchList(msgspec.Struct, frozen=True):
     """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
 
     Then feed ``initial_event`` until it returns ``CompleteList``, and then as for a watch. Give up at ``give_up_at``.
@@ -36,8 +34,7 @@ class OpenWatchList:
     options: ListOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """Ask for one object of the newest list, for its version; answer with ``probed`` or ``probe_failed``."""
 
     options: ListOptions
@@ -46,8 +43,7 @@ class Probe:
 Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteList:
+class CompleteList(msgspec.Struct, frozen=True):
     """A complete list: the store now holds these objects and no others.
 
     Attributes:

@@ -5,9 +5,10 @@ Source: client-go tools/cache/reflector.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
+
+import msgspec
 
 from deltaloop.api.status import (
     ApiError,
@@ -112,8 +113,7 @@ def is_refusal(error: BaseException | None) -> bool:
     return isinstance(error, ApiError) and error.code in _REFUSALS
 
 
-@dataclass(frozen=True, slots=True)
-class Reaction:
+class Reaction(msgspec.Struct, frozen=True):
     """An error, where it came, and what follows.
 
     Attributes:

@@ -6,9 +6,10 @@ every step that it makes is in ``STATES``, and every step there is made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 
 class ReflectorPhase(StrEnum):
@@ -22,8 +23,7 @@ class ReflectorPhase(StrEnum):
     WAITING = "waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """One state, as a person reads it.
 
     Attributes:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from deltaloop.api.status import ApiError
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorStatistics:
+class ReflectorStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """What a reflector has done and seen; instants are on the event loop's clock.
 
     Attributes:
