@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.target import Api, config_map, conformance
+from tests.conformance.target import Api, config_map, conformance, widget_crd
 
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1"}
 
@@ -352,3 +352,59 @@ async def test_marks_of_a_deletion(api: Api, marks: dict[str, Any], owned: dict[
         (entry,) = answer.json["metadata"]["managedFields"]
         assert entry["fieldsV1"] == {"f:metadata": expected}
         assert not marks.keys() & answer.json["metadata"].keys()
+
+
+_KEYED: dict[str, Any] = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+}
+_FORMER: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "x-kubernetes-validations": [{"rule": "self.?a.hasValue()"}],
+}
+_NO_OBJECT = "must be an object for an array of list-type map"
+
+
+def _wrong_type(where: str, found: str) -> str:
+    return f'{where}: Invalid value: "{found}": {where} in body must be of type object: "{found}"'
+
+
+@conformance(
+    "custom resources: what was stored with another schema, and is still there",
+    (
+        "an item is no object",
+        _KEYED,
+        [{"name": "a"}],
+        [1, 2],
+        {f"spec.f[0]: Invalid value: 1: {_NO_OBJECT}", *(_wrong_type(f"spec.f[{n}]", "integer") for n in range(2))},
+    ),
+    ("it was none before", _KEYED, [1], [1, {"name": "b"}], {_wrong_type("spec.f[0]", "integer")}),
+    ("it came twice before", _KEYED, [{"name": "a"}] * 2, [{"name": "b"}] * 2, set[str]()),
+    (
+        "a rule asks for it",
+        _FORMER,
+        {"a": 1},
+        {"a": 1, "b": {}},
+        {
+            (
+                'spec.f: Invalid value: "object": invalid data, expected a map for the provided schema with '
+                "type=object evaluating rule: self.?a.hasValue()"
+            )
+        },
+    ),
+)
+async def test_of_another_schema(api: Api, schema: dict[str, Any], before: Any, after: Any, wrong: set[str]) -> None:
+    spec = {"type": "object", "properties": {"f": schema}}
+    crd = widget_crd(api.group(), schema={"type": "object", "properties": {"spec": spec}}, versions=("v1", "v2"))
+    is_open = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"][1]["schema"] = {"openAPIV3Schema": is_open}
+    path = await api.define(crd)
+    widget = api.widget("w", {"f": before}) | {"apiVersion": f"{api.group()}/v2"}
+    stored = await api.created(path.replace("/v1/", "/v2/"), widget)
+    changed = {**stored.json, "apiVersion": f"{api.group()}/v1", "spec": {"f": after}}
+    answer = await api.put(f"{path}/w", changed)
+    causes = answer.json.get("details", {}).get("causes", []) if answer.status != 200 else []
+    assert {f"{cause['field']}: {cause['message']}" for cause in causes} == wrong

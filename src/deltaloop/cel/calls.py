@@ -6,15 +6,16 @@ first; if something fails, the call is made again, with care for what cel-go cou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.costs import Cost
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
+from deltaloop.cel.operators import SIMPLE
 from deltaloop.cel.types import REPRESENTED
-from deltaloop.cel.values import kind_of
+from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
 
 Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
 
@@ -217,11 +218,22 @@ def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
         for overload in overloads:
             if overload.implementation is not None and overload.accepts(kinds):
                 return overload.implementation
-        raise no_such_overload(*values, named=_named(name))
+        operates = name.startswith(OPERATOR_SIGNS) and kinds[0] in _OPERATING.get(name, kinds)
+        raise no_such_overload(*values, named="" if operates else f": {name}")
 
     return choose
 
 
-def _named(function: str) -> str:
-    """Return how a message names a function; operators are not named."""
-    return "" if function.startswith(OPERATOR_SIGNS) else f": {function}"
+_NUMBERS: Final = frozenset({int, Uint, float})
+# Types that have methods, which are asked for an operator that they have not.
+_ASKED: Final = frozenset({str, Timestamp, Duration})
+# The types that have an operator, or are asked for it: of others, a message names it.
+_OPERATING: Final[Mapping[str, Collection[type[object]]]] = {
+    "_+_": _NUMBERS | LIST_KINDS | _ASKED | {bytes},
+    "_-_": _NUMBERS | _ASKED,
+    "_*_": _NUMBERS | _ASKED,
+    "_/_": _NUMBERS | _ASKED,
+    "_%_": frozenset({int, Uint}) | _ASKED,
+    "-_": frozenset({int, float}) | _ASKED,
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), SIMPLE),
+}

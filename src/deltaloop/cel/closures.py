@@ -61,8 +61,6 @@ def optional_field(operand: Any, name: str) -> OptionalValue:
     """Return a field of a map or an object, or that there is none."""
     if kind_of(operand) is OptionalValue:
         return optional_field(operand.value, name) if operand.present else NO_VALUE
-    if kind_of(operand) is dict:
-        return OptionalValue(operand[name]) if name in operand else NO_VALUE
     if operand is None:
         return NO_VALUE
     return optional_index(operand, name)

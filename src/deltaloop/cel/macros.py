@@ -46,11 +46,13 @@ class Macro:
     has_target: bool = True
 
 
-def comprehension(name: str, *, variables: int = 1, bodies: int = 1) -> Macro:
+def comprehension(
+    name: str, *, variables: int = 1, bodies: int = 1, wrong_name: str = "argument must be a simple name"
+) -> Macro:
     """Return a macro over its target: so many variables, then so many expressions."""
 
     def expand(call: MacroCall) -> Node | None:
-        names = tuple(_simple_name(argument) for argument in call.arguments[:variables])
+        names = tuple(_simple_name(argument, wrong_name) for argument in call.arguments[:variables])
         if len(set(names)) < variables:
             raise MacroError(call.arguments[1].offset, f"duplicate variable name: {names[0]}")
         assert call.target is not None
@@ -86,9 +88,9 @@ def expand_optional(call: MacroCall) -> Node | None:
     return Comprehension(call.name, call.target, (variable.name,), (body,), call.offset)
 
 
-def _simple_name(argument: Node) -> str:
+def _simple_name(argument: Node, wrong_name: str) -> str:
     if isinstance(argument, Name) and not argument.name.startswith("."):
         if argument.name == "__result__":
             raise MacroError(argument.offset, "iteration variable overwrites accumulator variable")
         return argument.name
-    raise MacroError(argument.offset, "argument must be a simple name")
+    raise MacroError(argument.offset, wrong_name)

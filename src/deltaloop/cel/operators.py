@@ -203,7 +203,11 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
         return optional_index(operand.value, key) if operand.present else NO_VALUE
     if kind is dict:
         found = find(operand, key)
+        if kind_of(found) is FailedValue:
+            raise found.error
         return NO_VALUE if found is _MISSING else OptionalValue(found)
+    if kind is FailedValue:
+        raise operand.error
     if kind in LIST_KINDS:
         if kind_of(key) in NUMBERS and not (0 <= key < len(operand)):
             return NO_VALUE

@@ -9,6 +9,7 @@ Source: cel-spec doc/langdef.md, "Syntax"; cel-go parser/parser.go and parser/ge
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Final
 
 from deltaloop.cel.faults import InvalidExpressionError, fault_at
@@ -92,6 +93,7 @@ def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
     except RecursionError:  # the caller is deep in other calls
         faults[:] = [(-1, TOO_DEEP)]
     if faults or tree is None:
+        faults.sort(key=itemgetter(0))
         raise InvalidExpressionError(source, tuple(fault_at(source, offset, message) for offset, message in faults))
     return tree
 

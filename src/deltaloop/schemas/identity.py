@@ -62,6 +62,12 @@ def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[
 
 
 def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: list[FieldError]) -> None:
+    if node.list_type == "map":
+        for position, item in enumerate(entries):
+            if item is not None and not isinstance(item, dict):
+                words = "must be an object for an array of list-type map"
+                errors.append(invalid_value(f"{path}[{position}]", _encode(item).decode(), words))
+                return
     seen: set[bytes] = set()
     told: set[bytes] = set()
     for position, item in enumerate(entries):

@@ -23,7 +23,7 @@ from deltaloop.schemas.faults import FieldError, invalid_value, required, too_lo
 from deltaloop.schemas.formats import fits, format_of
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
-from deltaloop.schemas.json_values import at, items, mapping, value_type
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
 
@@ -47,8 +47,24 @@ def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] |
         errors = []
         _check(node, fields, "", errors, old)
     if node.checks_lists:
-        identity_errors(node, fields, "", errors)
+        _check_identity(node, fields, old, errors)
     return errors
+
+
+def _check_identity(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None, errors: Errors) -> None:
+    before = len(errors)
+    identity_errors(node, fields, "", errors)
+    if old is not None and len(errors) > before and _has_wrong_lists(node, old):
+        del errors[before:]
+        identity_errors(node, fields, "", errors, lists=False)
+
+
+def _has_wrong_lists(node: TypeNode, value: object) -> bool:
+    """Tell whether something is wrong with a set or a map: then an update may have such lists, too."""
+    errors, of_objects = Errors(), Errors()
+    identity_errors(node, value, "", errors)
+    identity_errors(node, value, "", of_objects, lists=False)
+    return len(errors) > len(of_objects)
 
 
 def validate_part(node: TypeNode, name: str, fields: dict[str, object], old: dict[str, object]) -> Errors:
@@ -62,7 +78,7 @@ def validate_part(node: TypeNode, name: str, fields: dict[str, object], old: dic
             _check(part, value, "", errors, old[name])
     errors = [replace(error, field=_below(name, error.field)) for error in errors]
     if node.checks_lists:
-        identity_errors(node, fields, "", errors)
+        _check_identity(node, fields, old, errors)
     return errors
 
 
@@ -224,12 +240,12 @@ def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, 
 
 def keyed_items(keys: tuple[str, ...], value: object) -> dict[str, object]:
     """Return the items of a list by the keys that tell them apart; those of other lists have no place of their own."""
-    return {keys_of(keys, item): item for item in reversed(items(value))} if keys else {}
+    return {keys_of(keys, item): item for item in reversed(items(value)) if is_mapping(item)} if keys else {}
 
 
 def keys_of(keys: tuple[str, ...], item: object) -> str:
-    """Return what tells an item of a list apart from the others."""
-    return shown([at(item, name) for name in keys])
+    """Return what tells an item of a list apart from the others; nothing does for one that is no object."""
+    return shown([at(item, name) for name in keys]) if is_mapping(item) else ""
 
 
 def _keys(node: TypeNode) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import random
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 from deltaloop.testing.control_plane import ControlPlane, find_assets
@@ -84,7 +85,9 @@ async def run(apis: tuple[Api, Api], chance: Chance, comparison: Comparison, eva
                 wrong = {**field, RULES: [chance.broken(field[RULES][0]), *field[RULES][1:]]}
                 await _define(apis, f"b{number}", {name: wrong}, comparison, "broken schema")
         kept: Json = {}
-        for name, field in fields.items():
+        # Now and then few of them, so that some objects are taken.
+        few = fields if chance.often(0.5) else dict(chance.some(fields.items(), 2))
+        for name, field in few.items():
             if await _define(apis, f"c{number}", {name: field}, comparison, "schema"):
                 kept[name] = field
         if kept:
@@ -98,8 +101,12 @@ async def _define(apis: tuple[Api, Api], name: str, fields: Json, comparison: Co
     return one.status == two.status == 201
 
 
-def _crd(group: str, fields: Json) -> Json:
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+def _crd(group: str, fields: Json, rules: Sequence[Json] = ()) -> Json:
+    schema: Json = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": fields}},
+        RULES: list(rules),
+    }
     crd = widget_crd(group, schema=schema, versions=("v1", "v2"), status=False, scale=False, scope="Cluster")
     crd["spec"]["versions"][1]["schema"] = {"openAPIV3Schema": _OPEN}
     return crd
@@ -107,7 +114,8 @@ def _crd(group: str, fields: Json) -> Json:
 
 async def _objects(apis: tuple[Api, Api], chance: Chance, comparison: Comparison, name: str, fields: Json) -> None:
     group = f"{name}.example.com"
-    crd = _crd(group, fields)
+    root = chance.root_rules() if chance.often(0.5) else []
+    crd = _crd(group, fields, root)
     for api in apis:
         answer = await api.post(CRDS, crd)
         if answer.status != 201:
@@ -115,7 +123,7 @@ async def _objects(apis: tuple[Api, Api], chance: Chance, comparison: Comparison
             return
     paths = [await api.served(crd) for api in apis]
     schema = {"type": "object", "properties": fields}
-    rules = count(schema)
+    rules = count(schema) + len(root)
     for number in range(OBJECTS):
         spec = {field: chance.of(part) for field, part in fields.items() if chance.often(0.9)}
         widget = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": f"w{number}"}, "spec": spec}

@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
+from tests.conformance.fuzz.templates import EMBEDDED, OPTIONAL_OLD, ORDERED, ROOT, TEMPLATES, WORDS
+
 Json = dict[str, Any]
 T = TypeVar("T")
 RULES: Final = "x-kubernetes-validations"
 NAMES: Final = ("a", "b", "c", "namespace", "x-y", "a.b", "in", "__z")
 ESCAPED: Final = {"x-y": "x__dash__y", "a.b": "a__dot__b", "in": "__in__", "__z": "__underscores__z"}
-WORDS: Final = ("", "a", "ab", "b", "x-1", "äö", "10", "a,b", "A")
 TIMES: Final = ("2020-01-01T00:00:00Z", "2021-06-30T12:30:00.5+02:00", "1999-12-31T23:59:59Z")
 SPANS: Final = ("1h", "30s", "1h30m", "-5m", "0", "2d")
 TEXTS: Final = {
@@ -31,6 +32,7 @@ MADE: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "durat
 METHODS: Final = (
     "startsWith({})", "endsWith({})", "contains({})", "matches('^[a-c]*$')", "matches('[0-9]')", "isFormat({})",
 )  # fmt: skip
+OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 STRAY: Final[tuple[Any, ...]] = (1, "x", [], {}, True, None, 1.5)
 TOKEN: Final = re.compile(r"'[^']*'|[A-Za-z_]\w*|\d+|\S")
 TOKENS: Final = (
@@ -63,13 +65,19 @@ class Chance:
     def one(self, choices: Iterable[T]) -> T:
         return self.source.choice([*choices])
 
+    def some(self, choices: Iterable[T], most: int) -> list[T]:
+        found = [*choices]
+        return self.source.sample(found, min(most, len(found)))
+
     def often(self, likely: float) -> bool:
         return self.source.random() < likely
 
     def schema(self, depth: int = 3) -> Json:
         """Return a schema, limited so that rules on it are cheap."""
-        kinds = ["string", "integer", "number", "boolean", "format", "either"]
-        kind = self.one(kinds if depth == 0 else [*kinds, "object", "object", "array", "array", "map", "keyed", "set"])
+        kinds = ["string", "string", "integer", "number", "boolean", "format", "either"]
+        kinds += ["open"] if self.often(0.2) else []  # rules on them are expensive
+        whole = ["object", "object", "array", "array", "map", "keyed", "set", "embedded"]
+        kind = self.one(kinds if depth == 0 else [*kinds, *whole])
         nullable = {"nullable": True} if self.often(0.15) else {}
         match kind:
             case "string":
@@ -83,7 +91,13 @@ class Chance:
                 fields = {name: self.schema(depth - 1) for name in self.source.sample(NAMES, self.source.randint(1, 3))}
                 required = {"required": [next(iter(fields))]} if self.often(0.3) else {}
                 is_open = {"x-kubernetes-preserve-unknown-fields": True} if self.often(0.15) else {}
-                return {"type": "object", "properties": fields, **required, **is_open, **nullable}
+                atomic = {"x-kubernetes-map-type": self.one(("atomic", "granular"))} if self.often(0.15) else {}
+                return {"type": "object", "properties": fields, **required, **is_open, **atomic, **nullable}
+            case "open":
+                typed = {"type": "object"} if self.often(0.3) else {}
+                return {"x-kubernetes-preserve-unknown-fields": True, **typed, **nullable}
+            case "embedded":
+                return self._embedded(depth)
             case "array":
                 return {"type": "array", "items": self.schema(depth - 1), "maxItems": 4, **nullable}
             case "map":
@@ -101,12 +115,26 @@ class Chance:
             case _:
                 return {"type": kind, **nullable}
 
+    def _embedded(self, depth: int) -> Json:
+        named = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
+        fields = {"spec": self.schema(depth - 1)} | ({"metadata": named} if self.often(0.3) else {})
+        is_open = {"x-kubernetes-preserve-unknown-fields": True} if self.often(0.7) else {}
+        return {"type": "object", "x-kubernetes-embedded-resource": True, "properties": fields, **is_open}
+
+    def root_rules(self) -> list[Json]:
+        """Return rules on a whole object."""
+        return [{"rule": self.one(ROOT)} for _ in range(self.source.randint(0, 2))]
+
     def with_rules(self, schema: Json, *, many: int = 2) -> Json:
         """Return a schema with rules at some of its nodes."""
         schema = dict(schema)
         if "properties" in schema:
             parts = schema["properties"].items()
-            schema["properties"] = {name: self.with_rules(child, many=1) for name, child in parts}
+            is_whole = "x-kubernetes-embedded-resource" in schema
+            schema["properties"] = {
+                name: child if is_whole and name == "metadata" else self.with_rules(child, many=1)
+                for name, child in parts
+            }
         for word in ("items", "additionalProperties"):
             if word in schema:
                 schema[word] = self.with_rules(schema[word], many=1)
@@ -125,8 +153,17 @@ class Chance:
         if self.often(0.2):
             rule["reason"] = self.one(("FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"))
         if self.often(0.1) and "properties" in schema:
-            rule["fieldPath"] = f"['{self.one(schema['properties'])}']"
+            rule["fieldPath"] = self.field_path(schema)
+        if self.often(0.08):
+            rule |= {"rule": self.one(OPTIONAL_OLD), "optionalOldSelf": True}
         return rule
+
+    def field_path(self, schema: Json) -> str:
+        """Return the path of a field below a schema."""
+        name = self.one(schema["properties"])
+        plain = name.isalpha() and self.often(0.5)
+        path, below = f".{name}" if plain else f"['{name}']", schema["properties"][name]
+        return path + (self.field_path(below) if "properties" in below and self.often(0.5) else "")
 
     # Expressions, by the type that they have.
 
@@ -152,9 +189,13 @@ class Chance:
         """Return a comparison of a part of a value."""
         path, schema, guard = self.part(scope)
         kind = type_of(schema)
+        if "x-kubernetes-embedded-resource" in schema:
+            return guard + self.one(EMBEDDED).format(path)
         if kind == "object":
-            name = self.one(schema["properties"])
-            return f"{guard}has({path}.{ESCAPED.get(name, name)})"
+            return guard + self.of_object(path, schema)
+        if self.often(0.5) and kind in TEMPLATES:
+            ordered = kind == "list" and type_of(schema["items"]) in ("int", "string", "double")
+            return guard + self.one(ORDERED if ordered and self.often(0.5) else TEMPLATES[kind]).format(path)
         if kind in ("list", "map") and self.often(0.6):
             return f"{guard}size({path}) {self.one(('<', '>=', '==', '!='))} {self.source.randint(0, 3)}"
         if kind == "bool":
@@ -173,6 +214,24 @@ class Chance:
             )
         sign = self.one(("==", "!=", "<", "<=", ">", ">=")) if kind != "bytes" else self.one(("==", "!="))
         return f"{guard}{self.computed(path, kind)} {sign} {self.value(scope, kind, depth)}"
+
+    def of_object(self, path: str, schema: Json) -> str:
+        """Return what is asked of an object's fields."""
+        if not schema.get("properties"):
+            return f"{path} == {path}"
+        name = self.one(schema["properties"])
+        field, kind = ESCAPED.get(name, name), type_of(schema["properties"][name])
+        is_scalar = kind in ("int", "string", "double", "bool", "timestamp", "duration")
+        literal = self.literal(kind) if is_scalar else ""
+        return self.one(
+            (
+                f"has({path}.{field})",
+                f"has({path}.{field})",
+                f"{path}.?{field}.hasValue()",
+                f"{path}.?{field}.orValue({literal}) == {literal}" if is_scalar else f"!has({path}.{field})",
+                f"{path}.?{field}.optMap(v, v == {literal}).orValue(false)" if is_scalar else f"{path} != null",
+            )
+        )
 
     def computed(self, path: str, kind: str) -> str:
         """Return a part, or something that is computed of it."""
@@ -271,8 +330,12 @@ class Chance:
         if self.often(0.01):
             return self.one(STRAY)
         kind = type_of(schema)
-        if kind == "dyn":
-            return self.one((0, 1, 5, "a", "10%", ""))
+        if "x-kubernetes-embedded-resource" in schema:
+            return self._whole(schema)
+        if kind == "dyn" or (kind == "object" and "properties" not in schema):
+            scalars = (0, 1, 5, "a", "10%", "")
+            anything = (*scalars, {}, {"a": 1}, ["a", 2]) if OPEN in schema else scalars
+            return self.one(anything)
         if "format" in schema:
             return self.one(TEXTS[schema["format"]])
         match kind:
@@ -292,6 +355,13 @@ class Chance:
                 return {name: self.of(child) for name, child in properties if self.often(0.8)} | unknown
             case _:
                 return self._items(schema)
+
+    def _whole(self, schema: Json) -> Json:
+        """Return an embedded object; now and then something is missing in it."""
+        metadata = {"name": self.one(("a", "abc")), "labels": {"a": "b"}} if self.often(0.9) else {"generateName": "a-"}
+        parts = {"apiVersion": "v1", "kind": self.one(("Pod", "Node")), "metadata": metadata}
+        kept = {name: value for name, value in parts.items() if self.often(0.97)}
+        return {**kept, "spec": self.of(schema["properties"]["spec"])}
 
     def _some(self, names: tuple[str, ...]) -> list[str]:
         return self.source.sample(names, self.source.randint(0, len(names)))
@@ -325,7 +395,7 @@ class Chance:
 
 def type_of(schema: Json) -> str:
     """Return the type that expressions see."""
-    if schema.get("x-kubernetes-int-or-string"):
+    if schema.get("x-kubernetes-int-or-string") or "type" not in schema:
         return "dyn"
     kinds = {"integer": "int", "number": "double", "boolean": "bool", "array": "list"}
     kind: str = schema.get("type", "dyn")

@@ -15,6 +15,8 @@ from deltaloop.cel.types import BOOL, BYTES, INT, STRING, A, B, list_of, map_of
 from deltaloop.schemas.patterns.matching import compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError
 
+_NO_NAME: Final = "argument is not an identifier"
+
 
 def _matches(text: str, pattern: str) -> bool:
     try:
@@ -54,8 +56,8 @@ COLLECTIONS: Final = Library(
         comprehension("all"),
         comprehension("exists"),
         comprehension("exists_one"),
-        comprehension("map"),
-        comprehension("map", bodies=2),
-        comprehension("filter"),
+        comprehension("map", wrong_name=_NO_NAME),
+        comprehension("map", bodies=2, wrong_name=_NO_NAME),
+        comprehension("filter", wrong_name=_NO_NAME),
     ),
 )
