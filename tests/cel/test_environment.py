@@ -167,3 +167,7 @@ def test_what_an_evaluation_cost_is_told_with_its_value_or_its_error() -> None:
     assert (failed.value, str(failed.error)) == (None, "no such key: a")
     stopped = compiled.evaluate_with_cost({"m": {"a": 1}, "i": 2}, limit=3)
     assert isinstance(stopped.error, CostLimitError)
+
+
+def test_null_may_stand_for_an_optional_value() -> None:
+    assert cel.Environment().compile("null.optMap(o, o == 1).orValue(true)").type == cel.BOOL

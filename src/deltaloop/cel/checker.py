@@ -32,6 +32,7 @@ from deltaloop.cel.types import (
     DYN,
     ERROR,
     INT,
+    NULL,
     Type,
     TypeProvider,
     list_of,
@@ -340,6 +341,8 @@ class _Checker:
             return [operand]
         if node.macro in {"optMap", "optFlatMap"}:
             inside = optional_parameter(operand)
+            if operand == NULL:  # it may stand for any optional value
+                return [self._substitution.fresh()]
             if inside is None:
                 if not is_dyn(operand) and operand != ERROR:
                     for function in ("hasValue", "value"):

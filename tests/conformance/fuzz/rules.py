@@ -333,8 +333,8 @@ class Chance:
         if "x-kubernetes-embedded-resource" in schema:
             return self._whole(schema)
         if kind == "dyn" or (kind == "object" and "properties" not in schema):
-            scalars = (0, 1, 5, "a", "10%", "")
-            anything = (*scalars, {}, {"a": 1}, ["a", 2]) if OPEN in schema else scalars
+            scalars: tuple[Any, ...] = (0, 1, 5, "a", "10%", "")
+            anything: tuple[Any, ...] = (*scalars, {}, {"a": 1}, ["a", 2]) if OPEN in schema else scalars
             return self.one(anything)
         if "format" in schema:
             return self.one(TEXTS[schema["format"]])
