@@ -109,7 +109,7 @@ class Enqueue:
         subject = change.subject
         if subject is None or not self._allows(change):
             return
-        if subject.key not in self._unmapped:
+        if not self._unmapped or subject.key not in self._unmapped:
             try:
                 self._map(change)
             except Exception:

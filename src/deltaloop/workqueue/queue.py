@@ -141,8 +141,9 @@ class WorkQueue(Generic[K]):
         Source: client-go util/workqueue/queue.go ``Add``.
         """
         with self._lock:
-            self._core.add(item, self._now(), trigger=trigger, priority=priority)
-        self._changed()
+            self._core.add(item, self._clock() + self._clock_ahead, trigger=trigger, priority=priority)
+            ready, ending = len(self._core), self._core.shutting_down
+        self._grew(ready, ending=ending)
 
     def done(self, item: K) -> None:
         """Say that the work on ``item`` has ended, well or not; once for each ``get``.
@@ -154,7 +155,8 @@ class WorkQueue(Generic[K]):
         """
         with self._lock:
             self._core.done(item, self._now())
-        self._changed()
+            ready, ending = len(self._core), self._core.shutting_down
+        self._grew(ready, ending=ending)
 
     def shut_down(self) -> None:
         """Take no more items.
@@ -225,14 +227,17 @@ class WorkQueue(Generic[K]):
             QueueShutDownError: If the queue is shut down and empty.
             RuntimeError: If the queue belongs to another event loop that is not closed.
         """
-        return (await self._take(timeout)).item
+        run = self._take_at_once()
+        return (await self._take(timeout) if run is None else run).item
 
     async def get_work(self, timeout: float | None = None) -> Work[K]:
         """Wait for the next item and take it, with its triggers and as a context manager; otherwise as ``get``.
 
         ``timeout`` is in seconds; None waits for ever.
         """
-        run = await self._take(timeout)
+        run = self._take_at_once()
+        if run is None:
+            run = await self._take(timeout)
         return Work(run, finish=self._finish, can_delay=self._core.can_delay)
 
     def __aiter__(self) -> AsyncIterator[Work[K]]:
@@ -252,16 +257,25 @@ class WorkQueue(Generic[K]):
         while not self._core.drain_over:
             await self._drainers.wait()
 
-    async def _take(self, timeout: float | None) -> Run[K]:
+    def _take_at_once(self) -> Run[K] | None:
+        """Take an item without a wait, if there is one and it is not time to let others have their turn."""
         self._bind()
+        if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
+            return None
         self._unwaited += 1
-        if self._unwaited >= _GETS_WITHOUT_WAITING:
+        run = self._take_unclaimed()
+        if run is not None and self._metrics is not None:
+            self._watch_runs()
+        return run
+
+    async def _take(self, timeout: float | None) -> Run[K]:
+        if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
             self._unwaited = 0
             await asyncio.sleep(0)
-        run = self._take_unclaimed()
-        if run is not None:
-            self._watch_runs()
-            return run
+            run = self._take_unclaimed()
+            if run is not None:
+                self._watch_runs()
+                return run
         async with asyncio.timeout(timeout):
             first = False
             while True:
@@ -292,7 +306,11 @@ class WorkQueue(Generic[K]):
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         with self._lock:
             finished = self._core.finish(run, self._now(), ending)
-        self._changed()
+            ready, ending_soon = len(self._core), self._core.shutting_down
+        if finished.fate is RunOutcome.FINISHED:
+            self._grew(ready, ending=ending_soon)
+        else:
+            self._changed()
         self._log_end(run, finished)
         return finished
 
@@ -350,6 +368,25 @@ class WorkQueue(Generic[K]):
 
     def _bound(self) -> None:
         """Begin on a new loop: hook for what a queue keeps on it."""
+
+    def _grew(self, ready: int, *, ending: bool) -> None:
+        """Wake a worker after an add, or an end that may have put its item in line again: the usual case, kept short.
+
+        Args:
+            ready: How many items workers could take.
+            ending: Whether the queue is shut down, so that more may follow from the change.
+        """
+        if ending or self._metrics is not None or self._loop is None:
+            self._changed()
+            return
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if not here:
+            self._changed()
+        elif self._getters.asleep:
+            self._getters.wake(ready)
 
     def _changed(self) -> None:
         """Bring what waits in line with the core, after a call from any thread."""

@@ -54,7 +54,7 @@ QUEUE_BUGS = [
                 ),
             )
         ],
-        "TriggerOfMergedAddLost": [("waiting.triggers.extend(log)", "pass")],
+        "TriggerOfMergedAddLost": [("waiting.triggers.add(trigger, priority=priority)", "pass")],
         "TriggerGoesToThePresentRun": [
             (
                 "waiting = self._dirty.get(item)\n        if waiting is not None:",
@@ -66,7 +66,12 @@ QUEUE_BUGS = [
                 ),
             )
         ],
-        "LatencyFromLastAdd": [("self._merged += 1", "self._merged += 1; waiting.added_at = now")],
+        "LatencyFromLastAdd": [
+            (
+                "waiting.triggers.add(trigger, priority=priority)",
+                "waiting.triggers.add(trigger, priority=priority); waiting.added_at = now",
+            )
+        ],
         "EndsBeforePostponedItems": [
             ("return self._shutting_down and not self._dirty", "return self._shutting_down and not self._line")
         ],

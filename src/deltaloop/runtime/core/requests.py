@@ -129,8 +129,8 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
 
 def requests_for(
     mapper: Mapper, source: str, verb: str, *, old: Resource | None, new: Resource | None, now: float
-) -> Iterator[tuple[str, Trigger]]:
-    """Yield each key that a change concerns, once, with the trigger that tells why.
+) -> list[tuple[str, Trigger]]:
+    """Return each key that a change concerns, once, with the trigger that tells why.
 
     Args:
         mapper: From an object to keys.
@@ -145,7 +145,7 @@ def requests_for(
     """
     subject = new if new is not None else old
     if subject is None:
-        return
+        return []
     if verb == "update" and old is not None and new is not None and old.resource_version == new.resource_version:
         verb = "resync"
     trigger = Trigger(
@@ -156,9 +156,15 @@ def requests_for(
         new_resource_version=new.resource_version if new is not None else "",
         at=now,
     )
-    keys = dict.fromkeys(key for obj in (old, new) if obj is not None for key in keys_of(mapper(obj)))
-    for key in keys:
-        yield key, trigger
+    keys: dict[str, None] = {}
+    for obj in (old, new):
+        if obj is not None:
+            mapped = mapper(obj)
+            if type(mapped) is tuple and len(mapped) == 1 and type(mapped[0]) is str:  # nearly always
+                keys[mapped[0]] = None
+            else:
+                keys.update(dict.fromkeys(keys_of(mapped)))
+    return [(key, trigger) for key in keys]
 
 
 def keys_of(mapped: object) -> Iterator[str]:
@@ -190,6 +196,9 @@ class Unmapped:
         """
         self._bound = bound
         self._changes: dict[str, deque[Change]] = {}
+
+    def __len__(self) -> int:
+        return len(self._changes)
 
     def __contains__(self, key: object) -> bool:
         return key in self._changes

@@ -71,7 +71,8 @@ class DelayingCore(QueueCore[K]):
             self._ignored += 1
             return AddOutcome.IGNORED
         self._retries += 1
-        self._tell(Retried())
+        if self._observed:
+            self._tell(Retried())
         if delay <= 0:
             return self._arrive(WaitingItem(item, now, log, paid), now)
         due_at = now + delay

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, final
+from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
 
@@ -124,6 +124,9 @@ class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
     parked_dropped: int = 0
 
 
+_FINISHED: Final = Finished(fate=RunOutcome.FINISHED)
+
+
 class QueueCore(Generic[K]):
     """The plain queue. Not safe for use from several threads: the driver has the lock."""
 
@@ -171,7 +174,8 @@ class QueueCore(Generic[K]):
             return AddOutcome.IGNORED
         waiting = self._dirty.get(item)
         if waiting is not None:
-            self._merge(item, now, waiting, self._log(trigger, priority=priority))
+            waiting.triggers.add(trigger, priority=priority)
+            self._merged_into(item, now, priority=priority)
             return AddOutcome.MERGED
         return self._join(item, now, self._log(trigger, priority=priority))
 
@@ -182,16 +186,20 @@ class QueueCore(Generic[K]):
 
     def _merge(self, item: K, now: float, waiting: _Waiting, log: TriggerLog) -> None:
         """Let an item that is dirty already take over what another add brought."""
-        self._merged += 1
         waiting.triggers.extend(log)
+        self._merged_into(item, now, priority=log.priority)
+
+    def _merged_into(self, item: K, now: float, *, priority: int) -> None:
+        self._merged += 1
         if item not in self._processing:
-            self._line.touch(item, now, priority=log.priority)
+            self._line.touch(item, now, priority=priority)
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
         """Let an item that is not dirty become it; ``log`` is its own from now on."""
         self._dirty[item] = _Waiting(now, log)
         self._adds += 1
-        self._tell(Added())
+        if self._observed:
+            self._tell(Added())
         if item in self._processing:
             return AddOutcome.POSTPONED
         self._line.push(item, now, priority=log.priority)
@@ -208,7 +216,8 @@ class QueueCore(Generic[K]):
         run = Run(item, waiting.triggers, now, self._failures.get(item, 0))
         self._processing[item] = run
         self._taken += 1
-        self._tell(Started(max(0.0, now - waiting.added_at)))
+        if self._observed:
+            self._tell(Started(max(0.0, now - waiting.added_at)))
         return run
 
     def done(self, item: K, now: float) -> bool:
@@ -222,7 +231,8 @@ class QueueCore(Generic[K]):
             raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
         run.over = True
         self._done += 1
-        self._tell(Done(max(0.0, now - run.started_at)))
+        if self._observed:
+            self._tell(Done(max(0.0, now - run.started_at)))
         waiting = self._dirty.get(item)
         if waiting is None:
             return False
@@ -244,7 +254,7 @@ class QueueCore(Generic[K]):
         if isinstance(ending, Failed):
             return Finished(fate=RunOutcome.UNHANDLED, error=ending.error)
         self.forget(run.item)
-        return Finished(fate=RunOutcome.FINISHED)
+        return _FINISHED
 
     def _put_back(self, run: Run[K], now: float) -> Finished:
         if run.handed_on:  # its worker asked for another run before it was interrupted; the triggers went with that
@@ -338,5 +348,4 @@ class QueueCore(Generic[K]):
         return facts
 
     def _tell(self, fact: Fact) -> None:
-        if self._observed:
-            self._facts.append(fact)
+        self._facts.append(fact)

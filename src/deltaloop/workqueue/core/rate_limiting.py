@@ -139,7 +139,8 @@ class RateLimitingCore(DelayingCore[K]):
             return outcome, 0.0 if present is None else max(0.0, present.due_at - now)
         self._merged += 1
         self._retries += 1
-        self._tell(Retried())
+        if self._observed:
+            self._tell(Retried())
         priority = log.priority
         log.extend(waiting.triggers)
         log.add(trigger)

@@ -49,9 +49,19 @@ class TriggerLog:
         """The highest priority of all that was merged; 0 if nothing was said."""
         return 0 if self._priority is None else self._priority
 
-    def add(self, trigger: object | None) -> None:
-        """Append a trigger, or merge it; None stands for no trigger and changes nothing."""
+    def add(self, trigger: object | None, *, priority: int | None = None) -> None:
+        """Append a trigger, or merge it; None stands for no trigger.
+
+        Args:
+            trigger: Why the item is to run.
+            priority: How urgent it is; the highest counts.
+        """
+        if priority is not None and (self._priority is None or priority > self._priority):
+            self._priority = priority
         if trigger is None:
+            return
+        if self._merge is None and len(self._kept) < self._bound:
+            self._kept.append(trigger)
             return
         if self._merge is None or not self._kept:
             self._kept.append(trigger)
