@@ -159,9 +159,10 @@ def requests_for(
     keys: dict[str, None] = {}
     for obj in (old, new):
         if obj is not None:
-            mapped = mapper(obj)
-            if type(mapped) is tuple and len(mapped) == 1 and type(mapped[0]) is str:  # nearly always
-                keys[mapped[0]] = None
+            mapped = cast("object", mapper(obj))
+            known = cast("tuple[object, ...]", mapped) if type(mapped) is tuple else ()
+            if len(known) == 1 and isinstance(known[0], str):  # nearly always
+                keys[known[0]] = None
             else:
                 keys.update(dict.fromkeys(keys_of(mapped)))
     return [(key, trigger) for key in keys]
