@@ -159,13 +159,18 @@ def requests_for(
     keys: dict[str, None] = {}
     for obj in (old, new):
         if obj is not None:
-            mapped = cast("object", mapper(obj))
-            known = cast("tuple[object, ...]", mapped) if type(mapped) is tuple else ()
-            if len(known) == 1 and isinstance(known[0], str):  # nearly always
-                keys[known[0]] = None
-            else:
-                keys.update(dict.fromkeys(keys_of(mapped)))
+            mapped = mapper(obj)
+            only = _only_key(mapped)
+            keys.update({only: None} if only is not None else dict.fromkeys(keys_of(mapped)))
     return [(key, trigger) for key in keys]
+
+
+def _only_key(mapped: object) -> str | None:
+    """Return the key of what a mapper returned, if that is a tuple of one: nearly always it is."""
+    if type(mapped) is not tuple:
+        return None
+    found = cast("tuple[object, ...]", mapped)
+    return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 
 
 def keys_of(mapped: object) -> Iterator[str]:
