@@ -16,7 +16,7 @@ from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
@@ -202,6 +202,10 @@ class Caller:
             write_check=self._write_check,
         )
         return answer.body
+
+    def _answered(self, known: ResourceType[T], body: bytes) -> T:
+        """Return what ``_write`` returned as an object."""
+        return decode_object(known, body)
 
     # -- what these need
 

@@ -16,7 +16,7 @@ from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_comparing import is_same_json
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource, decode_object, typed, untyped
+from deltaloop.api.resource import Resource, typed, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ConflictError, NotFoundError
@@ -149,7 +149,7 @@ class WriteVerbs(ReadVerbs):
             raise InvalidArgumentError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
         body = write_json(patch, f"the patch of {known} {name!r}")
         request = self._request("patch", known, name, body=body, content_type=type.value, **keywords)
-        return decode_object(known, await self._write(request))
+        return self._answered(known, await self._write(request))
 
     @overload
     async def delete(self, rt: ResourceType[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
@@ -167,7 +167,7 @@ class WriteVerbs(ReadVerbs):
         """
         known = await self._known(rt, keywords.get("timeout"))
         body = await self._write(self._request("delete", known, name, **keywords))
-        return None if is_status(body) else decode_object(known, body)
+        return None if is_status(body) else self._answered(known, body)
 
     @overload
     async def delete_collection(
@@ -353,7 +353,7 @@ class WriteVerbs(ReadVerbs):
             query={"force": "true"} if force else None,
             **keywords,
         )
-        return decode_object(known, await self._write(request))
+        return self._answered(known, await self._write(request))
 
     def _request(
         self,

@@ -21,7 +21,7 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource, decoder, untyped
+from deltaloop.api.resource import Resource, decoder, typed, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
@@ -90,6 +90,7 @@ class ReconcileClient(Verbs):
         self._number = number
         self._noted: list[OwnWrite] = []
         self._dropped = [0]
+        self._decoded: tuple[bytes, Resource] | None = None
         self.not_awaited: NotAwaited = {}
 
     @property
@@ -254,6 +255,12 @@ class ReconcileClient(Verbs):
             self._carried_out(request, key, before, body)
         return body
 
+    def _answered(self, known: ResourceType[T], body: bytes) -> T:
+        decoded, self._decoded = self._decoded, None
+        return (
+            typed(known, decoded[1]) if decoded is not None and decoded[0] is body else super()._answered(known, body)
+        )
+
     def _present(self, request: WriteRequest, key: str) -> Resource | None:
         """Return the object of a write as this program knows it before."""
         view = self._views.find(request.resource_type, request.namespace) if request.name else None
@@ -283,7 +290,9 @@ class ReconcileClient(Verbs):
         """Remember what a write has done."""
         known = untyped(request.resource_type)
         if request.verb in ("create", "update", "patch", "apply") and request.subresource in (None, "", "status"):
-            self._stored(request, None if request.verb == "create" else before, Resource.from_json(body, known))
+            stored = Resource.from_json(body, known)
+            self._decoded = (body, stored)
+            self._stored(request, None if request.verb == "create" else before, stored)
             return
         if request.verb == "delete_collection":
             for obj in () if is_status(body) else decode_list(known, body):
