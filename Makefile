@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -231,6 +231,12 @@ test-soak: $(VENV)/.dev  ## Show that the soak, in processes, sees what is left 
 
 bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M items
 	@$(BIN)/python bench/workqueue.py $(BENCH_SIZES)
+
+# The other libraries are in an environment of their own. BENCH_FLAGS="--bound 0.5": fail above that.
+bench-cel: $(VENV)/.created  ## Measure an evaluation of a rule beside the libraries for the language that PyPI has
+	@$(PYTHON) -m venv build/cel
+	@build/cel/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable . cel-expr-python common-expression-language
+	@build/cel/bin/python -m bench.cel $(BENCH_FLAGS)
 
 # BENCH_FLAGS="--objects 1000 --seconds 2" for a short one. The real server's column appears where `make kube` was run.
 bench-apiserver: $(VENV)/.dev  ## Measure the embedded server, beside a real one where there is one

@@ -51,7 +51,11 @@ def price_of(costs: Sequence[Cost]) -> Price:
         return price
 
     def first_price(values: Sequence[Any], result: Any) -> int:
-        return next((cost for each in actual if (cost := each(values, result)) is not None), 1)
+        for each in actual:
+            cost = each(values, result)
+            if cost is not None:
+                return cost
+        return 1
 
     return first_price
 

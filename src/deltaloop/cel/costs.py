@@ -158,7 +158,10 @@ def _of_argument(place: int) -> Cost:
 
 
 def _compared(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
-    return through_text(min(size_of(values[0]), size_of(values[1])))
+    one, other = values
+    if kind_of(one) is str is kind_of(other):  # most are
+        return math.ceil(min(len(one), len(other)) * TEXT_FACTOR)
+    return through_text(min(size_of(one), size_of(other)))
 
 
 def _compared_estimate(call: CallShape) -> CallEstimate:

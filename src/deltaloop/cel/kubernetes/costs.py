@@ -36,6 +36,7 @@ from deltaloop.cel.kubernetes.named_formats import FORMAT, NamedFormat
 from deltaloop.cel.kubernetes.quantities import QUANTITY
 from deltaloop.cel.kubernetes.urls import URL
 from deltaloop.cel.kubernetes.versions import SEMVER
+from deltaloop.cel.operators import SIMPLE
 from deltaloop.cel.values import LIST_KINDS, kind_of
 
 _Values: TypeAlias = Sequence[Any]
@@ -218,7 +219,8 @@ _EQUAL_AT_ONCE: Final = frozenset(
 
 
 def _equality(values: _Values, result: Any) -> int | None:  # noqa: ARG001
-    return 1 if hasattr(kind_of(values[0]), "cel_equals") else None
+    kind = kind_of(values[0])
+    return 1 if kind not in SIMPLE and hasattr(kind, "cel_equals") else None
 
 
 def _equality_estimate(call: CallShape) -> CallEstimate | None:
