@@ -90,7 +90,7 @@ from deltaloop.cel.values import OptionalValue, Uint, kind_of
 from deltaloop.schemas.patterns.matching import pattern_error
 
 # Functions that cel-go calls before a program runs, if their argument is a literal.
-_CONVERSIONS: Final = frozenset(
+CONVERSIONS: Final = frozenset(
     {"type", "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"}
 )
 _SCALARS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
@@ -362,7 +362,7 @@ class Compiler:
         before = self.fixed
         in_turn = len(nodes) > 2 or (len(overloads) > 1 and not name.startswith(OPERATOR_SIGNS))
         operands = self._in_turn(nodes) if in_turn else self._side_by_side(nodes)
-        if name in _CONVERSIONS:
+        if name in CONVERSIONS:
             return self._converted(name, overloads, operands, node.offset)
         self._check_patterns(overloads, operands, node.offset)
         if name in COMPARISONS:

@@ -10,7 +10,7 @@ from typing import Any, final
 
 from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.closures import UNBOUND
-from deltaloop.cel.compiler import Compiler
+from deltaloop.cel.compiler import CONVERSIONS, Compiler
 from deltaloop.cel.costs import Cost, Estimate, SizeHints
 from deltaloop.cel.estimates import estimate
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InvalidExpressionError, fault_at
@@ -49,11 +49,11 @@ class CompiledExpression:
         type: The type of its value, as far as it is known.
     """
 
-    def __init__(self, source: str, checked: Checked, plain: _Compiled, costs: Mapping[str, Cost]) -> None:
+    def __init__(self, source: str, checked: Checked, plain: _Compiled | None, costs: Mapping[str, Cost]) -> None:
         self.source = source
         self.type: Type = checked.types[id(checked.tree)]
         self._checked = checked
-        self._plain = plain
+        self._made = plain  # with the first evaluation, unless something can be wrong that is found on the way
         self._costs = costs
         self._counting: _Compiled | None = None
 
@@ -63,7 +63,13 @@ class CompiledExpression:
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables that it uses."""
-        return tuple(self._plain.variables)
+        return tuple(dict.fromkeys(found.name for found in self._checked.references.values() if found.meaning is None))
+
+    @property
+    def _plain(self) -> _Compiled:
+        if self._made is None:
+            self._made = _Compiled(self._checked)
+        return self._made
 
     def evaluate(self, bindings: Mapping[str, object] | None = None, *, budget: int | None = None) -> object:
         """Return the expression's value.
@@ -116,6 +122,13 @@ class CompiledExpression:
 
 def _unknown(path: tuple[str, ...]) -> None:
     """Know nothing of sizes."""
+
+
+def _may_fail_to_compile(source: str, checked: Checked) -> bool:
+    """Tell whether something can be wrong that only compiling finds: a constant of a conversion, or a pattern."""
+    if any(name in source for name in CONVERSIONS):
+        return True
+    return any(overload.pattern is not None for found in checked.overloads.values() for overload in found)
 
 
 class _Compiled:
@@ -246,8 +259,8 @@ class Environment:
             checked = check(self.parse(source), self._declarations)
             found = checked.faults or [fault for validate in self._validators for fault in validate(checked)]
             if not found:
-                compiled = _Compiled(checked)
-                if not compiled.faults:
+                compiled = _Compiled(checked) if _may_fail_to_compile(source, checked) else None
+                if compiled is None or not compiled.faults:
                     return CompiledExpression(source, checked, compiled, self._costs)
                 found, is_checked = compiled.faults, True
         except RecursionError:  # the caller is deep in other calls

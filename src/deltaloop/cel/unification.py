@@ -14,6 +14,10 @@ _ANYTHING: Final = ("dyn", "error")
 _NULLABLE: Final = ("opaque", "object", "timestamp", "duration", "wrapper", "null")
 
 
+def _is_same_scalar(given: Type, wanted: Type) -> bool:
+    return given is wanted and not given.parameters and given.kind != "param"
+
+
 class Substitution:
     """What each type variable stands for; an attempt that fails leaves nothing behind."""
 
@@ -28,6 +32,8 @@ class Substitution:
 
     def assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
         """Tell whether values of some types can be where others are wanted, and keep what follows for variables."""
+        if len(given) == len(wanted) and all(map(_is_same_scalar, given, wanted)):
+            return True
         before = self._bound
         self._bound = dict(before)
         if self._all_fit(given, wanted):
@@ -49,6 +55,8 @@ class Substitution:
 
     def instance(self, declared: tuple[Type, ...]) -> tuple[Type, ...]:
         """Return types with fresh variables in place of their own."""
+        if not any(each.parameters or each.kind == "param" for each in declared):
+            return declared
         names: dict[Type, Type] = {}
         return tuple(self._renamed(each, names) for each in declared)
 

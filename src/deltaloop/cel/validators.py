@@ -7,7 +7,7 @@ Source: cel-go cel/validator.go, ext/formatting.go (``stringFormatValidator``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
@@ -60,17 +60,13 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(reversed(children(found)))
 
 
-def _constant_arguments(function: str, is_valid: Callable[[Scalar], bool]) -> Validator:
-    """Return a validator of constants that are a function's last argument."""
-
-    def validate(checked: Checked) -> Iterator[Fault]:
-        for node in walk(checked.tree):
-            if isinstance(node, FunctionCall) and node.function == function and node.arguments:
-                argument = node.arguments[-1]
-                if isinstance(argument, Literal) and not is_valid(argument.value):
-                    yield argument.offset, f"invalid {function} argument"
-
-    return validate
+def validate_constants(checked: Checked) -> Iterator[Fault]:
+    """Refuse constants that a function can only fail with, as its last argument."""
+    for node in walk(checked.tree):
+        if isinstance(node, FunctionCall) and node.function in _CONSTANTS and node.arguments:
+            argument = node.arguments[-1]
+            if isinstance(argument, Literal) and not _CONSTANTS[node.function](argument.value):
+                yield argument.offset, f"invalid {node.function} argument"
 
 
 def _is_duration(value: Scalar) -> bool:
@@ -85,6 +81,13 @@ def _is_timestamp(value: Scalar) -> bool:
 
 def _is_pattern(value: Scalar) -> bool:
     return not isinstance(value, str) or not pattern_error(value)
+
+
+_CONSTANTS: Final[Mapping[str, Callable[[Scalar], bool]]] = {
+    "duration": _is_duration,
+    "timestamp": _is_timestamp,
+    "matches": _is_pattern,
+}
 
 
 def _succeeds(read: Callable[[Any], object], value: object) -> bool:
@@ -153,9 +156,7 @@ def _unfit_arguments(checked: Checked, node: FunctionCall, pattern: str, argumen
 
 
 KUBERNETES_VALIDATORS: Final[tuple[Validator, ...]] = (
-    _constant_arguments("duration", _is_duration),
-    _constant_arguments("timestamp", _is_timestamp),
-    _constant_arguments("matches", _is_pattern),
+    validate_constants,
     validate_homogeneous_literals,
     validate_format_calls,
 )
