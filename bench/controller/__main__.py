@@ -22,12 +22,11 @@ from collections.abc import Iterator, Sequence
 from bench import page
 from bench.bounds import by_key
 from bench.cases import order
-from bench.controller.figures import BOUNDS, Row, as_documents, word
+from bench.controller.figures import BOUNDS, FORMS, Row, as_documents, word
 from bench.controller.operators import Operator, available
 from bench.controller.phases import CHANGE, PHASES, START, Measured, Sizes, measure
 from bench.controller.results import Results, facts, joined
 from bench.controller.servers import EMBEDDED, REAL, REPLAYED, ROOT, SERVERS
-from bench.peers.catalogue import OURS
 from bench.summary import SUMMARY, write_summary
 from deltaloop.testing.control_plane import find_assets
 
@@ -113,7 +112,7 @@ class Bench:
             return
         if phases >= set(PHASES):  # what is kept is whole
             self._results.write(server, operator.name, round_number, found)
-        if operator.name == OURS and server != EMBEDDED:
+        if operator.name in FORMS and server != EMBEDDED:
             for wrong in too_much(found, self._sizes.objects):
                 self.failed[f"{server} requests"] = wrong
 

@@ -6,6 +6,7 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, Final
 
 from bench.controller.phases import IDLE, PHASES, SINGLE, Measured
@@ -13,6 +14,8 @@ from bench.controller.servers import EMBEDDED, REAL
 from bench.peers.catalogue import OURS
 
 PREFIX: Final = "controller-"
+FORMS: Final[Mapping[str, str]] = {OURS: "", f"{OURS}-asyncio": "-asyncio"}
+"""Ours, as its defaults have it and over connections of our own: the end of a case's name."""
 _RESAMPLES, _SEED, _LEAST = 2_000, 20, 5
 
 # By server, operator and round, what each phase took.
@@ -90,10 +93,10 @@ def rows_of(rounds: Rounds, objects: int) -> list[Row]:
     """Return the rows of all servers, phases and peers that were measured beside ours."""
     found = list[Row]()
     for server, operators in rounds.items():
-        ours = operators.get(OURS, {})
-        for phase in PHASES:
+        for phase, (own, form) in product(PHASES, FORMS.items()):
+            ours = operators.get(own, {})
             for peer, theirs in operators.items():
-                if peer == OURS:
+                if peer in FORMS:
                     continue
                 both = sorted(
                     each for each in ours.keys() & theirs.keys() if phase in ours[each] and phase in theirs[each]
@@ -101,7 +104,7 @@ def rows_of(rounds: Rounds, objects: int) -> list[Row]:
                 for metric, read in METRICS.items():
                     if both and _has(server, phase, metric):
                         pairs = [(read(ours[each][phase]), read(theirs[each][phase])) for each in both]
-                        found.append(_row(case_name(server, phase), peer, metric, pairs, objects))
+                        found.append(_row(case_name(server, phase) + form, peer, metric, pairs, objects))
     return found
 
 

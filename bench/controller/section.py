@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Final
 
 from bench.bounds import Rows
 from bench.chart import number, stacks
-from bench.controller.figures import BOUNDS, PREFIX, case_name, word
+from bench.controller.figures import BOUNDS, FORMS, PREFIX, case_name, word
 from bench.controller.phases import CHANGE, PHASES, RESTART, START
 from bench.controller.servers import EMBEDDED, REAL, REPLAYED
-from bench.peers.catalogue import OURS
 
 PICTURE: Final = "controllers"
 _WHAT: Final[Mapping[str, str]] = {
@@ -45,11 +45,12 @@ def picture(rows: Rows) -> str | None:
         return None
     peers = _peers(rows, case_name(server, START))
 
-    def parts(peer: str, whose: str) -> list[tuple[str, float]]:
-        found = ((name, rows.get((case_name(server, phase), peer, "cpu"))) for phase, name in _SHOWN.items())
+    def parts(peer: str, whose: str, form: str = "") -> list[tuple[str, float]]:
+        found = ((name, rows.get((case_name(server, phase) + form, peer, "cpu"))) for phase, name in _SHOWN.items())
         return [(name, row[whose]) for name, row in found if row is not None]
 
-    lines = [(OURS, parts(peers[0], "ours")), *((peer, parts(peer, "theirs")) for peer in peers)]
+    lines = [(name, own) for name, form in FORMS.items() if (own := parts(peers[0], "ours", form))]
+    lines += [(peer, parts(peer, "theirs")) for peer in peers]
     return stacks(f"A whole controller on {_WHAT[server]}: CPU seconds", lines, unit="s")
 
 
@@ -82,11 +83,11 @@ def text(rows: Rows, summary: Mapping[str, Any]) -> str:
 def _reached(rows: Rows) -> list[list[str]]:
     lines = list[list[str]]()
     for bound in BOUNDS:
-        for case in bound.cases:
-            for peer in bound.peers:
-                row = rows.get((case, peer, bound.metric))
-                measured, ends = ("", "") if row is None else (_ratio(row), _ends(row))
-                lines.append([case, peer, bound.metric, f"{bound.limit:.2f}", measured, ends, word(row, bound.limit)])
+        for case, form, peer in product(bound.cases, FORMS.values(), bound.peers):
+            row = rows.get((case + form, peer, bound.metric))
+            measured, ends = ("", "") if row is None else (_ratio(row), _ends(row))
+            limit = f"{bound.limit:.2f}"
+            lines.append([case + form, peer, bound.metric, limit, measured, ends, word(row, bound.limit)])
     return lines
 
 
@@ -100,8 +101,8 @@ def _ends(row: Mapping[str, Any]) -> str:
 
 def _phases(rows: Rows, server: str) -> str:
     lines = list[list[str]]()
-    for phase in PHASES:
-        case = case_name(server, phase)
+    for phase, form in product(PHASES, FORMS.values()):
+        case = case_name(server, phase) + form
         for peer in _peers(rows, case):
             lines.append([case.removeprefix(PREFIX), peer, *(_cell(rows.get((case, peer, each))) for each in _UNITS)])
     return _table(["phase", "peer", *_UNITS.values()], lines)

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,17 @@ def rounds(ours: list[float], theirs: list[float], phase: str = "start") -> Mapp
 
 def rows(found: Mapping[str, Any]) -> dict[str, Row]:
     return {row.metric: row for row in rows_of(found, 3000)}
+
+
+def test_both_forms_of_ours_are_beside_every_peer_and_not_beside_each_other() -> None:
+    found = rounds([1.0, 1.0], [2.0, 2.0])
+    ours = found["real"]["deltaloop"]
+    halves = {number: {phase: replace(of, cpu=0.5) for phase, of in phases.items()} for number, phases in ours.items()}
+    rows = rows_of({"real": {**found["real"], "deltaloop-asyncio": halves}}, 3000)
+    cpu = {(row.case, row.peer): row.ratio for row in rows if row.metric == "cpu"}
+    assert len({peer for _, peer in cpu}) == len(found["real"]) - 1
+    for (case, peer), ratio in cpu.items():
+        assert ratio == (0.25 if case.endswith("-asyncio") else 0.5), (case, peer)
 
 
 def test_a_ratio_is_of_rounds_and_its_interval_holds_it() -> None:
