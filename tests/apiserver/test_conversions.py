@@ -88,6 +88,33 @@ async def test_a_list_is_asked_for_in_few_reviews_and_kept() -> None:
         assert hook.counts[2:] == [1]
 
 
+async def test_a_review_of_large_objects_is_not_too_large() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 0)
+        for number in range(12):
+            note = {"example.com/note": "x" * 240_000}
+            await call.created(path("v1"), gadget(f"h-{number:02}", number, annotations=note))
+        listed = (await call.get(path("v1beta1"))).json["items"]
+        assert [item["spec"]["length"] for item in listed] == [str(number) for number in range(12)]
+        assert sorted(hook.counts) == [4, 8]
+
+
+async def test_a_crd_that_says_the_same_of_conversion_keeps_what_was_converted() -> None:
+    async with webhook() as hook, serving() as served:
+        call = served.call
+        await fill(call, hook, 2)
+        async with call.watch(path("v1beta1") + "?watch=true") as watch:
+            assert [(await watch.next())["type"] for _ in range(2)] == ["ADDED", "ADDED"]
+            labels = b'{"metadata":{"labels":{"a":"b"}}}'
+            merge = {"Content-Type": "application/merge-patch+json"}
+            assert (await call.call("PATCH", f"{CRDS}/gadgets.{GROUP}", labels, **merge)).status == 200
+            await call.created(path("v1"), gadget("new", 3))
+            assert (await watch.next())["object"]["spec"] == {"length": "3"}
+        assert len((await call.get(path("v1beta1"))).json["items"]) == 3
+        assert hook.counts == [2, 1]
+
+
 async def test_only_objects_of_another_version_are_asked_about() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call

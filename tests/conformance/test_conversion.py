@@ -304,6 +304,20 @@ async def test_stalled_watch(api: Api) -> None:
             assert (event["type"], event["object"]["spec"]) == ("ADDED", {"length": "2"})
 
 
+@conformance("Conversion: a watch ends when the CRD names another webhook, and one of the new kind can begin")
+async def test_watch_ends_with_its_webhook(api: Api) -> None:
+    async with webhook_server(api) as server:
+        gadgets_ = await gadgets(api, server)
+        async with api.watch(gadgets_.path("v1beta1") + "?watch=true") as watch:
+            await gadgets_.create("v1", "a", 1)
+            assert (await api.next_event(watch))["object"]["spec"] == {"length": "1"}
+            server.on("/other", answered)
+            client = server.client("/other")
+            await gadgets_.change(lambda spec: spec["conversion"]["webhook"].update(clientConfig=client))
+            async with asyncio.timeout(15):
+                assert not await watch.rest()
+
+
 def _each(change: Callable[[Object, str], Any]) -> Callable[[Review], Review]:
     """Answer with what this makes of each object."""
 

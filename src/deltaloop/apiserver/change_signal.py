@@ -8,10 +8,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
+from deltaloop.api import kinds
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
+_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 # To tell so many costs more than turns of the loop in which nothing happens.
 _MANY: Final = 8
 # A request that has arrived by now is read in the next turn, and answered in the one after it.
@@ -87,6 +89,8 @@ class ChangeSignal:
         try:
             changes = self._store.changes_after(self._published, limit=self._stride)
             changed = {change.resource for change in changes}
+            # Whoever watches a custom resource looks whether it is still what it was.
+            changed |= {change.key for change in changes if change.resource == _CRDS}
         except CompactedError:
             changed = self._everything()
         if revision - self._woke_all_at >= self._stride:

@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 MOST_AT_ONCE: Final = 500
 """Objects in one review."""
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""In one review, but for a single object."""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 _Outcome = Resource | ConversionError
 
@@ -199,9 +201,15 @@ class Conversions:
 
 def _parts(webhook: WebhookConversion, objects: Sequence[Resource]) -> Iterator[list[Resource]]:
     """Yield objects as they are asked for together: those of one version, and not too many."""
-    by_version: dict[str, list[Resource]] = {}
+    parts: dict[str, list[Resource]] = {}
+    sizes: dict[str, int] = {}
     for obj in objects:
-        by_version.setdefault(stored_version(obj) or webhook.oldest, []).append(obj)
-    for same in by_version.values():
-        for start in range(0, len(same), MOST_AT_ONCE):
-            yield same[start : start + MOST_AT_ONCE]
+        version, size = stored_version(obj) or webhook.oldest, len(obj.raw)
+        part = parts.setdefault(version, [])
+        if part and (len(part) == MOST_AT_ONCE or sizes[version] + size > MOST_BYTES):
+            yield part
+            part = parts[version] = []
+            sizes[version] = 0
+        part.append(obj)
+        sizes[version] = sizes.get(version, 0) + size
+    yield from parts.values()

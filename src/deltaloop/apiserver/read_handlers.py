@@ -14,6 +14,7 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.listing import lagging, plan_list, run_list
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.core.wire import requests
@@ -148,7 +149,6 @@ class ReadHandlers:
             bookmark_interval=self._bookmark_interval,
             changes=self._changes if shown is self._store else None,
         )
-        kind = served.type
         return await send_watch(
             exchange,
             watcher=watcher,
@@ -157,7 +157,12 @@ class ReadHandlers:
             signal=self._signal,
             resource=resource,
             epoch=self._answering.epoch,
-            still_served=lambda: self._answering.operations.registry.resource(kind) is not None,
+            still_served=lambda: self._is_served(served),
             headers=self._answering.headers,
             settle=self._settle,
         )
+
+    def _is_served(self, served: ServedResource) -> bool:
+        """Tell whether a resource is still there, and converted by the same webhook, if any."""
+        found = self._answering.operations.registry.resource(served.type)
+        return found is not None and found.codec.webhook == served.codec.webhook

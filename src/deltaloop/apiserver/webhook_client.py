@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import errno
+import io
 import logging
 import ssl
 import uuid
@@ -109,7 +110,7 @@ class WebhookClient:
             )
         async with self._session.post(
             URL(f"https://{address}{endpoint.path}?timeout={call.seconds}s", encoded=True),
-            data=call.body(uid),
+            data=io.BytesIO(call.body(uid)),
             headers={
                 "Accept": "application/json, */*",
                 "Content-Type": "application/json",

@@ -33,6 +33,7 @@ def webhook() -> ConversionWebhook:
         schemas={V1: schema_from_json(one), V2: schema_from_json(two)},
         stored=V1,
         oldest=V1,
+        definition="1",
     )
 
 

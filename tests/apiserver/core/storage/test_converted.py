@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -23,7 +24,9 @@ FOOS, V1, V2 = "foos.example.com", "example.com/v1", "example.com/v2"
 
 def webhook() -> ConversionWebhook:
     endpoint = endpoint_of({"url": "https://localhost/c"})
-    return ConversionWebhook(kind="Foo", endpoint=endpoint, review_version="v1", schemas={}, stored=V1, oldest=V1)
+    return ConversionWebhook(
+        kind="Foo", endpoint=endpoint, review_version="v1", schemas={}, stored=V1, oldest=V1, definition="1"
+    )
 
 
 class Shown:
@@ -104,7 +107,7 @@ def test_what_others_have_asked_for_is_found(shown: Shown) -> None:
     assert obj is not None
     shown.common.keep(shown.webhook, V2, obj.raw, converted(obj))
     assert names(shown.view().list(FOOS).items) == [("a", V2)]
-    other = ConvertedStore(shown.store, FOOS, webhook(), V2, shown.common)
+    other = ConvertedStore(shown.store, FOOS, replace(shown.webhook, definition="2"), V2, shown.common)
     with pytest.raises(QuestionError):
         other.list(FOOS)
 

@@ -128,10 +128,10 @@ class CustomCodec:
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Prune and default it in place: defaults are those of the version that it is stored in."""
-        stored_in = text(fields.pop("apiVersion", ""))
-        if self.webhook is not None and (stored_in or self.webhook.oldest) != self.kind.api_version:
-            return self._converted(self.webhook, stored_in, fields)
+        stored_in = fields.pop("apiVersion", "")
         if self.webhook is not None:
+            if (stored_in or self.webhook.oldest) != self.kind.api_version:
+                return self._converted(self.webhook, text(stored_in), fields)
             return fields if decode_by_schema(self.schema, fields) else None
         changed = decode_by_schema(self.storage_schema or self.schema, fields)
         if self.storage_schema is not None:

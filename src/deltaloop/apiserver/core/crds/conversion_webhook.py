@@ -45,9 +45,9 @@ Fields = dict[str, object]
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """What converts the objects of one definition; after a change of the definition it is another one.
+    """What converts the objects of one definition; after a change of what it says of conversion it is another one.
 
     Attributes:
         kind: Kind of the objects.
@@ -56,14 +56,16 @@ class ConversionWebhook:
         schemas: The schema of each version, served or not, by API version.
         stored: API version in which objects are stored.
         oldest: API version in which those are stored that do not say it.
+        definition: Tells it from others: a digest of all that the definition says about versions and conversion.
     """
 
-    kind: str
-    endpoint: Endpoint
-    review_version: str
-    schemas: Mapping[str, Schema] = field(repr=False)
-    stored: str
-    oldest: str
+    kind: str = field(compare=False)
+    endpoint: Endpoint = field(compare=False)
+    review_version: str = field(compare=False)
+    schemas: Mapping[str, Schema] = field(repr=False, compare=False)
+    stored: str = field(compare=False)
+    oldest: str = field(compare=False)
+    definition: str
 
     def complete(self, stored: Fields) -> Fields:
         """Return an object of the store as its own version has it, pruned and with its defaults."""

@@ -16,6 +16,7 @@ Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -36,6 +37,7 @@ from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats
 
 _WEBHOOK_PORT: Final = 443
+_encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
 # In the order in which discovery has them.
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -145,6 +147,7 @@ def _conversion_webhook(crd: dict[str, Any]) -> ConversionWebhook | None:
         schemas={f"{group}/{text(item.get('name'))}": schema_from_json(_schema_of(item)) for item in versions},
         stored=f"{group}/{storage_version(crd)}",
         oldest=f"{group}/{oldest}",
+        definition=sha256(_encode_sorted([group, oldest, versions, conversion])).hexdigest(),
     )
 
 

@@ -6,6 +6,7 @@ The store keeps objects without ``kind`` and ``apiVersion``; here they are put i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -29,11 +30,16 @@ def head(kind: str, api_version: str) -> bytes:
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
     """Return an object with its kind and version, as the codec of its resource reads it."""
-    if is_whole(obj):
-        return obj.raw
-    raw = _raw(served, obj)
-    start = raw.index(b",") + 1 if raw.startswith(_VERSIONED) else 1  # the version that it is stored in, if it is said
-    return head(served.type.kind, served.type.api_version) + b"," + raw[start:]
+    return _whole(served, head(served.type.kind, served.type.api_version) + b",", obj)
+
+
+def _whole(served: ServedResource, start: bytes, obj: Resource) -> bytes:
+    raw = obj.raw
+    if raw.startswith(_WHOLE):
+        return raw
+    raw = _loaded(served, obj, raw)
+    # Without the version that it is stored in, if it says that.
+    return start + raw[raw.index(b",") + 1 if raw.startswith(_VERSIONED) else 1 :]
 
 
 def stored_version(obj: Resource) -> str:
@@ -56,10 +62,14 @@ def whole_resource(fields: Mapping[str, object], *, resource_version: str) -> Re
 
 def _raw(served: ServedResource, obj: Resource) -> bytes:
     """Return the bytes of an object as its version has it, without its kind."""
+    return _loaded(served, obj, obj.raw)
+
+
+def _loaded(served: ServedResource, obj: Resource, raw: bytes) -> bytes:
     if served.codec.serves_as_stored:
-        return obj.raw
-    fields = served.codec.load(_decode(obj.raw))
-    return obj.raw if fields is None else encode_object(fields, resource_version=obj.resource_version)
+        return raw
+    fields = served.codec.load(_decode(raw))
+    return raw if fields is None else encode_object(fields, resource_version=obj.resource_version)
 
 
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
@@ -98,8 +108,9 @@ def list_metadata(
 
 def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, object]) -> bytes:
     """Return a list; only items that describe themselves carry their kind and version."""
-    shown = whole_object if served.flags.self_described else _raw
-    items = b",".join(shown(served, obj) for obj in objects)
+    start = head(served.type.kind, served.type.api_version) + b","
+    shown = partial(_whole, served, start) if served.flags.self_described else partial(_raw, served)
+    items = b",".join(map(shown, objects))
     return (
         head(served.list_kind, served.type.api_version)
         + b',"metadata":'
