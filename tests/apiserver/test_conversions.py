@@ -236,7 +236,7 @@ async def test_large_objects_are_converted_beside_the_loop_as_on_it() -> None:
 async def test_garbage_is_collected_whatever_version_it_is_stored_in() -> None:
     async with webhook() as hook, serving(controllers=frozenset({"gc"})) as served:
         call = served.call
-        await fill(call, hook, 0)
+        await fill(call, hook, 0, stored="v1beta1")
         owners = [
             await call.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}}) for name in "ab"
         ]
@@ -244,18 +244,14 @@ async def test_garbage_is_collected_whatever_version_it_is_stored_in() -> None:
             {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner.json["metadata"]["uid"]}
             for name, owner in zip("ab", owners, strict=True)
         ]
-        await call.created(path("v1"), gadget("both", 1, ownerReferences=references))
-        await call.created(path("v1"), gadget("one", 1, ownerReferences=references[:1]))
-        crd = (await call.get(f"{CRDS}/gadgets.{GROUP}")).json
-        for version in crd["spec"]["versions"]:
-            version["storage"] = version["name"] == "v1beta1"
-        await call.put(f"{CRDS}/gadgets.{GROUP}", crd)
+        await call.created(path("v1beta1"), gadget("both", 1, "v1beta1", ownerReferences=references))
+        await call.created(path("v1beta1"), gadget("one", 1, "v1beta1", ownerReferences=references[:1]))
         hook.does = lambda review: answered(review, [])
         await call.delete("/api/v1/namespaces/default/configmaps/a")
         await asyncio.sleep(1)
-        left = (await call.get(path("v1"))).json["items"]
+        left = (await call.get(path("v1beta1"))).json["items"]
         assert [(item["metadata"]["name"], len(item["metadata"]["ownerReferences"])) for item in left] == [("both", 1)]
-        assert left[0]["spec"] == {"size": 1}
+        assert left[0]["spec"] == {"length": "1"}
 
 
 async def test_the_versions_of_objects_outlast_a_restart(tmp_path: Path) -> None:

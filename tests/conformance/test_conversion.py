@@ -776,10 +776,14 @@ async def test_update_owners(api: Api) -> None:
         assert "f:size" not in owners.get("one", {}).get("f:spec", {})
 
 
-@conformance("Conversion: admission webhooks for one version are shown all versions in that one")
-async def test_admission(api: Api) -> None:
+@conformance(
+    "Conversion: admission webhooks for one version are shown all versions in that one",
+    ("which is stored", "v1"),
+    ("which is not stored", "v1beta1"),
+)
+async def test_admission(api: Api, stored: str) -> None:
     async with webhook_server(api) as server:
-        gadgets_ = await gadgets(api, server)
+        gadgets_ = await gadgets(api, server, stored=stored)
         rule = {"apiGroups": [api.group()], "apiVersions": ["v1"], "operations": ["*"], "resources": ["gadgets"]}
         server.on("/look", answer)
         replaced = {"op": "replace", "path": "/spec/size", "value": 8}

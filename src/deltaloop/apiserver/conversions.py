@@ -34,7 +34,7 @@ T = TypeVar("T")
 MOST_AT_ONCE: Final = 500
 """Objects in one review."""
 MOST_BYTES: Final = 512 * 1024
-"""In one review, but for a single object: web frameworks take a megabyte, and a real server asks about one at a time."""
+"""In one review, but for a single object: web frameworks take a megabyte; a real server asks about one at a time."""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 _Outcome = Resource | ConversionError
 

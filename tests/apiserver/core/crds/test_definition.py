@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
 from deltaloop.apiserver.core.crds.definition import (
     crd_resources,
     crd_status,
@@ -171,6 +172,20 @@ def test_a_conversion_webhook_may_be_there_for_any_number_of_versions() -> None:
     one["spec"]["conversion"] = two["spec"]["conversion"] = webhook
     assert not _causes(one)
     assert not _causes(two)
+
+
+def test_what_does_not_say_its_version_is_stored_in_the_oldest() -> None:
+    client = {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v9", "v1beta1", "v1"]}
+    crd = default_crd(foo_crd(version("v1", storage=False), version("v2")))
+    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": client}
+    crd["status"] = {**crd_status(crd, (), now=0.0), "storedVersions": ["v1", "v2"]}
+    webhook = crd_resources(crd)[0].codec.webhook
+    assert isinstance(webhook, ConversionWebhook)
+    group = crd["spec"]["group"]
+    assert (webhook.oldest, webhook.stored, webhook.review_version) == (f"{group}/v1", f"{group}/v2", "v1beta1")
+    assert crd_resources(crd)[1].codec.webhook == webhook
+    crd["spec"]["conversion"]["webhook"] = {**client, "clientConfig": {"url": "https://y"}}
+    assert crd_resources(crd)[0].codec.webhook != webhook
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], {"names": 3, "versions": [7]}])
