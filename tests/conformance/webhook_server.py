@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 
 from deltaloop.apiserver.tls import CertificateAuthority
 from tests.apiserver.serving import Answer
-from tests.conformance.target import Api, config_map
+from tests.conformance.target import CRDS, Api, config_map
 
 Review = dict[str, Any]
 _REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1/"
@@ -125,7 +125,7 @@ def _credentials() -> tuple[CertificateAuthority, ssl.SSLContext]:
 
 @asynccontextmanager
 async def webhook_server(api: Api) -> AsyncGenerator[WebhookServer]:
-    """Run a webhook server; its configurations are deleted at the end."""
+    """Run a webhook server; what makes an API server ask it is deleted at the end."""
     authority, context = _credentials()
     server = WebhookServer(api, authority, "")
     runner = web.ServerRunner(web.Server(server.serve), shutdown_timeout=0.1)
@@ -141,5 +141,13 @@ async def webhook_server(api: Api) -> AsyncGenerator[WebhookServer]:
             listed = await api.get(path)
             for item in listed.json["items"]:
                 await api.delete(f"{path}/{item['metadata']['name']}")
+        for item in (await api.get(CRDS)).json["items"]:
+            # A real server goes on asking for conversions for as long as there is one.
+            if item["spec"]["group"] == api.group() and item["spec"]["conversion"]["strategy"] == "Webhook":
+                await api.delete(f"{CRDS}/{item['metadata']['name']}")
         server.end()
+        for connection in runner.server.connections if runner.server is not None else ():
+            # The end of TLS would be waited for longer than the loop is there.
+            if connection.transport is not None:
+                connection.transport.abort()
         await runner.cleanup()
