@@ -18,6 +18,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering, choose_rendering
 from deltaloop.apiserver.core.answers.table import Shape
 from deltaloop.apiserver.core.kinds.scaling import scale_of
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit
@@ -63,9 +64,12 @@ class Answering:
         """Return a number in [0, 1)."""
         return self._random.random()
 
-    def stamp(self) -> Stamp:
-        """Return the time, a new uid and a new chance."""
-        return Stamp(now=self.epoch(), uid=str(uuid.uuid4()), chance=self.chance())
+    def stamp(
+        self, *, manager: str = "", options: Mapping[str, object] | None = None, outside: Outside | None = None
+    ) -> Stamp:
+        """Return the time, a new uid and a new chance, for a writer with these options."""
+        uid, chance = str(uuid.uuid4()), self.chance()
+        return Stamp(now=self.epoch(), uid=uid, chance=chance, manager=manager, options=options or {}, outside=outside)
 
     def rendering(self, request: web.BaseRequest, served: ServedResource, shape: Shape = "object") -> Rendering:
         """Return how the answer to a request is written.

@@ -6,7 +6,6 @@ The order of checks is the real server's: form of the answer, options, body, and
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final, TypeVar, final
@@ -83,8 +82,8 @@ class WriteHandlers:
     ) -> tuple[T, Commit]:
         """Carry out a write, a large one beside the loop; ``write`` may be called again, and begins from the body."""
         outside = Outside()
-        stamp, manager = self._answering.stamp(), options.manager if isinstance(options, WriteOptions) else ""
-        once = dataclasses.replace(stamp, manager=manager, options=options.as_object(), outside=outside)
+        manager = options.manager if isinstance(options, WriteOptions) else ""
+        once = self._answering.stamp(manager=manager, options=options.as_object(), outside=outside)
 
         def run(operations: Operations, ask: Ask) -> T:
             return write(operations, stamp_of(request, once, ask))

@@ -60,6 +60,10 @@ class Stored(Protocol):
         """Return a resource's objects, or those of a namespace."""
         ...
 
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has; that takes less than to list none."""
+        ...
+
 
 class Given(Protocol):
     """What a write takes from outside (``Stamp``)."""

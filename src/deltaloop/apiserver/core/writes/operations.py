@@ -176,8 +176,9 @@ class Operations:
         marks = {name: metadata[name] for name in _MARKS if updated and metadata.get(name) is not None}
         sent = Entries(partial(self._entries_as_sent, served, None, fields, metadata, stamp, "", marks), entries)
         shown = _shown(served, "")
-        attributes = self.attributes("CREATE", served, namespace, text(metadata.get("name")), stamp, dry_run)
-        attributes = replace(attributes, after=shown({**fields, "metadata": metadata}), entries=sent)
+        after, wanted = shown({**fields, "metadata": metadata}), text(metadata.get("name"))
+        where = served, namespace, wanted, stamp, dry_run
+        attributes = self.attributes("CREATE", *where, after=after, entries=sent)
         admitted = self.admission.mutate(attributes)
         if admitted is not None:
             entries = sent.admitted(admitted, stamp)
@@ -247,12 +248,19 @@ class Operations:
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         sent = Entries(partial(self._entries_as_sent, served, before, fields, metadata, stamp, written, {}), entries)
-        attributes = self.attributes("UPDATE", served, namespace, name, stamp, dry_run, written)
         shown = _shown(served, written)
-        after = shown({**fields, "metadata": metadata})
-        attributes = replace(attributes, after=after, before=shown(before))
-        if written != "scale":  # a Scale is shown without
-            attributes = replace(attributes, entries=sent)
+        attributes = self.attributes(
+            "UPDATE",
+            served,
+            namespace,
+            name,
+            stamp,
+            dry_run,
+            written,
+            after=shown({**fields, "metadata": metadata}),
+            before=shown(before),
+            entries=sent if written != "scale" else list,  # a Scale is shown without
+        )
         admitted = self.admission.mutate(attributes)
         if admitted is not None:
             fields = apply_scale(served, before, admitted) if written == "scale" else admitted
@@ -364,8 +372,7 @@ class Operations:
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
         if not admitted:
-            attributes = self.attributes("DELETE", served, namespace, name, stamp, dry_run)
-            self.admit(replace(attributes, before=before))
+            self.admit(self.attributes("DELETE", served, namespace, name, stamp, dry_run, before=before))
         if dry_run:
             return DeleteResult(
                 _unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED
@@ -506,20 +513,25 @@ class Operations:
         stamp: Stamp,
         dry_run: bool,
         subresource: str = "",
+        *,
+        after: dict[str, object] | None = None,
+        before: dict[str, object] | None = None,
+        entries: Callable[[], list[dict[str, object]]] = list,
     ) -> AdmissionAttributes:
-        """Return what admission is told of a write, but for the objects."""
+        """Return what admission is told of a write."""
         return AdmissionAttributes(
             operation=operation,
             served=served,
             subresource=subresource,
             namespace=name if served.storage == _NAMESPACES else namespace,
             name=name,
-            after=None,
-            before=None,
+            after=after,
+            before=before,
             stamp=stamp,
             dry_run=dry_run,
             objects=self._objects,
             registry=self.registry,
+            entries=entries,
         )
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:

@@ -182,8 +182,10 @@ def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
     return failures.internal(f'failed calling webhook "{invocation.name}": {error}')
 
 
-def _is_asked(attributes: AdmissionAttributes) -> bool:
-    return attributes.stamp.outside is not None and not is_exempt(attributes)
+def _is_asked(attributes: AdmissionAttributes, resource: str) -> bool:
+    """Tell whether there is somebody to ask about a write, and may be."""
+    configured = attributes.objects.count(resource) > 0
+    return configured and attributes.stamp.outside is not None and not is_exempt(attributes)
 
 
 @final
@@ -200,11 +202,9 @@ class MutatingWebhooks:
         Raises:
             ApiError: If one of them refuses it, or fails.
         """
-        if not _is_asked(attributes):
+        if not _is_asked(attributes, _MUTATING):
             return None
         configurations = attributes.objects.list(_MUTATING).items
-        if not configurations:
-            return None
         hooks = tuple(enumerate(_hooks(configurations)))
         attributes = first = as_sent(attributes)
         # Those that have been asked and want to be asked again, and those of them that now have a reason.
@@ -313,11 +313,9 @@ def _patched(
 
 def _validate(attributes: AdmissionAttributes) -> None:
     """Ask the webhooks of ValidatingWebhookConfigurations, all at the same time; the first refusal counts."""
-    if not _is_asked(attributes):
+    if not _is_asked(attributes, _VALIDATING):
         return
     configurations = attributes.objects.list(_VALIDATING).items
-    if not configurations:
-        return
     found = [item for hook in _hooks(configurations) if (item := _invocation(hook, attributes)) is not None]
     asked: list[tuple[_Invocation, WebhookCall]] = []
     for invocation in found:
