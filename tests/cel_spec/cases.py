@@ -43,11 +43,6 @@ class Case:
     expression: str
     message: Message = field(repr=False)
 
-    @property
-    def mentions_messages(self) -> bool:
-        """Whether it is about protocol buffer messages."""
-        return any(word in repr(self.message) for word in ("TestAllTypes", "conformance.proto", "google.protobuf"))
-
 
 def cases(folder: Path) -> Iterator[Case]:
     """Return all tests of a folder."""

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from tests.cel_spec.cases import Case
+from deltaloop import cel
+from deltaloop.cel.syntax import ObjectLiteral
+from deltaloop.cel.validators import walk
+from deltaloop.errors import InvalidExpressionError
+from tests.cel_spec.cases import Case, messages
 
-MESSAGES = "Kubernetes has no protocol buffer messages: objects are maps, their types come from schemas"
+MESSAGES = "Kubernetes has no protocol buffers (objects are maps, their types come from schemas), and "
+_ENUMERATIONS = ("GlobalEnum", "NestedEnum", "NullValue")
+_NAMED = ("TestAllTypes", "google.protobuf.", "cel.expr.conformance.")
+_KEPT = (
+    ("bindings", "a variable is a message"),
+    ("type_env", "a variable is declared to be a message"),
+    ("value", "the value that is wanted is a message"),
+    ("typed_result", "the value that is wanted has a message's type"),
+)
 CHECKED = "Kubernetes checks every expression; what is not declared never runs"
 FORMAT = "ext.Strings version 2 is enabled; version 4 formats numbers, lists and maps otherwise"
 TABLE = {
@@ -31,7 +43,26 @@ TABLE = {
 def reason(case: Case) -> str:
     """Return why a test that fails does not apply, or ""."""
     why = next((why for pattern, why in TABLE.items() if fnmatchcase(case.path, pattern)), "")
-    return why or (MESSAGES if case.mentions_messages else "")
+    return why or _of_messages(case)
+
+
+def _of_messages(case: Case) -> str:
+    """Return what a test needs protocol buffers for, or ""."""
+    try:
+        tree = cel.Environment().parse(case.expression)
+    except InvalidExpressionError:
+        tree = None
+    made = {node.name for node in walk(tree) if isinstance(node, ObjectLiteral)} if tree is not None else set[str]()
+    if made:
+        return f"{MESSAGES}the expression makes {', '.join(sorted(made))}"
+    if any(name in case.expression for name in _ENUMERATIONS):
+        return f"{MESSAGES}the expression names an enumeration of a message's file"
+    if any(name in case.expression for name in _NAMED):
+        return f"{MESSAGES}the expression names a message's type"
+    for field, words in _KEPT:
+        if any(name in repr(messages(case.message, field)) for name in (*_NAMED, "enum_value", "object_value")):
+            return f"{MESSAGES}{words}"
+    return ""
 
 
 def unused(failed: set[str]) -> list[str]:
