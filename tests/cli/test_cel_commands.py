@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def test_it_prints_a_type_or_what_is_wrong(capsys: pytest.CaptureFixture[str]) -
     assert run("check", "self.size() + n", "--variable", "self", "--variable", "n:int") == 0
     assert capsys.readouterr().out == "int\n"
     assert run("check", "1 + 'a'") == 2
-    assert "1:3: found no matching overload for '_+_' applied to '(int, string)'" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n | 1 + 'a'\n | ..^\n"
+    )
     assert run("check", "n", "--variable", "n:integer") == 2
     assert "'integer' is none of any, bool" in capsys.readouterr().err
 
@@ -54,7 +57,19 @@ def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "1", "--variable", "self") == 2
     assert "'self' is not NAME=VALUE" in capsys.readouterr().err
     assert run("eval", "1", "--variable", "self=@/no/such/file") == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "/no/such/file cannot be read: No such file or directory" in capsys.readouterr().err
+    assert run("eval", "1", "--variable", "'a'=1") == 2
+    assert "is not NAME=VALUE" in capsys.readouterr().err
+    assert run("check", "self", "--variable", "self=1") == 2
+    assert "'self=1' is not NAME[:TYPE]" in capsys.readouterr().err
+
+
+def test_a_value_may_come_from_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"spec": {"replicas": 3}}'))
+    assert run("eval", "self.spec.replicas < 5", "--variable", "self=@-") == 0
+    assert capsys.readouterr().out == "true\n"
 
 
 def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -51,7 +52,10 @@ def evaluate(
     *,
     variable: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A variable's value, as JSON or YAML; @FILE is read from a file."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A variable's value, as JSON or YAML; @FILE reads a file, @- standard input.",
+        ),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="End with an error above this cost.", min=0)] = None,
     kubernetes: _Version = None,
@@ -71,13 +75,18 @@ def evaluate(
 
 
 def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str | None) -> cel.CompiledExpression:
+    from deltaloop.cel.faults import InvalidExpressionError
     from deltaloop.cel.kubernetes import kubernetes_environment
 
     major, _, minor = (version or "").partition(".")
     if version is not None and not (major.isdecimal() and minor.isdecimal()):
         raise typer.BadParameter(f"{version!r} is no version, such as 1.33")
     since = None if version is None else (int(major), int(minor))
-    return kubernetes_environment(since).with_variables(variables).compile(expression)
+    try:
+        return kubernetes_environment(since).with_variables(variables).compile(expression)
+    except InvalidExpressionError as error:
+        typer.echo(str(error), err=True)  # it begins with ERROR, and shows where
+        raise typer.Exit(2) from None
 
 
 def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
@@ -87,25 +96,34 @@ def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
     declared: dict[str, cel.Type] = {}
     for each in written:
         name, _, type_name = each.partition(":")
+        if not _is_name(name):
+            raise typer.BadParameter(f"{each!r} is not NAME[:TYPE]")
         if (type_name or "dyn") not in types:
             raise typer.BadParameter(f"{type_name!r} is none of {', '.join(sorted(types))}")
         declared[name] = types[type_name or "dyn"]
     return declared
 
 
+def _is_name(written: str) -> bool:
+    return all(part.isidentifier() for part in written.split("."))
+
+
 def _bound(written: str) -> tuple[str, object]:
     from deltaloop.api.yaml_reader import read_yaml
 
     name, equals, value = written.partition("=")
-    if not equals:
+    if not equals or not _is_name(name):
         raise typer.BadParameter(f"{written!r} is not NAME=VALUE")
     if not value.startswith("@"):
         return name, read_yaml(value, source=f"--variable {name}")
+    source = "standard input" if value == "@-" else value[1:]
     try:
-        text = Path(value[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{value[1:]} cannot be read: {error}") from None
-    return name, read_yaml(text, source=value[1:])
+        text = sys.stdin.read() if value == "@-" else Path(source).read_text(encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{source} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"{source} cannot be read: {error}") from None
+    return name, read_yaml(text, source=source)
 
 
 def _as_json(value: object) -> object:
