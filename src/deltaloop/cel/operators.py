@@ -20,6 +20,7 @@ from deltaloop.cel.values import (
     NO_VALUE,
     Duration,
     KeyedList,
+    LazyObject,
     OptionalValue,
     SetList,
     Timestamp,
@@ -206,6 +207,8 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
         if kind_of(found) is FailedValue:
             raise found.error
         return NO_VALUE if found is _MISSING else OptionalValue(found)
+    if kind is LazyObject:
+        return OptionalValue(operand.field(key)) if operand.has(key) else NO_VALUE
     if kind is FailedValue:
         raise operand.error
     if kind in LIST_KINDS:
@@ -229,6 +232,8 @@ def select(operand: Any, name: str) -> Any:
         return index(operand, name)
     elif kind is FailedValue:
         raise operand.error
+    elif kind is LazyObject:
+        return operand.field(name)
     raise EvaluationError(f"no such key: {name}")
 
 
@@ -241,6 +246,8 @@ def has_field(operand: Any, name: str) -> bool:
         return name in operand
     if kind is FailedValue:
         raise operand.error
+    if kind is LazyObject:
+        return bool(operand.has(name))
     return kind is OptionalValue and operand.present and has_field(operand.value, name)
 
 

@@ -106,6 +106,54 @@ def by_keys(elements: Iterable[object], keys: tuple[str, ...]) -> dict[str, obje
     return {repr([mapping(element).get(key) for key in keys]): element for element in elements}
 
 
+@final
+class LazyObject:
+    """An object whose fields are computed when they are used for the first time, and once."""
+
+    __slots__ = ("_compute", "_failed", "_found", "_names")
+
+    def __init__(self, names: Iterable[str], compute: Callable[[str], object]) -> None:
+        """Have these fields.
+
+        Args:
+            names: Their names.
+            compute: Returns a field's value, or raises ``EvaluationError``.
+        """
+        self._names = frozenset(names)
+        self._compute = compute
+        self._found: dict[str, object] = {}
+        self._failed: dict[str, EvaluationError] = {}
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is such a field; it is computed.
+
+        Raises:
+            EvaluationError: If it has no value.
+        """
+        if name not in self._names:
+            return False
+        self.field(name)
+        return True
+
+    def field(self, name: str) -> object:
+        """Return a field's value.
+
+        Raises:
+            EvaluationError: If it has none.
+        """
+        if name not in self._names:
+            raise EvaluationError(f"no such key: {name}")
+        if name in self._failed:
+            raise self._failed[name]
+        if name not in self._found:
+            try:
+                self._found[name] = self._compute(name)
+            except EvaluationError as error:
+                self._failed[name] = error
+                raise
+        return self._found[name]
+
+
 LIST_KINDS: Final = frozenset({list, SetList, KeyedList})
 NO_VALUE: Final = OptionalValue(present=False)
 

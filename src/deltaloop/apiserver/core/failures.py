@@ -258,6 +258,13 @@ def protected(resource: Type, name: str, text: str, *, cause: str = "") -> ApiEr
     return _error(403, "Forbidden", f"{subject} is forbidden: {text}", details)
 
 
+def protected_otherwise(error: ApiError, reason: str, code: int, cause: str) -> ApiError:
+    """Return what refuses an object with another reason and code; words for the cause go with it."""
+    status = error.status
+    details = msgspec.structs.replace(status.details or StatusDetails(), causes=(StatusCause("", cause),))
+    return error_from_status(msgspec.structs.replace(status, reason=reason, code=code, details=details))
+
+
 def forbidden_resource(
     group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str, reason: str = ""
 ) -> ApiError:

@@ -25,6 +25,7 @@ from deltaloop.apiserver.core.admission.pod_scheduling import (
     TAINT_NODES_BY_CONDITION,
 )
 from deltaloop.apiserver.core.admission.pod_security import POD_SECURITY
+from deltaloop.apiserver.core.admission.policies.validating import VALIDATING_POLICIES
 from deltaloop.apiserver.core.admission.resource_quota import RESOURCE_QUOTA
 from deltaloop.apiserver.core.admission.runtime_class import POD_RESIZE_VALIDATOR, RUNTIME_CLASS
 from deltaloop.apiserver.core.admission.service_account import SERVICE_ACCOUNT
@@ -58,7 +59,7 @@ DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | Callable[[Chain], Plugin] | 
     "PodResizeValidator": (POD_RESIZE_VALIDATOR,),
     "MutatingAdmissionPolicy": _LATER,
     "MutatingAdmissionWebhook": mutating_webhooks,
-    "ValidatingAdmissionPolicy": _LATER,
+    "ValidatingAdmissionPolicy": (VALIDATING_POLICIES,),
     "ValidatingAdmissionWebhook": (VALIDATING_WEBHOOKS,),
     "ResourceQuota": (RESOURCE_QUOTA,),
 }

@@ -11,6 +11,7 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, Final
@@ -29,6 +30,7 @@ from deltaloop.schemas.json_values import copied, mapping
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
 _MOST_SIGNS: Final = 4096
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SIGNS_OF_ONE: Final = 256
 
 
@@ -131,11 +133,12 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
 def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
     """Return which warnings are sent: each once, and so many that clients can still read the headers.
 
-    If they have more signs than ``4096`` together, each is cut to 256, and those that are too many are left out.
+    One with control characters, such as the end of a line, is not: no header may have them. If they have more signs
+    than ``4096`` together, each is cut to 256, and those that are too many are left out.
 
-    Source: apiserver pkg/endpoints/filters/warning.go.
+    Source: apiserver pkg/endpoints/filters/warning.go; apimachinery pkg/util/net/http.go (``NewWarningHeader``).
     """
-    once = tuple(dict.fromkeys(filter(None, texts)))
+    once = tuple(dict.fromkeys(text for text in texts if text and not _CONTROL.search(text)))
     if sum(map(len, once)) <= _MOST_SIGNS:
         return once
     kept: list[str] = []

@@ -35,7 +35,7 @@ from deltaloop.apiserver.core.admission.admission_request import (
 )
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
-from deltaloop.apiserver.core.admission.webhooks.matching import is_exempt, matched_resource
+from deltaloop.apiserver.core.admission.matching import is_exempt, matched_resource
 from deltaloop.apiserver.core.admission.webhooks.review import (
     GROUP,
     KIND,

@@ -1,13 +1,16 @@
-"""Which webhooks a request concerns.
+"""Which webhooks and policies a request concerns.
 
-    rules              operation, group, version, resource and scope; if none holds and the policy is ``Equivalent``,
-                       those of the other versions of the resource, to which the object is converted then
+    rules              operation, group, version, resource, scope and names; if none holds and the match policy is
+                       ``Equivalent``, those of the other versions of the resource, to which the object is converted
+                       then; a policy may exclude some, and may have no rules
     selectors          of the namespace's labels and of the object's, as it is or as it is to be
     match conditions   expressions, last
 
-Nobody is asked about configurations of webhooks and policies, so that none can lock out its own repair.
+Nobody is asked about configurations of webhooks and policies, so that none can lock out its own repair; policies are
+asked about those of webhooks.
 
-Source: apiserver pkg/admission/plugin/webhook/generic/webhook.go, predicates/.
+Source: apiserver pkg/admission/plugin/webhook/generic/webhook.go, predicates/; pkg/admission/plugin/policy/matching,
+policy/generic/plugin.go.
 """
 
 from __future__ import annotations
@@ -33,6 +36,12 @@ def is_exempt(attributes: AdmissionAttributes) -> bool:
     return group == _GROUP or group in _VIRTUAL
 
 
+def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
+    """Tell whether no policy is asked about such objects."""
+    kind = attributes.served.type
+    return kind.group in _VIRTUAL or (kind.group == _GROUP and "admissionpolic" in kind.plural)
+
+
 def matched_resource(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
     """Return the version of the resource in which a webhook is to be asked; None if it is not to be.
 
@@ -45,22 +54,41 @@ def matched_resource(hook: Mapping[str, object], attributes: AdmissionAttributes
     Raises:
         ApiError: If the request's namespace is not there, and would have to be looked at.
     """
-    if not _selects_object(hook, attributes):
+    return _matched(hook, attributes, "rules")
+
+
+def matched_by_policy(resources: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
+    """Return the version of the resource in which a policy is to look at it; None if it is not to.
+
+    Args:
+        resources: The ``matchConstraints`` of a policy, or the ``matchResources`` of a binding.
+        attributes: The request.
+
+    Raises:
+        ApiError: If the request's namespace is not there, and would have to be looked at.
+    """
+    if _by_rules(resources, attributes, "excludeResourceRules") is not None:
         return None
-    selected = _selects_namespace(hook, attributes)
+    return _matched(resources, attributes, "resourceRules" if resources.get("resourceRules") else "")
+
+
+def _matched(criteria: Mapping[str, object], attributes: AdmissionAttributes, rules: str) -> ServedResource | None:
+    if not _selects_object(criteria, attributes):
+        return None
+    selected = _selects_namespace(criteria, attributes)
     if selected is False:
         return None
-    found = _by_rules(hook, attributes)
+    found = _by_rules(criteria, attributes, rules) if rules else attributes.served
     if found is not None and selected is None:
         raise failures.not_found(kinds.NAMESPACE, attributes.namespace)
     return found
 
 
-def _by_rules(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
-    rules = [mapping(rule) for rule in items(hook.get("rules"))]
+def _by_rules(criteria: Mapping[str, object], attributes: AdmissionAttributes, field: str) -> ServedResource | None:
+    rules = [mapping(rule) for rule in items(criteria.get(field))]
     if any(_holds(rule, attributes, attributes.served) for rule in rules):
         return attributes.served
-    if hook.get("matchPolicy", "Equivalent") != "Equivalent":
+    if criteria.get("matchPolicy", "Equivalent") != "Equivalent":
         return None
     others = [other for other in attributes.equivalents() if other is not attributes.served]
     return next((other for rule in rules for other in others if _holds(rule, attributes, other)), None)
@@ -74,6 +102,9 @@ def _holds(rule: Mapping[str, object], attributes: AdmissionAttributes, served: 
         return False
     scope = text(rule.get("scope")) or "*"
     if scope != "*" and (scope == "Namespaced") != kind.namespaced:
+        return False
+    names = texts(rule.get("resourceNames"))
+    if names and attributes.name not in names:
         return False
     return any(_names(name, kind.plural, attributes.subresource) for name in texts(rule.get("resources")))
 

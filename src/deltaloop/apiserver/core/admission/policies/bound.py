@@ -1,0 +1,188 @@
+"""Policies, and the bindings that let them apply.
+
+A binding says where, and with which objects as parameters, a policy applies; a policy without one never does. What is
+wrong with either when it is used is not the request's fault, and what the failure policy says happens.
+
+    no params      the policy names no kind for them, or the binding no objects: it is asked once, without
+    by name        in the namespace that the binding says, or in the request's own
+    by selector    the same; it is asked once for each object
+    none found     nothing happens, or a refusal (``parameterNotFoundAction``)
+
+A real server has policies and bindings in no order; here they come by name.
+
+Source: apiserver pkg/admission/plugin/policy/generic/policy_source.go, policy_dispatcher.go (``CollectParams``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, final
+
+import msgspec
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.admission.matching import matched_by_policy
+from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.schemas.json_values import at, mapping, text
+
+Fields = dict[str, object]
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+
+
+class PolicyFaultError(Exception):
+    """A policy or a binding cannot be used; the message is the real server's."""
+
+
+@lru_cache(maxsize=256)
+def fields_of(raw: bytes) -> Fields:
+    """Return a policy or a binding as an object, which is shared."""
+    return mapping(msgspec.json.decode(raw))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BrokenPolicy:
+    """What keeps a policy, or one of its bindings, from being used."""
+
+    policy: Resource
+    binding: Resource | None
+    why: str
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the policy says that nothing happens then."""
+        return at(fields_of(self.policy.raw), "spec", "failurePolicy") == "Ignore"
+
+    def __str__(self) -> str:
+        return f"failed to configure {'policy' if self.binding is None else 'binding'}: {self.why}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A policy that applies, by a binding.
+
+    Attributes:
+        policy: The policy.
+        binding: The binding.
+        served: The version of the resource in which it looks at the object.
+        params: The objects with which it is asked, one after the other; one of them may be None.
+    """
+
+    policy: Resource
+    binding: Resource
+    served: ServedResource
+    params: tuple[Fields | None, ...]
+
+
+def invocations(
+    attributes: AdmissionAttributes, kind: Literal["validating", "mutating"]
+) -> Iterator[Invocation | BrokenPolicy]:
+    """Yield the policies of a kind that apply to a request, and those that would and cannot.
+
+    Args:
+        attributes: The request.
+        kind: Which policies.
+    """
+    stored = attributes.objects
+    bindings = stored.list(f"{kind}admissionpolicybindings.admissionregistration.k8s.io").items
+    if not bindings:
+        return
+    by_policy: dict[str, list[Resource]] = {}
+    for binding in sorted(bindings, key=lambda item: item.name):
+        by_policy.setdefault(text(at(fields_of(binding.raw), "spec", "policyName")), []).append(binding)
+    for name, bound in sorted(by_policy.items()):
+        policy = stored.get(f"{kind}admissionpolicies.admissionregistration.k8s.io", name)
+        if policy is not None:
+            yield from _of_policy(policy, bound, attributes)
+
+
+def _of_policy(
+    policy: Resource, bound: list[Resource], attributes: AdmissionAttributes
+) -> Iterator[Invocation | BrokenPolicy]:
+    spec = mapping(fields_of(policy.raw).get("spec"))
+    try:
+        served = matched_by_policy(mapping(spec.get("matchConstraints")), attributes)
+        if served is None:
+            return
+        kind = _params_kind(spec, attributes)
+    except (ApiError, PolicyFaultError) as error:
+        yield BrokenPolicy(policy, None, str(error))
+        return
+    for binding in bound:
+        try:
+            fields = mapping(fields_of(binding.raw).get("spec"))
+            resources = fields.get("matchResources")
+            if resources is None or matched_by_policy(mapping(resources), attributes) is not None:
+                params = _params(kind, fields.get("paramRef"), attributes)
+                yield Invocation(policy, binding, served, params)
+        except (ApiError, PolicyFaultError) as error:
+            yield BrokenPolicy(policy, binding, str(error))
+
+
+def _params_kind(spec: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
+    kind = spec.get("paramKind")
+    if kind is None:
+        return None
+    group, _, version = text(at(kind, "apiVersion")).rpartition("/")
+    name = text(at(kind, "kind"))
+    found = attributes.registry.find_kind(group, version, name)
+    if found is None:
+        raise PolicyFaultError(f"failed to find resource referenced by paramKind: '{group}/{version}, Kind={name}'")
+    return found
+
+
+def _params(
+    kind: ServedResource | None, reference: object, attributes: AdmissionAttributes
+) -> tuple[Fields | None, ...]:
+    if kind is None or reference is None:
+        return (None,)
+    namespace = text(at(reference, "namespace"))
+    if kind.type.namespaced:
+        namespace = namespace or attributes.namespace
+        if not namespace:
+            raise PolicyFaultError(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
+    elif namespace:
+        raise PolicyFaultError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    name, selector = text(at(reference, "name")), mapping(at(reference, "selector"))
+    stored = attributes.objects
+    if name:
+        one = stored.get(kind.storage, kind.key(namespace, name))
+        found = [] if one is None else [one]
+    else:
+        listed = stored.list(kind.storage, prefix=kind.prefix(namespace)).items
+        found = [item for item in listed if selects(selector, item.labels)]
+    if not found and at(reference, "parameterNotFoundAction") == "Deny":
+        raise PolicyFaultError("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return tuple(_shown(kind, item, attributes) for item in found)
+
+
+def _shown(kind: ServedResource, obj: Resource, attributes: AdmissionAttributes) -> Fields:
+    asking = kind.asking(attributes.stamp.outside)
+    return asking.codec.in_version(decode_object(asking, obj), kind.type.api_version)
+
+
+def namespace_of(attributes: AdmissionAttributes) -> Fields | None:
+    """Return the namespace of the object as expressions see it; None if it has none.
+
+    Raises:
+        ApiError: If it is not there.
+    """
+    if not attributes.namespace or (attributes.served.storage == _NAMESPACES and not attributes.subresource):
+        return None
+    found = attributes.objects.get(_NAMESPACES, attributes.namespace)
+    if found is None:
+        return None
+    fields = dict(fields_of(found.raw))
+    hidden = ("managedFields", "ownerReferences", "selfLink")
+    fields["metadata"] = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in hidden}
+    return fields

@@ -1,0 +1,255 @@
+"""Expressions of admission: what they may name, their programs, and their values within a budget.
+
+    object, oldObject      as it is to be, and as it is
+    request                who does what with it
+    namespaceObject        its namespace
+    params                 the object that a policy's binding refers to, if the policy names a kind for it
+    authorizer             who may do what
+    variables              of a policy; each is computed when it is used, and once
+
+Source: apiserver pkg/admission/plugin/cel/compile.go, composition.go, activation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from deltaloop import cel
+from deltaloop.apiserver.core.cel_environments import NEW, STORED
+from deltaloop.cel.faults import EvaluationError, InvalidExpressionError
+from deltaloop.cel.kubernetes import AUTHORIZER, PER_CALL_LIMIT, RESOURCE_CHECK
+from deltaloop.cel.values import LazyObject
+
+VARIABLES: Final = "variables"
+_KIND: Final = cel.object_of("kubernetes.GroupVersionKind")
+_RESOURCE: Final = cel.object_of("kubernetes.GroupVersionResource")
+_USER: Final = cel.object_of("kubernetes.UserInfo")
+_REQUEST: Final = cel.object_of("kubernetes.AdmissionRequest")
+_NAMESPACE: Final = cel.object_of("kubernetes.Namespace")
+_NAMESPACE_METADATA: Final = cel.object_of("kubernetes.NamespaceMetadata")
+_NAMESPACE_SPEC: Final = cel.object_of("kubernetes.NamespaceSpec")
+_NAMESPACE_STATUS: Final = cel.object_of("kubernetes.NamespaceStatus")
+_NAMESPACE_CONDITION: Final = cel.object_of("kubernetes.NamespaceCondition")
+_COMPOSED: Final = cel.object_of("kubernetes.variables")
+_TEXTS: Final = cel.map_of(cel.STRING, cel.STRING)
+_FIELDS: Final[Mapping[str, Mapping[str, cel.Type]]] = {
+    _KIND.name: {"group": cel.STRING, "version": cel.STRING, "kind": cel.STRING},
+    _RESOURCE.name: {"group": cel.STRING, "version": cel.STRING, "resource": cel.STRING},
+    _USER.name: {
+        "username": cel.STRING,
+        "uid": cel.STRING,
+        "groups": cel.list_of(cel.STRING),
+        "extra": cel.map_of(cel.STRING, cel.list_of(cel.STRING)),
+    },
+    _REQUEST.name: {
+        "kind": _KIND,
+        "resource": _RESOURCE,
+        "subResource": cel.STRING,
+        "requestKind": _KIND,
+        "requestResource": _RESOURCE,
+        "requestSubResource": cel.STRING,
+        "name": cel.STRING,
+        "namespace": cel.STRING,
+        "operation": cel.STRING,
+        "userInfo": _USER,
+        "dryRun": cel.BOOL,
+        "options": cel.DYN,
+    },
+    _NAMESPACE.name: {"metadata": _NAMESPACE_METADATA, "spec": _NAMESPACE_SPEC, "status": _NAMESPACE_STATUS},
+    _NAMESPACE_METADATA.name: {
+        "name": cel.STRING,
+        "generateName": cel.STRING,
+        "namespace": cel.STRING,
+        "labels": _TEXTS,
+        "annotations": _TEXTS,
+        "UID": cel.STRING,
+        "creationTimestamp": cel.TIMESTAMP,
+        "deletionGracePeriodSeconds": cel.INT,
+        "deletionTimestamp": cel.TIMESTAMP,
+        "generation": cel.INT,
+        "resourceVersion": cel.STRING,
+        "finalizers": cel.list_of(cel.STRING),
+    },
+    _NAMESPACE_SPEC.name: {"finalizers": cel.list_of(cel.STRING)},
+    _NAMESPACE_STATUS.name: {"conditions": cel.list_of(_NAMESPACE_CONDITION), "phase": cel.STRING},
+    _NAMESPACE_CONDITION.name: {
+        "status": cel.STRING,
+        "type": cel.STRING,
+        "lastTransitionTime": cel.TIMESTAMP,
+        "message": cel.STRING,
+        "reason": cel.STRING,
+    },
+}
+_ALWAYS: Final[Mapping[str, cel.Type]] = {
+    "object": cel.DYN,
+    "oldObject": cel.DYN,
+    "namespaceObject": _NAMESPACE,
+    "request": _REQUEST,
+}
+_AUTHORIZER: Final[Mapping[str, cel.Type]] = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
+_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+ANY: Final = ()
+"""The value may be of any type."""
+
+
+@final
+class _Types:
+    """The types of the request's parts, and of variables. A ``TypeProvider``."""
+
+    def __init__(self, variables: Mapping[str, cel.Type]) -> None:
+        self._fields = {**_FIELDS, _COMPOSED.name: variables}
+
+    def field_type(self, type_name: str, field: str) -> cel.Type | None:
+        """Return the type of a field of an object."""
+        return self._fields.get(type_name, {}).get(field)
+
+    def named_type(self, name: str) -> cel.Type | None:
+        """Return None: expressions cannot name these types."""
+        del name
+        return None
+
+
+def environment(
+    *,
+    is_stored: bool,
+    has_params: bool = False,
+    has_authorizer: bool = True,
+    variables: Mapping[str, cel.Type] | None = None,
+) -> cel.Environment:
+    """Return what an expression of admission may use.
+
+    Args:
+        is_stored: Whether the expression is stored already.
+        has_params: Whether there are ``params``.
+        has_authorizer: Whether there is an ``authorizer``.
+        variables: The types of ``variables``; None if there are none.
+    """
+    names = dict(_ALWAYS)
+    if has_params:
+        names["params"] = cel.DYN
+    if has_authorizer:
+        names |= _AUTHORIZER
+    if variables is not None:
+        names[VARIABLES] = _COMPOSED
+    return (STORED if is_stored else NEW).with_variables(names, _Types({} if variables is None else variables))
+
+
+def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:
+    """Return an expression as a program, or what keeps it from being one, in the real server's words.
+
+    Args:
+        uses: What it may use.
+        source: The expression.
+        wanted: The types of which its value may be; none for any.
+    """
+    try:
+        program = uses.compile(source)
+    except InvalidExpressionError as error:
+        return f"{'program instantiation' if error.checked else 'compilation'} failed: {error}"
+    if not wanted or program.type in wanted:
+        return program
+    if len(wanted) == 1:
+        return f"must evaluate to {wanted[0]} but got {program.type}"
+    return f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {program.type}"
+
+
+def variable_type(found: cel.CompiledExpression | str) -> cel.Type:
+    """Return the type that a variable has for those who use it: objects have none."""
+    return cel.DYN if isinstance(found, str) else _plain(found.type)
+
+
+def _plain(found: cel.Type) -> cel.Type:
+    if found.kind in ("list", "map"):
+        parts = [_plain(part) for part in found.parameters]
+        return cel.list_of(*parts) if found.kind == "list" else cel.map_of(*parts)
+    return cel.DYN if found.kind in ("object", "opaque", "type", "wrapper") else found
+
+
+class BudgetSpentError(Exception):
+    """Expressions cost more than they may together."""
+
+    def __init__(self) -> None:
+        super().__init__(_SPENT)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpressionOutcome:
+    """What an expression gave.
+
+    Attributes:
+        value: Its value; None, too, if it has none.
+        fault: Why it has none; "" if it has one.
+    """
+
+    value: object = None
+    fault: str = ""
+
+
+@final
+class Expressions:
+    """Some expressions, and the variables that they share."""
+
+    def __init__(
+        self,
+        sources: Iterable[str],
+        programs: Iterable[cel.CompiledExpression | str | None],
+        variables: Mapping[str, cel.CompiledExpression | str] | None = None,
+    ) -> None:
+        """Take expressions as they were compiled.
+
+        Args:
+            sources: Their texts, as messages show them.
+            programs: Their programs, or what is wrong with them; None for one that is not there.
+            variables: The same for variables, by name.
+        """
+        self._programs = tuple(zip(sources, programs, strict=True))
+        self._variables = variables or {}
+
+    def __bool__(self) -> bool:
+        return bool(self._programs)
+
+    def evaluate(self, bindings: Mapping[str, object], budget: int) -> tuple[list[ExpressionOutcome | None], int]:
+        """Return what they give, and what is left of the budget.
+
+        Raises:
+            BudgetSpentError: If they cost more than that.
+        """
+        names = _Names(bindings, self._variables)
+        found: list[ExpressionOutcome | None] = []
+        for source, program in self._programs:
+            if program is None:
+                found.append(None)
+            elif isinstance(program, str):
+                found.append(ExpressionOutcome(fault=f"compilation error: {program}"))
+            else:
+                result = program.evaluate_with_cost(names.bindings, limit=PER_CALL_LIMIT)
+                budget -= result.cost + names.spent
+                names.spent = 0
+                if budget < 0:
+                    raise BudgetSpentError
+                why = f"expression '{source}' resulted in error: {result.error}" if result.error is not None else ""
+                found.append(ExpressionOutcome(result.value, why))
+        return found, budget
+
+
+@final
+class _Names:
+    """What expressions know, with variables that are computed when they are used."""
+
+    def __init__(self, bindings: Mapping[str, object], variables: Mapping[str, cel.CompiledExpression | str]) -> None:
+        self.spent = 0
+        self._programs = variables
+        self.bindings = {**bindings, VARIABLES: LazyObject(variables, self._compute)}
+
+    def _compute(self, name: str) -> object:
+        program = self._programs[name]
+        if isinstance(program, str):
+            raise EvaluationError(f'composited variable "{name}" fails to compile: {program}')
+        found = program.evaluate_with_cost(self.bindings, limit=PER_CALL_LIMIT)
+        self.spent += found.cost
+        if found.error is not None:
+            raise EvaluationError(f'composited variable "{name}" fails to evaluate: {found.error}')
+        return found.value
