@@ -9,6 +9,7 @@ import pytest
 from deltaloop import cel
 from deltaloop.cel import operators
 from deltaloop.cel.costs import UNLIMITED, Cost, Estimate
+from deltaloop.cel.faults import FailedValue
 from deltaloop.cel.library import function
 from deltaloop.errors import CostLimitError, EvaluationError, InvalidExpressionError
 from tests.cel.answers import BINDINGS, ENVIRONMENT
@@ -171,3 +172,13 @@ def test_what_an_evaluation_cost_is_told_with_its_value_or_its_error() -> None:
 
 def test_null_may_stand_for_an_optional_value() -> None:
     assert cel.Environment().compile("null.optMap(o, o == 1).orValue(true)").type == cel.BOOL
+
+
+@pytest.mark.parametrize(
+    "source", ["x.sort()", "x.distinct()", "x + x", "x == [1]", "x.all(v, v > 0)", "[[1]].indexOf(x) == 0"]
+)
+@pytest.mark.parametrize("budget", [None, 1000])
+def test_a_value_that_could_not_be_read_is_its_error_wherever_it_is_used(source: str, budget: int | None) -> None:
+    program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
+    with pytest.raises(EvaluationError, match="no list"):
+        program.evaluate({"x": FailedValue(EvaluationError("no list"))}, budget=budget)

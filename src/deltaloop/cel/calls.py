@@ -77,7 +77,10 @@ def priced_call(
         error: EvaluationError | None = None
         for operand in operands:
             try:
-                values.append(operand(frame))
+                value = operand(frame)
+                if kind_of(value) is FailedValue:
+                    raise value.error
+                values.append(value)
             except CostLimitError:
                 raise
             except EvaluationError as raised:
@@ -113,6 +116,8 @@ def priced_call_of_two(
         try:
             one, other = left(frame), right(frame)
             kinds = (kind_of(one), kind_of(other))
+            if FailedValue in kinds:
+                raise no_such_overload(one, other)
             implementation = compute or known.get(kinds)
             if implementation is None:
                 implementation = known[kinds] = choose((one, other))
