@@ -91,6 +91,29 @@ def test_a_connection_that_nobody_uses_is_closed_after_half_a_minute() -> None:
     in_memory(play)
 
 
+@pytest.mark.parametrize("start", [0.0, 0.1, 2.3, 2.8, 3.3, 3.8, 12345.678901, 1000000.7, 1700000000.1])
+def test_idle_connections_are_looked_at_a_few_times_whatever_time_it_is(start: float) -> None:
+    async def play() -> None:
+        transport, peers = await served(say(OK))
+        looks = 0
+        closes = transport._close_idle
+
+        def look() -> None:
+            nonlocal looks
+            looks += 1
+            assert looks < 50, "it looks again at the very same moment"
+            closes()
+
+        transport._close_idle = look  # type: ignore[method-assign]
+        await asyncio.gather(*(transport.request(GET) for _ in range(3)))
+        await asyncio.sleep(31.0)
+        assert not any(peer.open for peer in peers)
+        assert looks > 0
+        await transport.close()
+
+    run_virtual(play(), start=start, network=MemoryNetwork())
+
+
 def test_the_connection_used_last_is_used_first_and_those_in_excess_end() -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))

@@ -37,6 +37,7 @@ from deltaloop.client.transport_http import (
 )
 
 _MOST_PREPARED: Final = 64
+_TIMER_SLACK: Final = 0.001
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -202,15 +203,16 @@ class AsyncioTransport(HttpTransport):
     def _close_idle(self) -> None:
         """Close connections that nobody has used for a while, and look again when the next one may be due."""
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        oldest = now
+        # A timer goes off a little early, and sums of instants are rounded: without room for that, the next look would
+        # be at this very moment again, and again.
+        until = loop.time() + _TIMER_SLACK
+        due: list[float] = []
         for kept in self._kept.values():
-            while kept and now - kept[0].kept_at >= IDLE_CONNECTION:
+            while kept and kept[0].kept_at + IDLE_CONNECTION <= until:
                 kept.pop(0).abort()
             if kept:
-                oldest = min(oldest, kept[0].kept_at)
-        waits = any(self._kept.values())
-        self._sweep = loop.call_at(oldest + IDLE_CONNECTION, self._close_idle) if waits else None
+                due.append(kept[0].kept_at + IDLE_CONNECTION)
+        self._sweep = loop.call_at(min(due), self._close_idle) if due else None
 
     def _gone(self, connection: HttpConnection) -> None:
         self._connections.discard(connection)
