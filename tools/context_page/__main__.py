@@ -20,6 +20,7 @@ from tools.public_api.describe import is_async, keyword_group, shown_constant
 from deltaloop.api.references import Trigger
 from deltaloop.events import ComponentRecorder
 from deltaloop.runtime import AppliedChildren, Children, Context, ReconcileClient
+from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.context import ReconcileLogger
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
@@ -123,17 +124,23 @@ def _parameters(function: Callable[..., object]) -> list[str]:
     return shown
 
 
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a function of the context is annotated with, what is imported for type checkers alone included."""
+    late: dict[str, Any] = {cls.__name__: cls for cls in (ComponentRecorder, Children, DeclaredChildren)}
+    return typing.get_type_hints(function, localns=late)
+
+
 def missing_parts() -> list[str]:
     """Return attributes of ``ctx`` whose class is ours and has no part of its own on the page."""
     known = {cls for cls, _ in PARTS.values()} | {*_ELSEWHERE}
     found: list[str] = []
     for name in _attributes_said(Context):
-        hint: Any = inspect.get_annotations(Context.__init__, eval_str=True).get(name)
+        hint: Any = _hints(Context.__init__).get(name)
         if inspect.isclass(hint) and hint.__module__.startswith("deltaloop") and not dataclasses.is_dataclass(hint):
             found += [] if hint in known else [name]
     for name, value in vars(Context).items():
         if isinstance(value, property) and value.fget is not None:
-            returns = typing.get_type_hints(value.fget).get("return")
+            returns = _hints(value.fget).get("return")
             if inspect.isclass(returns) and returns.__module__.startswith("deltaloop") and returns not in known:
                 found.append(name)
     return found
