@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from tools.public_api.describe import is_async, keyword_group, shown_constant
 
 from deltaloop.api.references import Trigger
@@ -136,7 +137,8 @@ def missing_parts() -> list[str]:
     found: list[str] = []
     for name in _attributes_said(Context):
         hint: Any = _hints(Context.__init__).get(name)
-        if inspect.isclass(hint) and hint.__module__.startswith("deltaloop") and not dataclasses.is_dataclass(hint):
+        is_value = dataclasses.is_dataclass(hint) or (inspect.isclass(hint) and issubclass(hint, msgspec.Struct))
+        if inspect.isclass(hint) and hint.__module__.startswith("deltaloop") and not is_value:
             found += [] if hint in known else [name]
     for name, value in vars(Context).items():
         if isinstance(value, property) and value.fget is not None:
