@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.policies import grant, rule, user
-from tests.conformance.policy_objects import CONFIG_MAPS, bind, binding, constraints, policy, seen
+from tests.conformance.policies import grant, grant_everywhere, rule, user
+from tests.conformance.policy_objects import ADMISSION, CONFIG_MAPS, bind, binding, constraints, policy, seen
 from tests.conformance.target import Api, config_map, conformance, deployment, pod
 from tests.conformance.webhook_server import warnings
 
@@ -435,3 +435,54 @@ async def test_exempt(api: Api) -> None:
     )
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
     assert (await api.post(path, {"metadata": {"name": names[0]}, "webhooks": []})).status == 422
+
+
+_OF_PARAMS = ({"apiVersion": "v1", "kind": "ConfigMap"}, {"apiVersion": "no.example.com/v1", "kind": "No"})
+
+
+@conformance("Policies: who writes one with params may read them, or is refused", secured=True)
+async def test_access_to_params(api: Api) -> None:
+    written = "validatingadmissionpolicies validatingadmissionpolicybindings"
+    await grant_everywhere(api, user("bob"), rule("admissionregistration.k8s.io", written, "create update"))
+    await grant(api, user("bob"), rule("", "configmaps", "get", "a"))
+    bob = api.impersonate("bob", "system:authenticated")
+    shown = "user &{bob  [system:authenticated] map[]}"
+    said: dict[str, str] = {}
+
+    async def post(word: str, plural: str, body: dict[str, Any]) -> None:
+        answer = await bob.post(f"{ADMISSION}/{plural}", body)
+        causes: list[dict[str, str]] = [] if answer.status == 201 else answer.json["details"]["causes"]
+        said[word] = "".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+
+    known, unknown = _OF_PARAMS
+    for word, kind in (("known", known), ("unknown", unknown)):
+        made = policy(api, word, "true", paramKind=kind)
+        await post(word, "validatingadmissionpolicies", made)
+        await api.created(f"{ADMISSION}/validatingadmissionpolicies", made)
+    await post("no params", "validatingadmissionpolicies", policy(api, "plain", "true"))
+    here = {"namespace": api.namespace}
+    references: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("allowed", "known", {"name": "a", **here}),
+        ("another", "known", {"name": "b", **here}),
+        ("all", "known", {"selector": {}, **here}),
+        ("unknown kind", "unknown", {"name": "a", **here}),
+        ("no policy", "none", {"name": "a", **here}),
+    )
+    for word, name, fields in references:
+        bound = {**binding(api, name, **_reference(**fields)), "metadata": {"name": api.name(word.replace(" ", "-"))}}
+        await post(word, "validatingadmissionpolicybindings", bound)
+    on_object = "permission on the object referenced by paramRef"
+    must = f'Forbidden: {shown} must have "get" permission on all objects of the referenced paramKind'
+    lacks = f'{shown} does not have "get" permission for all groups, versions and resources'
+    assert said == {
+        "known": f"spec.paramKind: {must} (kind=ConfigMap, apiVersion=v1)",
+        "unknown": f"spec.paramKind: {must} (kind=No, apiVersion=no.example.com/v1)",
+        "no params": "",
+        "allowed": "",
+        "another": f'spec.paramRef: Forbidden: {shown} does not have "get" {on_object}',
+        "all": f'spec.paramRef: Forbidden: {shown} does not have "list" {on_object}',
+        "unknown kind": "spec.paramRef: Forbidden: unable to resolve paramKind "
+        f"&{{no.example.com/v1 No}} to determine minimum required permissions and {lacks}",
+        "no policy": f"spec.paramRef: Forbidden: unable to get policy {api.name('none')} to determine minimum required "
+        f"permissions and {lacks}",
+    }

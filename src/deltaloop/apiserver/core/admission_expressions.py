@@ -20,6 +20,7 @@ from deltaloop import cel
 from deltaloop.apiserver.core.cel_environments import NEW, STORED
 from deltaloop.cel.faults import EvaluationError, InvalidExpressionError
 from deltaloop.cel.kubernetes import AUTHORIZER, PER_CALL_LIMIT, RESOURCE_CHECK
+from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 
 VARIABLES: Final = "variables"
@@ -150,9 +151,16 @@ def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.Compi
         return f"{'program instantiation' if error.checked else 'compilation'} failed: {error}"
     if not wanted or program.type in wanted:
         return program
-    if len(wanted) == 1:
-        return f"must evaluate to {wanted[0]} but got {program.type}"
-    return f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {program.type}"
+    names = [_go_name(one) for one in wanted]
+    listed = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+    return f"must evaluate to {listed} but got {_go_name(program.type)}"
+
+
+def _go_name(found: cel.Type) -> str:
+    """Return the name of a type as cel-go's types print themselves."""
+    if not found.parameters:
+        return type_name(found)
+    return f"{found.name}({', '.join(map(_go_name, found.parameters))})"
 
 
 def variable_type(found: cel.CompiledExpression | str) -> cel.Type:

@@ -25,6 +25,7 @@ from deltaloop.apiserver.core.admission.pod_scheduling import (
     TAINT_NODES_BY_CONDITION,
 )
 from deltaloop.apiserver.core.admission.pod_security import POD_SECURITY
+from deltaloop.apiserver.core.admission.policies.params_access import PARAMS_ACCESS
 from deltaloop.apiserver.core.admission.policies.validating import VALIDATING_POLICIES
 from deltaloop.apiserver.core.admission.resource_quota import RESOURCE_QUOTA
 from deltaloop.apiserver.core.admission.runtime_class import POD_RESIZE_VALIDATOR, RUNTIME_CLASS
@@ -75,7 +76,7 @@ OFF_HERE: Final = frozenset({"ServiceAccount"})
 @lru_cache(maxsize=16)
 def chain_of(enabled: frozenset[str] = frozenset(), disabled: frozenset[str] = frozenset()) -> Chain:
     """Return the chain of the plugins that are on by default here, with and without these."""
-    return Chain(_plugins((NAMES - OFF_HERE | enabled) - disabled))
+    return Chain((PARAMS_ACCESS, *_plugins((NAMES - OFF_HERE | enabled) - disabled)))
 
 
 def _plugins(names: frozenset[str]) -> list[Plugin]:

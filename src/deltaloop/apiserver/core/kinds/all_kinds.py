@@ -82,7 +82,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "jobs.batch": job.STRATEGY,
     "limitranges": limit_range.STRATEGY,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.MUTATING,
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.MUTATING_BINDING,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
     "namespaces": namespace.STRATEGY,
     "networkpolicies.networking.k8s.io": network_policy.STRATEGY,
@@ -107,7 +107,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "storageclasses.storage.k8s.io": storage_class.STRATEGY,
     "storageversionmigrations.storagemigration.k8s.io": storage_version_migration.STRATEGY,
     "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.VALIDATING,
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.VALIDATING_BINDING,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
     "volumeattributesclasses.storage.k8s.io": volume_attributes_class.STRATEGY,
 }

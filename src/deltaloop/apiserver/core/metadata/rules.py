@@ -107,7 +107,7 @@ def name_errors(served: ServedResource, name: str, field: str = "metadata.name")
 
 def _form_errors(form: str, name: str, field: str) -> Iterator[FieldError]:
     if form == "path":
-        yield from _path_segment_errors(name, field)
+        yield from path_segment_errors(name, field)
         return
     pattern = _LABEL if form == "label" else _SUBDOMAIN
     longest = 253 if pattern == _SUBDOMAIN else 63
@@ -154,7 +154,8 @@ def qualified_name_errors(name: str, field: str) -> Iterator[FieldError]:
     yield from _qualified_errors(name, field)
 
 
-def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
+def path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what keeps a name from being a segment of a path."""
     if name in (".", ".."):
         yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
     for sign in ("/", "%"):
@@ -188,7 +189,7 @@ def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[FieldError]:
     """Yield what is wrong with the metadata of an object inside another, which may go without a name."""
     for name in ("name", "generateName"):
         if metadata.get(name):
-            yield from _path_segment_errors(metadata[name], f"metadata.{name}")
+            yield from path_segment_errors(metadata[name], f"metadata.{name}")
     if metadata.get("namespace"):
         yield from _form_errors("label", metadata["namespace"], "metadata.namespace")
     yield from _other_errors(metadata, strict=False)

@@ -1,0 +1,122 @@
+"""What webhooks and policies have in common: rules of resources, and match conditions; what may be wrong with them.
+
+Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from deltaloop.apiserver.core.match_conditions import compiled_condition
+from deltaloop.schemas.checking import shown
+from deltaloop.schemas.dns_names import label_key_problems
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_many
+from deltaloop.schemas.json_values import at, mapping, text, texts
+
+CONDITIONS: Final = "matchConditions"
+_MOST_CONDITIONS: Final = 64
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES: Final = ("*", "Cluster", "Namespaced")
+_RESERVED: Final = ".static.k8s.io"
+_LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
+
+
+def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error if the name of a webhook configuration, a policy or a binding is a file's."""
+    name = text(at(configuration, "metadata", "name"))
+    if name.endswith(_RESERVED):
+        words = (
+            f'names ending with "{_RESERVED}" are reserved for static manifest-based configurations and cannot be '
+            "managed via the API"
+        )
+        yield invalid_value("metadata.name", shown(name), words)
+
+
+def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[FieldError]:
+    """Yield an error if a field that is there has none of the values that are known."""
+    value = hook.get(field)
+    if value is not None and value not in known:
+        yield not_supported(f"{path}.{field}", text(value), known)
+
+
+def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a rule of operations and resources."""
+    operations = texts(rule.get("operations"))
+    yield from _wildcard_errors(operations, f"{path}.operations", "operations")
+    for place, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            yield not_supported(f"{path}.operations[{place}]", operation, _OPERATIONS)
+    for field, what in _LISTS:
+        yield from _wildcard_errors(texts(rule.get(field)), f"{path}.{field}", what)
+    for place, version in enumerate(texts(rule.get("apiVersions"))):
+        if not version:
+            yield required(f"{path}.apiVersions[{place}]")
+    yield from _resource_errors(texts(rule.get("resources")), f"{path}.resources")
+    yield from choice_errors(rule, "scope", _SCOPES, path)
+
+
+def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[FieldError]:
+    if not listed:
+        yield required(path)
+    elif len(listed) > 1 and "*" in listed:
+        yield invalid_value(path, shown(listed), f"if '*' is present, must not specify other {what}")
+
+
+def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[FieldError]:
+    if not resources:
+        yield required(path)
+    whole: set[str] = set()  # the resources all of whose subresources are named
+    everywhere: set[str] = set()  # the subresources that are named of all resources
+    has_plain = False
+    for place, name in enumerate(resources):
+        resource, slash, below = name.partition("/")
+        if not name:
+            yield required(f"{path}[{place}]")
+        elif not slash:
+            has_plain = name != "*"
+        else:
+            for found, wildcard in ((resource in whole, f"{resource}/*"), (below in everywhere, f"*/{below}")):
+                if found:
+                    words = f"if '{wildcard}' is present, must not specify {name}"
+                    yield invalid_value(f"{path}[{place}]", shown(name), words)
+            if below == "*":
+                whole.add(resource)
+            if resource == "*":
+                everywhere.add(below)
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid_value(path, shown(resources), "if '*/*' is present, must not specify other resources")
+    if "*" in resources and has_plain:
+        words = "if '*' is present, must not specify other resources without subresources"
+        yield invalid_value(path, shown(resources), words)
+
+
+def condition_errors(
+    conditions: Sequence[object], path: str, stored: frozenset[str], *, has_params: bool = False
+) -> Iterator[FieldError]:
+    """Yield what is wrong with match conditions.
+
+    Args:
+        conditions: The conditions.
+        path: Where they are.
+        stored: Expressions that are stored already.
+        has_params: Whether they are a policy's that has params.
+    """
+    if len(conditions) > _MOST_CONDITIONS:
+        yield too_many(path, len(conditions), _MOST_CONDITIONS)
+    names: set[str] = set()
+    for place, condition in enumerate(map(mapping, conditions)):
+        source, name = text(condition.get("expression")), text(condition.get("name"))
+        is_stored, source = source in stored, source.strip()
+        if not source:
+            yield required(f"{path}[{place}].expression")
+        elif isinstance(fault := compiled_condition(source, is_stored=is_stored, has_params=has_params), str):
+            yield invalid_value(f"{path}[{place}].expression", shown(source), fault)
+        if not name:
+            yield required(f"{path}[{place}].name")
+            continue
+        for problem in label_key_problems(name):
+            yield invalid_value(f"{path}[{place}].name", shown(name), problem)
+        if name in names:
+            yield duplicate(f"{path}[{place}].name", shown(name))
+        names.add(name)

@@ -1,0 +1,134 @@
+"""Policies: what the audit line gets, which no client sees; and how expressions share variables and a budget."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deltaloop import cel
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.admission_expressions import BudgetSpentError, Expressions, compiled, environment
+from deltaloop.apiserver.core.outside import Outside
+from tests.apiserver.core.facts import NAMESPACE, Cores
+from tests.conformance.target import config_map
+
+_GROUP = "admissionregistration.k8s.io"
+_RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
+
+
+class _Policed(Cores):
+    """The cores, and what the audit line gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: dict[str, str] = {}
+
+    def add(self, spec: dict[str, Any], *actions: str, name: str = "p") -> None:
+        spec = {"matchConstraints": {"resourceRules": [_RULE]}, **spec}
+        self._make("validatingadmissionpolicies", name, spec)
+        self._make("validatingadmissionpolicybindings", name, {"policyName": name, "validationActions": [*actions]})
+
+    def _make(self, plural: str, name: str, spec: dict[str, Any]) -> None:
+        served = self.served(_GROUP, "v1", plural)
+        self.operations.create(served, "", {"metadata": {"name": name}, "spec": spec}, stamp=self.stamp())
+
+    def write(self, name: str = "a") -> None:
+        stamp = replace(self.stamp(), outside=Outside(), annotate=self.noted.__setitem__)
+        self.operations.create(self.served("", "v1", "configmaps"), NAMESPACE, config_map(name), stamp=stamp)
+
+
+def test_audited_failures_are_in_the_audit_line() -> None:
+    cores = _Policed()
+    validations = [{"expression": "true"}, {"expression": "'<' == ''", "message": "a < b"}]
+    cores.add({"validations": validations}, "Audit", "Warn")
+    cores.write()
+    failures = cores.noted["validation.policy.admission.k8s.io/validation_failure"]
+    assert "\\u003c" in failures, "as Go writes JSON"
+    assert json.loads(failures) == [
+        {
+            "message": "a < b",
+            "policy": "p",
+            "binding": "p",
+            "expressionIndex": 1,
+            "validationActions": ["Audit", "Warn"],
+        }
+    ]
+
+
+def test_audit_annotations_of_policies_are_in_the_audit_line() -> None:
+    cores = _Policed()
+    annotations = [
+        {"key": "name", "valueExpression": "'name: ' + object.metadata.name"},
+        {"key": "none", "valueExpression": "null"},
+        {"key": "empty", "valueExpression": "' '"},
+        {"key": "long", "valueExpression": "['x', 'y'].map(x, 'ä'.replace('ä', 'äääääääääääääääää')).join('')"},
+    ]
+    cores.add({"auditAnnotations": annotations}, "Deny")
+    cores.write()
+    assert cores.noted == {"p/name": "name: a", "p/long": "ä" * 34}
+
+
+def test_an_audit_annotation_without_a_value_refuses_unless_it_is_ignored() -> None:
+    annotations = [{"key": "k", "valueExpression": "string(object.no)"}]
+    cores = _Policed()
+    cores.add({"auditAnnotations": annotations, "failurePolicy": "Ignore"}, "Warn", name="ignoring")
+    cores.write("a")
+    cores.add({"auditAnnotations": annotations}, "Warn", name="strict")
+    with pytest.raises(ApiError) as refused:
+        cores.write("b")
+    said = "denied request: expression 'string(object.no)' resulted in error: no such key: no"
+    assert refused.value.status.message.endswith(f"ValidatingAdmissionPolicy 'strict' with binding 'strict' {said}")
+
+
+def test_the_servers_own_writes_are_not_looked_at() -> None:
+    cores = _Policed()
+    cores.add({"validations": [{"expression": "false"}]}, "Deny")
+    cores.operations.create(cores.served("", "v1", "configmaps"), NAMESPACE, config_map("own"), stamp=cores.stamp())
+
+
+_LOOP = "[1, 2, 3, 4].all(a, a > 0)"
+
+
+def _expressions(sources: list[str], variables: dict[str, str]) -> Expressions:
+    types: dict[str, cel.Type] = dict.fromkeys(variables, cel.DYN)
+    uses = environment(is_stored=True, variables=types)
+    programs = {name: compiled(uses, source) for name, source in variables.items()}
+    return Expressions(sources, [compiled(uses, source) for source in sources], programs)
+
+
+def _cost(sources: list[str], variables: dict[str, str]) -> int:
+    return 1000 - _expressions(sources, variables).evaluate({}, 1000)[1]
+
+
+def test_a_variable_costs_once_and_only_if_it_is_used() -> None:
+    variables = {"loop": _LOOP, "unused": _LOOP}
+    one = _cost(["variables.loop"], variables)
+    assert one > _cost(["true || variables.loop"], variables)
+    again = _cost(["variables.loop"] * 2, variables) - one
+    assert 0 < again < _cost([_LOOP], {})
+
+
+def test_expressions_share_a_budget() -> None:
+    found = _expressions([_LOOP, _LOOP], {})
+    cost = 1000 - found.evaluate({}, 1000)[1]
+    outcomes, left = found.evaluate({}, cost)
+    assert [outcome is not None and outcome.value for outcome in outcomes] == [True, True]
+    assert left == 0
+    with pytest.raises(BudgetSpentError, match="running out of cost budget"):
+        found.evaluate({}, cost - 1)
+    with pytest.raises(BudgetSpentError):
+        _expressions(["variables.loop"], {"loop": _LOOP}).evaluate({}, 5)
+
+
+def test_a_fault_of_a_variable_is_one_of_each_that_uses_it() -> None:
+    found, _ = _expressions(["variables.no == 1", "variables.no == 2 || true"], {"no": "object.no"}).evaluate(
+        {"object": {}}, 1000
+    )
+    why = 'composited variable "no" fails to evaluate: no such key: no'
+    assert [outcome and (outcome.value, outcome.fault) for outcome in found] == [
+        (None, f"expression 'variables.no == 1' resulted in error: {why}"),
+        (True, ""),
+    ]
