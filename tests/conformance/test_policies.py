@@ -43,6 +43,7 @@ async def _verdicts(api: Api, expressions: dict[str, str], obj: dict[str, Any], 
     ("an empty one", {"messageExpression": "' '", "message": "why"}, 422, "Invalid", "why"),
     ("one of two lines", {"messageExpression": "'a\\nb'", "message": "why"}, 422, "Invalid", "why"),
     ("one that fails", {"messageExpression": "object.data.no", "message": "why"}, 422, "Invalid", "why"),
+    ("a long one", {"messageExpression": f"'{'x' * 5121}'", "message": "why"}, 422, "Invalid", "why"),
     ("one of variables", {"messageExpression": "variables.k + '!'"}, 422, "Invalid", "x!"),
 )
 async def test_denials(api: Api, words: dict[str, str], code: int, reason: str, message: str) -> None:
@@ -486,3 +487,36 @@ async def test_access_to_params(api: Api) -> None:
         "no policy": f"spec.paramRef: Forbidden: unable to get policy {api.name('none')} to determine minimum required "
         f"permissions and {lacks}",
     }
+
+
+@conformance("Policies: match conditions know no namespace, and the resource as it was asked for")
+async def test_names_in_match_conditions(api: Api) -> None:
+    asked = {"apiGroups": ["autoscaling"], "apiVersions": ["v2"], "operations": ["CREATE"], "resources": ["*"]}
+    condition = "namespaceObject == null && request.resource.version == 'v1' && request.kind.version == 'v2'"
+    conditions = [{"name": "c", "expression": condition}]
+    made = policy(api, "p", "false", matchConditions=conditions, matchConstraints=constraints(api, asked))
+    await bind(api, made, binding(api))
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    path = f"/apis/autoscaling/v1/namespaces/{api.namespace}/horizontalpodautoscalers"
+    body = {"metadata": {"name": "a"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    assert (await api.post(path, body)).refuses(422, "Invalid").endswith("failed expression: false")
+
+
+@conformance("Policies: an audit annotation cannot ask the authorizer, and refuses without a value")
+async def test_authorizer_of_annotations(api: Api) -> None:
+    source = "string(authorizer.path('/x').check('get').allowed())"
+    annotations = [{"key": "k", "valueExpression": source}]
+    await bind(api, policy(api, "p", auditAnnotations=annotations), binding(api, actions=("Audit",)))
+    refused = await api.post(api.config_maps, config_map("a"))
+    said = _denied(api, f"expression '{source}' resulted in error: no such attribute(s): authorizer")
+    assert refused.refuses(422, "Invalid") == f'configmaps "a" is forbidden: {said}'
+
+
+@conformance("Policies: what cannot be used is ignored if the failure policy says so")
+async def test_ignored_configurations(api: Api) -> None:
+    kind = {"apiVersion": "no.example.com/v1", "kind": "None"}
+    await bind(api, policy(api, "p", "false", paramKind=kind, failurePolicy="Ignore"), binding(api))
+    missing = _reference(name="no", parameterNotFoundAction="Deny")
+    made = policy(api, "q", "false", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, failurePolicy="Ignore")
+    await bind(api, made, binding(api, "q", **missing))
+    await api.created(api.config_maps, config_map("a"))

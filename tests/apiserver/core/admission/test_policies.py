@@ -28,10 +28,10 @@ class _Policed(Cores):
 
     def add(self, spec: dict[str, Any], *actions: str, name: str = "p") -> None:
         spec = {"matchConstraints": {"resourceRules": [_RULE]}, **spec}
-        self._make("validatingadmissionpolicies", name, spec)
-        self._make("validatingadmissionpolicybindings", name, {"policyName": name, "validationActions": [*actions]})
+        self.make("validatingadmissionpolicies", name, spec)
+        self.make("validatingadmissionpolicybindings", name, {"policyName": name, "validationActions": [*actions]})
 
-    def _make(self, plural: str, name: str, spec: dict[str, Any]) -> None:
+    def make(self, plural: str, name: str, spec: dict[str, Any]) -> None:
         served = self.served(_GROUP, "v1", plural)
         self.operations.create(served, "", {"metadata": {"name": name}, "spec": spec}, stamp=self.stamp())
 
@@ -69,6 +69,33 @@ def test_audit_annotations_of_policies_are_in_the_audit_line() -> None:
     cores.add({"auditAnnotations": annotations}, "Deny")
     cores.write()
     assert cores.noted == {"p/name": "name: a", "p/long": "ä" * 34}
+
+
+def test_the_audit_line_has_so_much_and_no_more() -> None:
+    cores = _Policed()
+    annotations = [{"key": "long", "valueExpression": "variables.x + variables.x"}]
+    variables = [{"name": "x", "expression": f"'{'x' * 6000}'"}]
+    failing = [{"expression": "false"}] * 51
+    cores.add({"auditAnnotations": annotations, "variables": variables, "validations": failing}, "Audit")
+    cores.write()
+    assert len(cores.noted["p/long"]) == 10 * 1024
+    assert len(json.loads(cores.noted["validation.policy.admission.k8s.io/validation_failure"])) == 50
+
+
+def test_bindings_say_the_same_once() -> None:
+    cores = _Policed()
+    annotations = [
+        {"key": "same", "valueExpression": "'x'"},
+        {"key": "params", "valueExpression": "params == null ? 'none' : string(params.metadata.name)"},
+    ]
+    cores.add({"auditAnnotations": annotations, "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}, "Audit")
+    cores.write("kept")
+    cores.noted.clear()
+    reference = {"name": "kept", "parameterNotFoundAction": "Deny"}
+    spec = {"policyName": "p", "validationActions": ["Deny"], "paramRef": reference}
+    cores.make("validatingadmissionpolicybindings", "q", spec)
+    cores.write("a")
+    assert cores.noted == {"p/same": "x", "p/params": "none, kept"}
 
 
 def test_an_audit_annotation_without_a_value_refuses_unless_it_is_ignored() -> None:
@@ -109,6 +136,15 @@ def test_a_variable_costs_once_and_only_if_it_is_used() -> None:
     assert one > _cost(["true || variables.loop"], variables)
     again = _cost(["variables.loop"] * 2, variables) - one
     assert 0 < again < _cost([_LOOP], {})
+
+
+def test_a_variable_that_fails_costs_once() -> None:
+    variables = {"no": f"{_LOOP} && object.no"}
+    found = _expressions(["[1, 2].all(a, variables.no)"], variables)
+    once = _expressions(["[1].all(a, variables.no)"], variables)
+    bindings: dict[str, object] = {"object": {}}
+    more = once.evaluate(bindings, 1000)[1] - found.evaluate(bindings, 1000)[1]
+    assert 0 < more < _cost([_LOOP], {})
 
 
 def test_expressions_share_a_budget() -> None:

@@ -3,8 +3,8 @@
     a policy that names a kind       to get all objects of the kind
     a binding that names an object   to get that object, or to list them for a selector
 
-If the kind cannot be found, everything has to be allowed. A change of something else asks for nothing, and nothing is
-asked of members of ``system:masters``. This is no plugin of a real server, which asks it while it checks the object.
+If the kind cannot be found, everything has to be allowed. A change of something else asks for nothing. This is no
+plugin of a real server, which asks it while it checks the object.
 
 Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go, and those beside it.
 """
@@ -19,7 +19,6 @@ from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.policies.bound import fields_of
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.user import User
-from deltaloop.apiserver.core.wire.request_info import MASTERS
 from deltaloop.schemas.faults import forbidden_field
 from deltaloop.schemas.json_values import at, text
 
@@ -30,8 +29,6 @@ _BINDINGS: Final = tuple(f"{kind}admissionpolicybindings.{_GROUP}" for kind in (
 
 def _check(attributes: AdmissionAttributes) -> None:
     """Refuse, with 422, what refers to params that its writer may not read."""
-    if MASTERS in attributes.user.groups:
-        return
     is_policy = attributes.served.storage in _POLICIES
     why = _missing_for_policy(attributes) if is_policy else _missing_for_binding(attributes)
     if why:
