@@ -185,6 +185,7 @@ def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
         (["--health-probe-bind-address", ":99999"], "port 99999 is none"),
         (["--lease-duration", "1"], "lease_duration"),
         (["--event-api", "v2"], "--event-api 'v2' is not v1 or events.k8s.io/v1"),
+        (["--http", "httpx"], "--http 'httpx' is not aiohttp or asyncio"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(module: str, flags: list[str], message: str) -> None:
@@ -270,7 +271,7 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
     file = tmp_path / "last_words.py"
     file.write_text(LAST_WORDS)
     # Leadership, events, a reconcile that must be cancelled: none of it is cut short by a signal that comes twice.
-    flags = ["--leader-elect", "--drain-timeout", "0.2", "--event-api", "events.k8s.io/v1"]
+    flags = ["--leader-elect", "--drain-timeout", "0.2", "--event-api", "events.k8s.io/v1", "--http", "asyncio"]
     async with (
         ApiServer(ServerOptions(insecure_http=True)) as server,
         dl.Client(dl.ClientConfig(server=server.url)) as client,

@@ -21,6 +21,7 @@ from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.client import Client, ClientOptions, connect
+from deltaloop.client.opening import Http
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.metrics import ProgramMetrics
@@ -109,6 +110,7 @@ class RunCommand:
         shutdown_timeout: Seconds that the end may take.
         preflight: Whether to ask first what this account may do.
         record_access: Where to write down what the run did, for ``deltaloop rbac --from``; None nowhere.
+        http: What speaks HTTP.
     """
 
     controllers: tuple[Controller, ...]
@@ -123,6 +125,7 @@ class RunCommand:
     shutdown_timeout: float = 30.0
     preflight: bool = True
     record_access: Path | None = None
+    http: Http = "aiohttp"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, before anything is connected to."""
@@ -229,7 +232,7 @@ def _elector(
 async def _connected(
     command: RunCommand, metrics: ProgramMetrics | None, recorded: RecordedAccess, show: Callable[[str], object]
 ) -> AsyncGenerator[Client, None]:
-    options = ClientOptions(on_request=None if command.record_access is None else recorded.sent)
+    options = ClientOptions(on_request=None if command.record_access is None else recorded.sent, http=command.http)
     if metrics is not None:
         options = options.replace(metrics=metrics.requests)
     cluster = command.cluster

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, final, get_args, get_type_hints
 
 import typer
 
@@ -16,6 +16,7 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 if TYPE_CHECKING:
     from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand
+    from deltaloop.client.opening import Http
     from deltaloop.events import EventApi
     from deltaloop.leaderelection import LeaderElectionConfig
     from deltaloop.runtime import Controller
@@ -84,6 +85,9 @@ RecordAccessFlag: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="At the end, write down what was done, for `deltaloop rbac --from`."),
 ]
+HttpFlag: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="What speaks HTTP: aiohttp, or asyncio, which costs less.")
+]
 LogFormatFlag: TypeAlias = Annotated[str, typer.Option(help="text or json.")]
 LogLevelFlag: TypeAlias = Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]
 
@@ -118,6 +122,7 @@ class RunFlags:
     shutdown_timeout: ShutdownTimeoutFlag = 30.0
     preflight: PreflightFlag = True
     record_access: RecordAccessFlag = None
+    http: HttpFlag = "aiohttp"
     log_format: LogFormatFlag = "text"
     log_level: LogLevelFlag = "INFO"
 
@@ -133,7 +138,7 @@ class RunFlags:
 
         with _as_bad_parameters():
             cluster, timing, metrics, health = self._cluster(), self._timing(), self._metrics(), self._health()
-        events = event_api(self.event_api)
+        events, http = event_api(self.event_api), http_of(self.http)
         controllers = load_controllers(self.target)
         election = self._election(controllers, timing)
         return RunCommand(
@@ -149,6 +154,7 @@ class RunFlags:
             shutdown_timeout=self.shutdown_timeout,
             preflight=self.preflight,
             record_access=self.record_access,
+            http=http,
         )
 
     def _cluster(self) -> ClusterFlags:
@@ -220,6 +226,20 @@ def configure(log_format: str, log_level: str) -> None:
         configure_logging(output="json" if log_format == "json" else "text", level=log_level.upper())
     except ValueError:
         raise typer.BadParameter(f"{log_level!r} is not a level: DEBUG, INFO, WARNING or ERROR") from None
+
+
+def http_of(name: str) -> Http:
+    """Return what a flag says of who speaks HTTP.
+
+    Raises:
+        typer.BadParameter: If it is not known.
+    """
+    from deltaloop.client.opening import Http
+
+    for known in get_args(Http):
+        if name == known:
+            return cast("Http", known)
+    raise typer.BadParameter(f"--http {name!r} is not {' or '.join(get_args(Http))}")
 
 
 def event_api(name: str) -> EventApi:
