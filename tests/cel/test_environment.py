@@ -182,3 +182,24 @@ def test_a_value_that_could_not_be_read_is_its_error_wherever_it_is_used(source:
     program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
     with pytest.raises(EvaluationError, match="no list"):
         program.evaluate({"x": FailedValue(EvaluationError("no list"))}, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("'a' in m", "failed"),
+        ("'b' in m", True),
+        ("'c' in m", False),
+        ("1 in x", True),
+        ("2 in x", "failed"),
+        ("m.?a.hasValue()", "failed"),
+        ("m[?'a'].hasValue()", "failed"),
+        ("m.?b.hasValue()", True),
+    ],
+)
+def test_a_map_or_list_with_a_value_that_could_not_be_read(source: str, expected: object) -> None:
+    variables = {"x": cel.list_of(cel.INT), "m": cel.map_of(cel.STRING, cel.INT)}
+    bad = FailedValue(EvaluationError("it is bad"))
+    program = ENVIRONMENT.with_variables(variables).compile(source)
+    found = program.evaluate_with_cost({"x": [bad, 1], "m": {"a": bad, "b": 1}}, limit=UNLIMITED)
+    assert ("failed" if found.error is not None and found.error.message == "it is bad" else found.value) == expected

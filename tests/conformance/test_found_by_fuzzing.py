@@ -382,6 +382,7 @@ def _wrong_type(where: str, found: str) -> str:
         {f"spec.f[0]: Invalid value: 1: {_NO_OBJECT}", *(_wrong_type(f"spec.f[{n}]", "integer") for n in range(2))},
     ),
     ("it was none before", _KEYED, [1], [1, {"name": "b"}], {_wrong_type("spec.f[0]", "integer")}),
+    ("a null was there before", _KEYED, [None], [None], {_wrong_type("spec.f[0]", "null")}),
     ("it came twice before", _KEYED, [{"name": "a"}] * 2, [{"name": "b"}] * 2, set[str]()),
     (
         "a rule asks for it",

@@ -150,12 +150,23 @@ def shown_key(key: Any) -> str:
 
 
 def contains(element: Any, collection: Any) -> bool:
-    """Tell whether a list has such an element, or a map such a key."""
+    """Tell whether a list has such an element, or a map such a key.
+
+    Raises:
+        EvaluationError: If the map's value has failed, or none is found in a list of which an element has.
+    """
     if kind_of(collection) is dict:
-        return find(cast("dict[Any, Any]", collection), element) is not _MISSING
+        found = find(cast("dict[Any, Any]", collection), element)
+        if kind_of(found) is FailedValue:
+            raise found.error
+        return found is not _MISSING
     if kind_of(collection) not in LIST_KINDS:
         raise no_such_overload(collection)
     items = cast("list[Any]", collection)
+    if FailedValue in map(kind_of, items):
+        if contains(element, [item for item in items if kind_of(item) is not FailedValue]):
+            return True
+        raise next(item.error for item in items if kind_of(item) is FailedValue)
     if kind_of(element) is str:
         return element in items
     return any(equal(element, item) for item in items)

@@ -163,7 +163,8 @@ def is_same(node: TypeNode, old: object, value: object) -> bool:
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))
         pairs = [(before.get(keys_of(node.list_keys, item)), item) for item in after]
-        return len(items(cast("object", old))) == len(after) and all(is_same(node.items, *pair) for pair in pairs)
+        are_told_apart = len(items(cast("object", old))) == len(after) and all(map(is_mapping, after))
+        return are_told_apart and all(is_same(node.items, *pair) for pair in pairs)
     if isinstance(old, dict) and isinstance(value, dict):
         fields, others = cast("dict[str, object]", old), cast("dict[str, object]", value)
         if fields.keys() != others.keys():
