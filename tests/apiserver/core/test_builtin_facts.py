@@ -70,7 +70,13 @@ def test_every_kind_that_is_checked_has_facts_of_what_is_refused_and_what_is_not
         ruled = any(types[name].rules for name in (own, f"{own}Spec") if name in types)
         checked |= {served.type.plural} if ruled or found > {PLAIN.validate} else set()
     assert len(checked) > 25
-    elsewhere = {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}  # in tests/conformance
+    elsewhere = {  # in tests/conformance
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    }
     for plural in checked - elsewhere - {"configmaps", "customresourcedefinitions", "leases"}:  # facts of their own
         codes = {step["code"] for fact in of_kind(plural) for step in fact["steps"]}
         assert {201, 422} <= codes, plural
