@@ -5,7 +5,7 @@ Python's ``==`` is no help: to it ``1``, ``1.0`` and ``True`` are equal, and a s
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 
@@ -24,11 +24,13 @@ def is_same_json(value: object, other: object) -> bool | None:
         return None
     if kind is not type(other):
         return False
+    this: Any = value  # a cast is a call, and this is where a reconcile without work spends its time
+    that: Any = other
     if kind is dict:
-        return _is_same_mapping(cast("dict[Any, object]", value), cast("dict[Any, object]", other))
+        return _is_same_mapping(this, that)
     if kind is list:
-        return _is_same_list(cast("list[object]", value), cast("list[object]", other))
-    return value == other
+        return _is_same_list(this, that)
+    return bool(this == that)
 
 
 def _is_same_list(items: list[object], others: list[object]) -> bool | None:
@@ -49,7 +51,12 @@ def _is_same_mapping(fields: dict[Any, object], others: dict[Any, object]) -> bo
         return False if all(type(name) is str for name in fields) else None
     told: bool | None = True
     for name, item in fields.items():
-        same = is_same_json(item, others[name])
+        other = others[name]
+        if type(item) is str and type(other) is str:
+            if item != other:
+                return False
+            continue
+        same = is_same_json(item, other)
         if same is False:
             return False
         if same is None:

@@ -49,12 +49,12 @@ def controller_reference(owner: Resource, resource_type: ResourceType[Any] | Non
 
     Source: apimachinery pkg/apis/meta/v1/controller_ref.go, ``NewControllerRef``.
     """
-    reference = reference_to(owner, resource_type)
+    known = resource_type or owner.resource_type
     return OwnerReference(
-        api_version=reference.api_version,
-        kind=reference.kind,
-        name=reference.name,
-        uid=reference.uid,
+        api_version=known.api_version if known else owner.api_version,
+        kind=known.kind if known else owner.kind,
+        name=owner.name,
+        uid=owner.uid,
         controller=True,
         block_owner_deletion=True,
     )

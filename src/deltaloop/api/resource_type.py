@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar, cast
+from functools import cached_property, lru_cache
+from typing import Any, Final, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -14,6 +16,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ATTRIBUTE = "__resource_type__"
+_PLAIN_SEGMENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
 @dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and survives only AttributeError
@@ -46,7 +49,7 @@ class ResourceType(Generic[T_co]):
         if "/" in self.group:
             raise InvalidArgumentError(f"ResourceType.group is {self.group!r}; give group and version apart")
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """``group/version``, or the bare version for the core group, as objects carry it."""
         return f"{self.group}/{self.version}" if self.group else self.version
@@ -71,35 +74,44 @@ class ResourceType(Generic[T_co]):
             raise InvalidArgumentError(f"{self} has no namespaces, but namespace {namespace!r} was given")
         if name is not None and self.namespaced and not namespace:
             raise InvalidArgumentError(f"{self} lives in namespaces: give one for {name!r}")
-        if name is not None and not _is_path_segment(name):
-            raise InvalidArgumentError(f"{name!r} is not the name of an object")
-        if namespace and not _is_path_segment(namespace):
-            raise InvalidArgumentError(f"{namespace!r} is not the name of a namespace")
-        if subresource and not all(map(_is_path_segment, subresource.split("/"))):
-            raise InvalidArgumentError(f"{subresource!r} is not a subresource")
-        if subresource and name is None:
-            raise InvalidArgumentError(f"subresource {subresource!r} needs the name of an object")
-        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        path = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         if namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
-        parts.append(self.plural)
+            path = f"{path}/namespaces/{_segment(namespace, 'the name of a namespace')}"
+        path = f"{path}/{self.plural}"
         if name is not None:
-            parts.append(quote(name, safe=""))
+            path = f"{path}/{_segment(name, 'the name of an object')}"
         if subresource:
-            parts.append(quote(subresource, safe="/"))
-        return "/".join(parts)
+            if name is None:
+                raise InvalidArgumentError(f"subresource {subresource!r} needs the name of an object")
+            path = f"{path}/{_segments(subresource)}"
+        return path
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ResourceType) and self._identity() == cast("ResourceType[Any]", other)._identity()
+        if self is other:
+            return True
+        return isinstance(other, ResourceType) and self._identity == cast("ResourceType[Any]", other)._identity
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return self._hash
 
     def __str__(self) -> str:
-        return f"{self.api_version}/{self.kind}"
+        return self._text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not as it is: the hash of a text is another one in another process.
+        return type(self), (self.group, self.version, self.kind, self.plural, self.namespaced, self.model)
+
+    @cached_property
     def _identity(self) -> tuple[str, str, str, str, bool]:
         return (self.group, self.version, self.kind, self.plural, self.namespaced)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
+    @cached_property
+    def _text(self) -> str:
+        return f"{self.api_version}/{self.kind}"
 
     @classmethod
     def of(cls, model: type[T]) -> ResourceType[T]:
@@ -122,8 +134,25 @@ class ResourceType(Generic[T_co]):
         return cls(group, version, kind, plural, namespaced)
 
 
-def _is_path_segment(text: str) -> bool:
-    return text not in ("", ".", "..") and "/" not in text and is_unicode(text)
+def _segment(text: str, what: str) -> str:
+    """Return a part of a path as a URL has it.
+
+    Raises:
+        InvalidArgumentError: If it is none; the message says what it should be.
+    """
+    if _PLAIN_SEGMENT.fullmatch(text):  # nearly always: then it needs no quotes
+        return text
+    if text in ("", ".", "..") or "/" in text or not is_unicode(text):
+        raise InvalidArgumentError(f"{text!r} is not {what}")
+    return quote(text, safe="")
+
+
+@lru_cache(maxsize=64)
+def _segments(subresource: str) -> str:
+    for part in subresource.split("/"):
+        if part in ("", ".", "..") or not is_unicode(part):
+            raise InvalidArgumentError(f"{subresource!r} is not a subresource")
+    return quote(subresource, safe="/")
 
 
 def resource_type(

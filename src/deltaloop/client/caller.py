@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
@@ -19,7 +19,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
-from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.list_splitter import ListSplitter
@@ -27,6 +27,7 @@ from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
+from deltaloop.client.request_keywords import GetKeywords
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import Pool
@@ -149,6 +150,13 @@ class Caller:
             "GET", path, timeout=timeout, pool=self._pool, on_warning=self._on_warning, write_check=self._write_check
         )
         return Resource.from_json(answer.body, known)
+
+    async def _find(self, known: ResourceType[Any], name: str, **keywords: Unpack[GetKeywords]) -> Resource | None:
+        """Read one object; None if there is none of that name."""
+        try:
+            return await self._read(known, name, **keywords)
+        except NotFoundError:
+            return None
 
     async def _list(
         self,

@@ -15,7 +15,6 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
-from deltaloop.api.status import NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import EVERYTHING, Caller, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
@@ -56,10 +55,8 @@ class ReadVerbs(Caller):
     async def find(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
         """Read one object as ``get`` does, or return None if there is none of that name."""
         known = await self._known(rt, keywords.get("timeout"))
-        try:
-            return typed(known, await self._read(known, name, **keywords))
-        except NotFoundError:
-            return None
+        found = await self._find(known, name, **keywords)
+        return None if found is None else typed(known, found)
 
     @overload
     async def list(

@@ -254,16 +254,18 @@ class RequestSender:
         pool: Pool,
     ) -> R:
         loop = asyncio.get_running_loop()
-        deadline_at = loop.time() + (self._default_timeout if timeout is None else timeout)
-        retry = RetryDecision(method, deadline_at=deadline_at)
+        started_at = loop.time()
+        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        retry: RetryDecision | None = None
         while True:
             if self._bucket is not None:
                 await self._wait_for_turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
-            started_at = loop.time()
+                started_at = loop.time()
             try:
                 answer = await attempt(max(0.0, deadline_at - started_at))
             except (ApiError, TransportError) as error:
                 code = self._count_failure(method, path, error, loop.time() - started_at)
+                retry = retry or RetryDecision(method, deadline_at=deadline_at)
                 wait = retry.failed(error, now=loop.time())
                 if wait is None:
                     raise
@@ -273,10 +275,12 @@ class RequestSender:
                     extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
                 )
             else:
-                code = str(answer.status) if isinstance(answer, HttpResponse) else "200"
-                self._count(method, path, code, loop.time() - started_at)
+                if self._measures or _log.isEnabledFor(logging.DEBUG):
+                    code = str(answer.status) if isinstance(answer, HttpResponse) else "200"
+                    self._count(method, path, code, loop.time() - started_at)
                 return answer
             await asyncio.sleep(wait)
+            started_at = loop.time()
 
     async def _wait_for_turn(
         self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None

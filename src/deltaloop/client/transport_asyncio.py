@@ -114,9 +114,10 @@ class AsyncioTransport(HttpTransport):
         self, request: HttpRequest, pool: str, encoding: str, credential: Credential, attempt: Attempt
     ) -> HttpAnswer:
         loop = asyncio.get_running_loop()
-        tls = self._tls.context(credential.certificate, now=loop.time()) if self._tls is not None else None
+        now = loop.time()
+        tls = self._tls.context(credential.certificate, now=now) if self._tls is not None else None
         head = self._head(request, encoding, credential)
-        connection = self._take(pool, tls, loop.time())
+        connection = self._take(pool, tls, now)
         attempt.reused = connection is not None
         if connection is None:
             connection = await self._connect(loop, pool, tls)

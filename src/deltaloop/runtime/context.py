@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
+_MAKING: Final = threading.Lock()
 
 
 @final
@@ -53,12 +54,11 @@ class Context:
             are labelled. For people, logs and metrics: what to do follows from the objects, never from a trigger.
         triggers_dropped: How many triggers there were beyond those kept.
         attempts: Which try this is: 1, plus the runs of this key that failed since its last success.
-        cancelled: Set once the reconcile is to stop; for plain functions, which nothing else can tell.
-            ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
         cleanup: Whether the object is being deleted and this run is a call of ``@reconcile.cleanup``.
     """
 
     __slots__ = (
+        "_cancelled",
         "_children",
         "_declared_children",
         "_logger",
@@ -69,7 +69,6 @@ class Context:
         "_statuses",
         "_track",
         "attempts",
-        "cancelled",
         "cleanup",
         "client",
         "controller",
@@ -105,7 +104,7 @@ class Context:
         self.triggers: tuple[Trigger, ...] = triggers
         self.triggers_dropped: int = triggers_dropped
         self.attempts: int = attempts
-        self.cancelled: threading.Event = threading.Event()
+        self._cancelled: threading.Event | None = None
         self.cleanup: bool = False
         self._logger: ReconcileLogger | None = None
         self._recorder = recorder
@@ -117,6 +116,18 @@ class Context:
         self._statuses = statuses
         self._track = track
         self.not_awaited: NotAwaited = client.not_awaited
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set once the reconcile is to stop; for plain functions, which nothing else can tell; any thread.
+
+        ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
+        """
+        if self._cancelled is None:
+            with _MAKING:  # most reconciles ask for none, and it costs as much as a look into a cache
+                if self._cancelled is None:
+                    self._cancelled = threading.Event()
+        return self._cancelled
 
     @property
     def logger(self) -> ReconcileLogger:

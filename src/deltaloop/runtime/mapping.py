@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from inspect import CO_COROUTINE
+from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from deltaloop.api.resource import Resource, untyped
@@ -54,6 +56,8 @@ def accepts(function: Callable[..., object], *arguments: object) -> bool:
 
 def is_coroutine_function(function: object) -> bool:
     """Tell whether calling something returns what has to be awaited: ``async def``, with or without ``yield``."""
+    if type(function) is FunctionType and function.__code__.co_flags & CO_COROUTINE:
+        return True  # asked for each reconcile, and nearly always so
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
         for each in (function, getattr(function, "__call__", None))  # noqa: B004 - an object may have an async __call__

@@ -92,26 +92,25 @@ def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None
             f"{owner.key} has no uid: only an object that was read from the server can own another"
         )
     present = [dict(known) for known in cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])]
-    for known in present:
-        if reference.controller and known.get("controller") and not _is_same(known, reference):
-            name = ObjectReference(namespace=namespace, name=metadata.get("name") or "").key
-            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference))
-    wanted = cast("dict[str, Any]", msgspec.to_builtins(reference))
+    place = len(present)
     for index, known in enumerate(present):
         if _is_same(known, reference):
-            present[index] = wanted
-            break
-    else:
-        present.append(wanted)
+            place = min(place, index)
+        elif reference.controller and known.get("controller"):
+            name = ObjectReference(namespace=namespace, name=metadata.get("name") or "").key
+            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference))
+    present[place : place + 1] = [msgspec.to_builtins(reference)]
     metadata["ownerReferences"] = present
 
 
 def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
     """Tell whether two references name the same owner: group, kind and name, as upstream; the version may differ."""
-    group = str(known.get("apiVersion") or "").rpartition("/")[0]
-    wanted_group = reference.api_version.rpartition("/")[0]
-    same_name = (group, known.get("kind"), known.get("name")) == (wanted_group, reference.kind, reference.name)
-    return same_name and known.get("uid") == reference.uid
+    if (known.get("uid"), known.get("kind"), known.get("name")) != (reference.uid, reference.kind, reference.name):
+        return False
+    version = known.get("apiVersion") or ""
+    return (
+        version == reference.api_version or str(version).rpartition("/")[0] == reference.api_version.rpartition("/")[0]
+    )
 
 
 def _metadata(obj: MutableObject) -> MutableMapping[str, Any]:

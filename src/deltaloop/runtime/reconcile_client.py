@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from dataclasses import replace
-from typing import Any, Final, Self, TypeVar, final, overload
+from typing import Any, Final, Self, TypeVar, Unpack, final, overload
 
 import msgspec
 
@@ -31,7 +31,7 @@ from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.errors import TransportError
-from deltaloop.client.request_keywords import Kind
+from deltaloop.client.request_keywords import GetKeywords, Kind
 from deltaloop.client.subresource_verbs import Verbs
 from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.attribution import Attribution
@@ -163,19 +163,38 @@ class ReconcileClient(Verbs):
         timeout: float | None = None,
     ) -> Resource:
         place = self._namespace(known, namespace)
-        view = None if subresource else self._views.find(known, place)
+        view = None if subresource else self._view(known, place, name)
         if view is None:
             return await super()._read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
-        key = join_key(place, name)
-        if view.is_uncertain(key):
-            found = await self._live(known, name, place, timeout)
-            view.settle(key, found)
-        elif not view.is_fresh(self._max_staleness):
-            return await super()._read(known, name, namespace=place, timeout=timeout)
-        else:
-            found = view.get(key)
+        found = await self._seen(view, known, place, name, timeout)
         if found is None:
             raise not_found(known, name)
+        return found
+
+    async def _find(self, known: ResourceType[Any], name: str, **keywords: Unpack[GetKeywords]) -> Resource | None:
+        place = self._namespace(known, keywords.get("namespace"))
+        view = None if keywords.get("subresource") else self._view(known, place, name)
+        if view is None:
+            return await super()._find(known, name, **keywords)
+        # Without an error that is made and caught again: a child that is not there yet is what reconciles begin with.
+        return await self._seen(view, known, place, name, keywords.get("timeout"))
+
+    def _view(self, known: ResourceType[Any], place: str | None, name: str) -> CacheView | None:
+        """Return the view to read an object from; None if the server is to be asked."""
+        view = self._views.find(known, place)
+        if view is None or view.is_fresh(self._max_staleness) or view.is_uncertain(join_key(place, name)):
+            return view
+        return None
+
+    async def _seen(
+        self, view: CacheView, known: ResourceType[Any], place: str | None, name: str, timeout: float | None
+    ) -> Resource | None:
+        """Return an object as a view has it, or as the server has it if the view cannot know."""
+        key = join_key(place, name)
+        if not view.is_uncertain(key):
+            return view.get(key)
+        found = await self._live(known, name, place, timeout)
+        view.settle(key, found)
         return found
 
     async def _list(

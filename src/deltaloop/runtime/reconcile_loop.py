@@ -262,8 +262,9 @@ class ReconcileLoop:
     async def _until_ended(self, run: Running, execution: Execution) -> asyncio.CancelledError | None:
         """Wait until the call has ended, or is left behind; return the cancellation of this worker, if one came."""
         cancelled: asyncio.CancelledError | None = None
+        now = run.started_at
         while not execution.future.done():
-            match self.runs.ask(run, self._clock()):
+            match self.runs.ask(run, now):
                 case Stop(reason):
                     self._tell_to_stop(run, execution, reason)
                 case Warn(seconds):
@@ -276,6 +277,7 @@ class ReconcileLoop:
                     except asyncio.CancelledError as error:
                         cancelled = error
                         self.runs.interrupt(run)
+            now = self._clock()
         return cancelled
 
     async def _wait(self, execution: Execution, until: float | None) -> None:
@@ -394,14 +396,13 @@ class ReconcileLoop:
 
     def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
         """Do with the key what was decided; an error goes on, for the queue to count and log."""
-        now = self._clock()
         match decision.action:
             case Action.FORGET:
                 return
             case Action.REQUEUE_AFTER:
                 self.metrics.triggered("requeue", "after")
                 # The reasons of this run are dealt with: those of the next one begin with this request.
-                trigger = Trigger(source="requeue", verb="after", at=now)
+                trigger = Trigger(source="requeue", verb="after", at=self._clock())
                 delay = jitter(decision.delay, decision.jitter, chance=self._chance())
                 work.retry_after(delay, trigger=trigger, keep_triggers=False)
             case Action.PUT_BACK:

@@ -209,7 +209,9 @@ class StatusWriter:
         self._wait(self.__aexit__(kind, error, traceback))
 
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
-        kind, own = await self._known(self._kind), await self._known(self._statuses.kind)
+        kind, own = self._kind, self._statuses.kind
+        kind = untyped(kind) if isinstance(kind, ResourceType) else await self._client.resource(kind)
+        own = own if isinstance(own, ResourceType) else await self._client.resource(own)
         # That of a Deployment says what its own controller has seen, and nobody else.
         observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
         name, namespace = self._given.name, self._given.namespace
@@ -220,7 +222,7 @@ class StatusWriter:
                 present = await self._client.live.find(kind, name, namespace=namespace)
             if present is None or self._uid not in ("", present.uid):
                 return
-            now = format_time(self._statuses.wall_clock())
+            now = format_time(self._statuses.wall_clock()) if change.says_conditions else ""
             patch = change.patch(_status_of(present), kept=kept, now=now, observing=observing)
             if patch is None:
                 return
@@ -250,9 +252,6 @@ class StatusWriter:
                         "the schema of a kind does not have a field of the status: it is dropped", extra=extra
                     )
                 return
-
-    async def _known(self, kind: ResourceType[Any] | str) -> ResourceType[Resource]:
-        return untyped(kind) if isinstance(kind, ResourceType) else await self._client.resource(kind)
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:

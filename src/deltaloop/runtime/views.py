@@ -72,6 +72,8 @@ class CacheView:
     def get(self, key: str) -> Resource | None:
         """Return one object; None if there is none."""
         cached = self._lookup(key)
+        if key not in self.overlay:
+            return cached
         return self.overlay.show(key, cached, reached=self.informer.resource_version, now=self._clock())
 
     def list(self, namespace: str | None, selector: LabelSelector | None) -> builtins.list[Resource]:
@@ -137,7 +139,7 @@ class CacheView:
 
     def is_uncertain(self, key: str) -> bool:
         """Tell whether an object has to be read from the server."""
-        return self.overlay.is_uncertain(key, now=self._clock())
+        return self.overlay.has_unknown and self.overlay.is_uncertain(key, now=self._clock())
 
     def uncertain(self, namespace: str | None) -> builtins.list[str]:
         """Return the keys of a namespace, or of all, that have to be read from the server."""

@@ -115,6 +115,15 @@ class Overlay:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether ``show`` may say something else of a key than the cache."""
+        return key in self._entries
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether any write has an unknown outcome; if not, no key is uncertain."""
+        return bool(self._unknown or self._unknown_names)
+
     # -- what was written
 
     def wrote(self, obj: Resource, *, reached: str, now: float) -> None:

@@ -62,7 +62,7 @@ class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def subject(self) -> tuple[str, str]:
         """Kind and key of what was written; objects with generated names count as one."""
-        if self.verb == "create" and self.after is not None:
+        if self.verb == "create" and self.after is not None and b'"generateName"' in self.after.raw:
             metadata: Mapping[str, Any] = self.after.get("metadata") or {}
             prefix = metadata.get("generateName")
             if prefix:

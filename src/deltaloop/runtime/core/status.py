@@ -184,6 +184,11 @@ class StatusChange:
         entries = map(mapping, items(present.get(_CONDITIONS)))
         return next((entry for entry in entries if entry.get("type") == type_name), None)
 
+    @property
+    def says_conditions(self) -> bool:
+        """Whether it says anything of a condition; if not, ``patch`` needs no time."""
+        return bool(self._conditions)
+
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status of a merge patch; None if nothing changes.
 
