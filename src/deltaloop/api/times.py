@@ -8,6 +8,7 @@ Source: apimachinery pkg/apis/meta/v1 (``time.go``, ``micro_time.go``).
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -46,6 +47,11 @@ def parse_time(text: str) -> datetime:
     if instant is None:
         raise InvalidArgumentError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
     raise InvalidArgumentError(f"{text!r} has no time zone; an RFC 3339 time ends with Z or an offset")
+
+
+def utc_now() -> datetime:
+    """Return the time on the wall: the one place where it is read, so that a test can set it by ``time.time``."""
+    return datetime.fromtimestamp(time.time(), UTC)
 
 
 def from_epoch(seconds: float) -> datetime:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.api.times import utc_now
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
 from deltaloop.apiserver.core.admission.plugins import NAMES as ADMISSION_PLUGINS
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
@@ -39,10 +40,6 @@ def _check_plugins(enabled: frozenset[str], disabled: frozenset[str]) -> None:
             )
     if enabled & disabled:
         raise ValueError(f"ServerOptions enables and disables the admission plugins {sorted(enabled & disabled)}")
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +102,7 @@ class ServerOptions:
     webhook_services: Mapping[str, str] = field(default_factory=dict[str, str])
     webhook_hosts: frozenset[str] = frozenset()
     fault_seed: int | None = None
-    wall_clock: Callable[[], datetime] = field(default=_utc_now, repr=False)
+    wall_clock: Callable[[], datetime] = field(default=utc_now, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work or is not safe.

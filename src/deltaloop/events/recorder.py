@@ -18,13 +18,14 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Self, final
 
 from deltaloop.api.redaction import redact
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
+from deltaloop.api.times import utc_now
 from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
@@ -46,10 +47,6 @@ from deltaloop.tracebacks import ErrorSummaries
 _log: Final = logging.getLogger("deltaloop.events")
 
 _QUIET: Final = frozenset({Outcome.SENT, Outcome.EXISTS, Outcome.NAMESPACE_TERMINATING, Outcome.NOT_SERVED})
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @final
@@ -84,7 +81,7 @@ class EventRecorder:
         options: EventRecorderOptions | None = None,
         watchers: Iterable[Callable[[EventDraft], object]] = (),
         clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], datetime] = _utc_now,
+        wall_clock: Callable[[], datetime] = utc_now,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._errors = ErrorSummaries()

@@ -15,9 +15,10 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self, TypeVar, final
 
+from deltaloop.api.times import utc_now
 from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
@@ -33,10 +34,6 @@ from deltaloop.leaderelection.reports import Reports
 from deltaloop.leaderelection.term import Term
 
 T = TypeVar("T")
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _client_of(lock: Lock) -> Client | None:
@@ -76,7 +73,7 @@ class LeaderElector:
         client: Client | None = None,
         metrics: LeaderElectionMetrics | None = None,
         clock: Callable[[], float] = boot_time,
-        wall_clock: Callable[[], datetime] = _utc_now,
+        wall_clock: Callable[[], datetime] = utc_now,
         chance: Callable[[], float] = random.random,
         end_process: Callable[[], object] = end_process,
     ) -> None:

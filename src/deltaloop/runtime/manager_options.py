@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import final
 
+from deltaloop.api.times import utc_now
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
@@ -15,10 +16,6 @@ from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
 from deltaloop.runtime.pages import Listen
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @final
@@ -65,7 +62,7 @@ class ManagerOptions:
     metrics: Listen | None = None
     informers: InformerOptions = field(default_factory=InformerOptions)
     chance: Callable[[], float] = random.random
-    wall_clock: Callable[[], datetime] = _utc_now
+    wall_clock: Callable[[], datetime] = utc_now
 
     def __post_init__(self) -> None:
         """Refuse what is no time."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, cast, final
 
@@ -21,7 +20,7 @@ from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.api.times import WallTime, format_time
+from deltaloop.api.times import WallTime, format_time, utc_now
 from deltaloop.api.views import freeze
 from deltaloop.client.options import WriteOptions
 from deltaloop.leaderelection.guard import LeadershipLostError
@@ -42,10 +41,6 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-def _utc_now() -> WallTime:
-    return datetime.now(UTC)
-
-
 @final
 class Statuses:
     """What the statuses of one controller's reconciles share: its kind, and what servers make of statuses."""
@@ -53,7 +48,7 @@ class Statuses:
     __slots__ = ("_kept", "kind", "views", "wall_clock")
 
     def __init__(
-        self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = _utc_now
+        self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = utc_now
     ) -> None:
         """Begin with nothing known.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
 from typing import Any, Final, final
 
 import msgspec
@@ -19,6 +18,7 @@ from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.times import utc_now
 from deltaloop.cache.errors import IndexerConflictError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
@@ -247,7 +247,7 @@ def connect_caches(
     namespace: str | None,
     options: InformerOptions,
     clock: Callable[[], float],
-    wall_clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - it is a function
+    wall_clock: Callable[[], datetime] = utc_now,
 ) -> list[Informer[Any]]:
     """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
 

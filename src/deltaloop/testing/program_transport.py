@@ -89,14 +89,16 @@ class ProgramTransport:
         write = self._begin(info, request)
         if write is None:
             return await self._answer(info, request, is_write=False)
-        await self._crash_at(write, CrashMoment.BEFORE, request)
+        planned = self._plan.planned_for(write)
+        await self._crash_at(write, CrashMoment.BEFORE, planned, request)
         try:
-            answer = await self._answer(info, request, is_write=True)
+            fault = planned if isinstance(planned, Fault) else None
+            answer = await self._answer(info, request, is_write=True, planned=fault)
         except TransportError:
             self._recorder.wrote(write)
             raise
         stored = replace(write, code=answer.status, stored=_object(answer.body))
-        await self._crash_at(stored, CrashMoment.AFTER, request)
+        await self._crash_at(stored, CrashMoment.AFTER, planned, request)
         self._recorder.wrote(stored)
         return answer
 
@@ -131,20 +133,22 @@ class ProgramTransport:
         assert info.resource is not None
         body = _object(request.body or b"")
         task = asyncio.current_task()
+        verb, resource = verb_of(info, request.headers.get("Content-Type", "")), info.group_resource
         return ProgramWrite(
             number=self._plan.next_number(),
             replica=self._process.name,
             task="" if task is None else task.get_name(),
             at=asyncio.get_running_loop().time(),
-            verb=verb_of(info, request.headers.get("Content-Type", "")),
-            resource=info.group_resource,
+            verb=verb,
+            resource=resource,
             key=key_of(info, body),
             subresource=info.resource.subresource,
             body=body,
+            occurrence=self._plan.next_occurrence(verb, resource, info.resource.subresource),
         )
 
-    async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, request: HttpRequest) -> None:
-        if self._plan.crashes(write.number, moment):
+    async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, planned: object, request: HttpRequest) -> None:
+        if planned is moment or self._plan.crashes(write.number, moment):
             self._recorder.wrote(write)
             self._crash()
         await self._stay_if_gone(request)
@@ -156,8 +160,10 @@ class ProgramTransport:
             await asyncio.get_running_loop().create_future()  # nothing wakes it
         raise TransportError("this program has crashed", method=request.method, path=request.path, sent=False)
 
-    async def _answer(self, info: RequestInfo, request: HttpRequest, *, is_write: bool) -> HttpResponse:
-        struck = await self._struck(info, request, is_write=is_write)
+    async def _answer(
+        self, info: RequestInfo, request: HttpRequest, *, is_write: bool, planned: Fault | None = None
+    ) -> HttpResponse:
+        struck = await self._struck(info, request, is_write=is_write, planned=planned)
         if isinstance(struck, HttpResponse):
             return struck
         if struck is not None and struck.do == "drop":
@@ -168,16 +174,19 @@ class ProgramTransport:
             raise _dropped(request)
         return answer
 
-    async def _struck(self, info: RequestInfo, request: HttpRequest, *, is_write: bool) -> HttpResponse | Fault | None:
+    async def _struck(
+        self, info: RequestInfo, request: HttpRequest, *, is_write: bool, planned: Fault | None = None
+    ) -> HttpResponse | Fault | None:
         """Return the answer of a fault, the fault that loses the request or its answer, or None."""
         if request.pool is Pool.LEADER_ELECTION:
             return None
         strike = self._plan.strike(info, is_write=is_write, replica=self._process.name)
         if strike.delay:
             await asyncio.sleep(strike.delay)
-        if strike.fault is None or strike.fault.do != "refuse":
-            return strike.fault
-        status = strike.fault.refusal().status
+        fault = planned or strike.fault
+        if fault is None or fault.do != "refuse":
+            return fault
+        status = fault.refusal().status
         wait = status.details.retry_after_seconds if status.details is not None else 0
         headers = [("Content-Type", "application/json"), *([("Retry-After", str(wait))] if wait else [])]
         return HttpResponse(status=status.code, headers=Headers(headers), body=status.to_json())

@@ -84,6 +84,11 @@ class Replica:
         return self._manager
 
     @property
+    def controllers(self) -> tuple[Controller, ...]:
+        """What it runs."""
+        return self._controllers
+
+    @property
     def alive(self) -> bool:
         """Whether it runs, or is about to."""
         return not self._process.crashed and not self._task.done()

@@ -11,6 +11,7 @@ number, and faults that name no resource leave them alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -49,6 +50,33 @@ class CrashAt:
 
 
 @final
+@dataclass(frozen=True, slots=True, order=True)
+class WriteName:
+    """A write in the terms of what happens: "the 2nd create of secrets", whatever else is written meanwhile.
+
+    Attributes:
+        verb: ``create``, ``update``, ``patch``, ``apply``, ``delete`` or ``deletecollection``.
+        resource: ``secrets``, ``statefulsets.apps``.
+        subresource: Such as ``status``; empty for the object itself.
+        occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
+    """
+
+    verb: str
+    resource: str
+    subresource: str = ""
+    occurrence: int = 1
+
+    def __str__(self) -> str:
+        part = f"/{self.subresource}" if self.subresource else ""
+        return f"{_ordinal(self.occurrence)} {self.verb} of {self.resource}{part}"
+
+
+def _ordinal(number: int) -> str:
+    last = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{last}"
+
+
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramWrite:
     """A write that a program has sent, or was about to send.
@@ -65,6 +93,7 @@ class ProgramWrite:
         body: What was sent.
         code: HTTP status of the answer; 0 if there was none.
         stored: What the server answered; empty if that is no object.
+        occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
     """
 
     number: int
@@ -78,6 +107,12 @@ class ProgramWrite:
     body: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     code: int = 0
     stored: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    occurrence: int = 1
+
+    @property
+    def name(self) -> WriteName:
+        """The write in terms that outlast changes elsewhere."""
+        return WriteName(self.verb, self.resource, self.subresource, self.occurrence)
 
     @property
     def version(self) -> str:
@@ -147,13 +182,24 @@ class WritePlan:
         """
         self.faults: FaultBook = FaultBook()
         self.crash: CrashAt | None = None
+        self.planned: dict[WriteName, CrashMoment | Fault] = {}
         self.sent: int = 0
         self.draw: Callable[[], float] = draw
+        self._occurrences: Counter[tuple[str, str, str]] = Counter()
 
     def next_number(self) -> int:
         """Count a write, and return its number."""
         self.sent += 1
         return self.sent
+
+    def next_occurrence(self, verb: str, resource: str, subresource: str) -> int:
+        """Count a write among those of its verb, resource and subresource."""
+        self._occurrences[verb, resource, subresource] += 1
+        return self._occurrences[verb, resource, subresource]
+
+    def planned_for(self, write: ProgramWrite) -> CrashMoment | Fault | None:
+        """Return what is planned for a write; once only."""
+        return self.planned.pop(write.name, None)
 
     def crashes(self, number: int, moment: CrashMoment) -> bool:
         """Tell whether its program crashes at this write; once only."""

@@ -1,0 +1,150 @@
+"""Faults as values, in the terms of the story: "the program crashes after the 2nd create of secrets".
+
+A write is named by its verb, its resource and its occurrence among the writes of that verb and resource, and not by its
+number among all: a schedule that was saved still means the same write after an edit elsewhere, or on another Python.
+
+    crash-before   the program dies when it is about to send the write; it starts again a second later
+    crash-after    the server has carried it out; the program dies before it sees the answer
+    lost           the server has carried it out; the connection breaks
+    dropped        the connection breaks before anything arrives
+    conflict       409: it is refused, nothing is done
+    busy           429 with Retry-After: it is refused, nothing is done
+    broken         500: it is refused, nothing is done
+
+Sources of the idea: Sieve (OSDI 2022), intermediate states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Final, TypeAlias, final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+
+MOST_AT_ONCE: Final = 3
+
+
+class FaultKind(StrEnum):
+    """What happens to a write."""
+
+    CRASH_BEFORE = "crash-before"
+    CRASH_AFTER = "crash-after"
+    LOST = "lost"
+    DROPPED = "dropped"
+    CONFLICT = "conflict"
+    BUSY = "busy"
+    BROKEN = "broken"
+
+
+_STORY: Final = {
+    FaultKind.CRASH_BEFORE: "the program crashes before {}",
+    FaultKind.CRASH_AFTER: "the program crashes after {}",
+    FaultKind.LOST: "the answer to {} is lost",
+    FaultKind.DROPPED: "the connection breaks before {} arrives",
+    FaultKind.CONFLICT: "{} is refused with 409 Conflict",
+    FaultKind.BUSY: "{} is refused with 429 Too Many Requests",
+    FaultKind.BROKEN: "{} is refused with 500 Internal Server Error",
+}
+
+
+@final
+class ScheduledFault(msgspec.Struct, frozen=True, order=True):
+    """One fault.
+
+    Attributes:
+        kind: What happens.
+        write: The write that it happens to.
+    """
+
+    kind: FaultKind
+    write: WriteName
+
+    @property
+    def story(self) -> str:
+        """Return it as a sentence would have it."""
+        return _STORY[self.kind].format(f"the {self.write}")
+
+    def __str__(self) -> str:
+        write = self.write
+        part = f"/{write.subresource}" if write.subresource else ""
+        return f"{self.kind.value}:{write.verb}:{write.resource}{part}:{write.occurrence}"
+
+    @classmethod
+    def parse(cls, text: str) -> ScheduledFault:
+        """Read what ``str`` wrote.
+
+        Raises:
+            InvalidArgumentError: If it is no such text; the message says what is missing.
+        """
+        parts = text.strip().split(":")
+        if len(parts) != 4:
+            raise InvalidArgumentError(
+                f"{text!r} is no fault of a schedule; write it like crash-after:create:secrets:2, with"
+                f" {', '.join(FaultKind)}"
+            )
+        kind, verb, place, occurrence = parts
+        if kind not in FaultKind.__members__.values():
+            raise InvalidArgumentError(f"{text!r}: {kind!r} is no kind of fault; known are {', '.join(FaultKind)}")
+        if verb not in (*WRITE_VERBS, "apply"):
+            raise InvalidArgumentError(
+                f"{text!r}: {verb!r} writes nothing; known are {', '.join((*WRITE_VERBS, 'apply'))}"
+            )
+        if not occurrence.isdecimal() or int(occurrence) < 1:
+            raise InvalidArgumentError(f"{text!r}: {occurrence!r} is no occurrence; the first write is 1")
+        resource, _, subresource = place.partition("/")
+        return cls(FaultKind(kind), WriteName(verb, resource, subresource, int(occurrence)))
+
+
+Schedule: TypeAlias = tuple[ScheduledFault, ...]
+
+
+def parse_schedule(text: str) -> Schedule:
+    """Read a schedule: faults with commas between them; nothing at all is a run without faults.
+
+    Raises:
+        InvalidArgumentError: If a fault cannot be read.
+    """
+    return tuple(ScheduledFault.parse(part) for part in text.split(",") if part.strip())
+
+
+def schedule_text(schedule: Schedule) -> str:
+    """Write a schedule as ``parse_schedule`` reads it."""
+    return ",".join(map(str, schedule))
+
+
+def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
+    """Return the names of writes, each once, in order."""
+    return tuple(dict.fromkeys(write.name for write in writes))
+
+
+def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
+    """Give every schedule of one fault: each kind at each write, the kinds that find most first."""
+    for kind in FaultKind:
+        for name in names:
+            yield (ScheduledFault(kind, name),)
+
+
+def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
+    """Draw a schedule of two or three faults at different writes, in the order of the writes.
+
+    Args:
+        names: The writes that may be struck; two at least.
+        draw: Gives numbers in [0, 1).
+    """
+    kinds = tuple(FaultKind)
+    wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
+    places: set[int] = set()
+    while len(places) < wanted:
+        places.add(int(draw() * len(names)))
+    return tuple(ScheduledFault(kinds[int(draw() * len(kinds))], names[place]) for place in sorted(places))
+
+
+def shorter(schedule: Schedule) -> Iterator[Schedule]:
+    """Give what is left of a schedule without one of its faults, for each of them, and with gentler ones."""
+    if len(schedule) > 1:
+        for index in range(len(schedule)):
+            yield schedule[:index] + schedule[index + 1 :]

@@ -1,0 +1,178 @@
+"""One seed decides what a run sees of chance and of time.
+
+While a run lasts, these give what the seed and the run's own clock say, in the whole process:
+
+    random.*               the module's own generator, seeded; random.Random() and numbers of its kind are the program's
+    os.urandom             and with it uuid.uuid4, secrets, random.SystemRandom
+    time.time, monotonic   and their kin, and datetime.now, today, utcnow: the clock of the run's virtual event loop
+
+A module that has written ``from time import time`` holds the function itself: those of the program under test are
+looked through, and get the simulated one for as long as the run lasts. Modules of the standard library and of installed
+packages are left alone, since event loops and locks need the real time.
+
+What stays out of reach is what asks the system by itself: other processes, threads' turns, extension modules. The order
+in which sets are walked follows the hash seed of the process: two processes agree if ``PYTHONHASHSEED`` is set.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+
+_REAL_DATETIME: Final = dt.datetime
+_REAL_DATE: Final = dt.date
+_INSTALLED: Final = ("site-packages", "dist-packages")
+_NANOSECONDS: Final = 1_000_000_000
+
+
+@contextmanager
+def one_seed(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
+    """Let one seed decide chance and time in this block; afterwards all is as it was, the state of ``random`` too.
+
+    Args:
+        seed: Any number.
+        clock: Seconds of the run's event loop.
+        epoch: Seconds since 1970 at which the loop's clock shows 0.
+    """
+    state = random.getstate()
+    with _replaced(_simulated(seed, clock, epoch)):
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(state)
+
+
+def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tuple[ModuleType, str], object]:
+    entropy = random.Random(f"entropy of {seed}")
+
+    def urandom(size: int, /) -> bytes:
+        return entropy.randbytes(size)
+
+    def now() -> float:
+        return epoch + clock()
+
+    def now_ns() -> int:
+        return int(now() * _NANOSECONDS)
+
+    def monotonic_ns() -> int:
+        return int(clock() * _NANOSECONDS)
+
+    simulated: dict[tuple[ModuleType, str], object] = {
+        (os, "urandom"): urandom,
+        (random, "_urandom"): urandom,
+        (time, "time"): now,
+        (time, "time_ns"): now_ns,
+        (time, "monotonic"): clock,
+        (time, "monotonic_ns"): monotonic_ns,
+        (time, "perf_counter"): clock,
+        (time, "perf_counter_ns"): monotonic_ns,
+        (time, "sleep"): _sleep,
+        (dt, "datetime"): _datetime_at(now),
+        (dt, "date"): _date_at(now),
+    }
+    return simulated
+
+
+def _sleep(seconds: float, /) -> None:
+    """Take no time: the clock is the event loop's, which does not move while anything runs."""
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+
+
+@contextmanager
+def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None, None, None]:
+    real = {getattr(module, name): value for (module, name), value in simulated.items()}
+    changed: list[tuple[ModuleType, str, object]] = []
+
+    def put(module: ModuleType, name: str, value: object) -> None:
+        changed.append((module, name, vars(module)[name]))
+        setattr(module, name, value)
+
+    try:
+        for (module, name), value in simulated.items():
+            put(module, name, value)
+        for module in _modules_under_test():
+            for name, value in [*vars(module).items()]:
+                found = _of(real, value)
+                if found is not None:
+                    put(module, name, found)
+        yield
+    finally:
+        for module, name, value in reversed(changed):
+            setattr(module, name, value)
+
+
+def _of(real: dict[Any, object], value: object) -> object | None:
+    try:
+        return real.get(value)
+    except TypeError:  # it has no hash
+        return None
+
+
+def _modules_under_test() -> list[ModuleType]:
+    """Return modules that are neither the standard library's, nor installed, nor ours."""
+    found: list[ModuleType] = []
+    for name, module in [*sys.modules.items()]:
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top == "deltaloop":
+            continue
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or (isinstance(file, str) and not any(part in file for part in _INSTALLED)):
+            found.append(module)
+    return found
+
+
+class _Instances(type):
+    """Takes real dates for dates: what a class that stands in for another one makes is one of the other."""
+
+    real: type = object
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.real)
+
+
+def _datetime_at(now: Callable[[], float]) -> type:
+    class SimulatedDatetime(dt.datetime, metaclass=_Instances):
+        real = _REAL_DATETIME
+
+        def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+            return _REAL_DATETIME(*arguments, **keywords)
+
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now(), tz)
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now(), dt.UTC).replace(tzinfo=None)
+
+        @classmethod
+        def today(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now())
+
+    return SimulatedDatetime
+
+
+def _date_at(now: Callable[[], float]) -> type:
+    class SimulatedDate(dt.date, metaclass=_Instances):
+        real = _REAL_DATE
+
+        def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+            return _REAL_DATE(*arguments, **keywords)
+
+        @classmethod
+        def today(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now()).date()
+
+    return SimulatedDate

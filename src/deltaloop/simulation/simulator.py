@@ -1,0 +1,389 @@
+"""Runs a scenario again and again, with other faults each time, and compares where it ends.
+
+Cores: ``core/schedules.py`` (faults in the terms of the story), ``core/end_states.py`` and ``core/oracles.py`` (what is
+wrong with a run).
+
+Each run is a world of its own: an embedded server, the programs, their network in memory, a clock that is virtual, and
+one seed for all chance (``one_seed.py``). Runs without faults come first: the first one is the *reference*, the others,
+with other seeds, show what differs by chance. Then come all schedules of one fault, then combinations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias, final
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.times import from_epoch
+from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.root_error import DeltaloopError
+from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
+from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
+from deltaloop.simulation.core.schedules import (
+    FaultKind,
+    Schedule,
+    combined,
+    names_of,
+    schedule_text,
+    shorter,
+    systematic,
+)
+from deltaloop.simulation.one_seed import one_seed
+from deltaloop.testing.cluster import default_server_options
+from deltaloop.testing.core.program_writes import CrashMoment, ProgramWrite, WriteName
+from deltaloop.testing.core.settling import NotSettledError
+from deltaloop.testing.harness import Harness, embedded_harness
+from deltaloop.testing.memory_network import MemoryNetwork
+from deltaloop.testing.virtual_loop import StalledError, run_virtual
+
+Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
+
+_EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
+_SETTLES_WITHIN: Final = 600.0
+_LEARNING: Final = 2
+_MOST_FAILURES: Final = 5
+_RETRY_AFTER: Final = 1
+_PLANNED: Final[dict[FaultKind, CrashMoment | Fault]] = {
+    FaultKind.CRASH_BEFORE: CrashMoment.BEFORE,
+    FaultKind.CRASH_AFTER: CrashMoment.AFTER,
+    FaultKind.LOST: Fault(do="lose"),
+    FaultKind.DROPPED: Fault(do="drop"),
+    FaultKind.CONFLICT: Fault(do="refuse", code=409),
+    FaultKind.BUSY: Fault(do="refuse", code=429, retry_after=_RETRY_AFTER),
+    FaultKind.BROKEN: Fault(do="refuse", code=500),
+}
+
+
+class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a simulation is made.
+
+    Attributes:
+        seed: Decides all chance: in the runs, and which combinations of faults are tried.
+        runs: Most runs, those without faults included.
+        seconds: Seconds of real time after which no further run begins; None has no limit.
+        combinations: Whether runs with two and three faults follow those with one.
+        most_failures: After so many different failures the search ends.
+        server: Options of the embedded server; None is that of the pytest plugin.
+        may_differ: Places of the end state that may differ from the run without faults: kind, key, then the way to a
+            field, such as ``("v1/Secret", "default/token", "data")``.
+    """
+
+    seed: int = 0
+    runs: int = 1000
+    seconds: float | None = None
+    combinations: bool = True
+    most_failures: int = _MOST_FAILURES
+    server: ServerOptions | None = None
+    may_differ: tuple[Place, ...] = ()
+
+
+@final
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule under which the scenario goes wrong.
+
+    Attributes:
+        schedule: The faults, as few as it needs.
+        problems: What is wrong.
+        run: The run.
+    """
+
+    schedule: Schedule
+    problems: tuple[Problem, ...]
+    run: SimulationRun
+
+    @property
+    def replay(self) -> str:
+        """The schedule as ``replay`` and ``parse_schedule`` read it."""
+        return schedule_text(self.schedule)
+
+    def __str__(self) -> str:
+        told = "\n".join(f"    {problem}" for problem in self.problems)
+        story = "\n".join(f"    {line}" for line in _story(self))
+        return (
+            f"{'; '.join(fault.story for fault in self.schedule) or 'without any fault'}:\n{told}\n"
+            f"  what was written:\n{story}\n  again: {self.replay!r}"
+        )
+
+
+@final
+class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation has found.
+
+    Attributes:
+        runs: How many runs there were.
+        writes: The writes of the run without faults: the places where faults were tried.
+        failures: What goes wrong, by the fewest faults that it takes.
+        unstruck: Faults that were planned and never met their write.
+        complete: Whether every schedule of one fault was tried.
+    """
+
+    runs: int
+    writes: tuple[WriteName, ...]
+    failures: tuple[Failure, ...]
+    unstruck: int = 0
+    complete: bool = True
+
+    def __str__(self) -> str:
+        tried = f"{self.runs} runs over {len(self.writes)} writes"
+        if not self.complete:
+            tried += ", not all of them"
+        if not self.failures:
+            return f"{tried}: nothing is wrong"
+        told = "\n\n".join(f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
+        return f"{tried}: {len(self.failures)} ways to go wrong\n\n{told}"
+
+
+class SimulationFailedError(DeltaloopError, AssertionError):
+    """A scenario goes wrong under some schedule; the message tells the story.
+
+    Attributes:
+        report: What was found.
+    """
+
+    def __init__(self, report: SimulationReport) -> None:
+        """Keep the report."""
+        super().__init__(str(report))
+        self.report = report
+
+
+class BrokenReferenceError(DeltaloopError):
+    """A run without faults goes wrong already, so that nothing can be compared with it."""
+
+
+@final
+class Simulation:
+    """One scenario, and what its runs are compared with."""
+
+    def __init__(self, scenario: Scenario, options: SimulationOptions | None = None) -> None:
+        """Prepare runs; none is made yet.
+
+        Args:
+            scenario: Installs, starts programs, does something, waits; written as a test is. It must not keep anything
+                between runs.
+            options: Seed and budget.
+        """
+        self._scenario = scenario
+        self._options = options or SimulationOptions()
+        self._runs = 0
+        self._reference: SimulationRun | None = None
+        self._ignored: frozenset[Place] = frozenset(self._options.may_differ)
+
+    @property
+    def reference(self) -> SimulationRun:
+        """The run without faults.
+
+        Raises:
+            BrokenReferenceError: If it goes wrong.
+        """
+        if self._reference is None:
+            first = self._without_faults(self._options.seed)
+            others = [self._without_faults(self._options.seed + number) for number in range(1, 1 + _LEARNING)]
+            states = [run.end for run in (first, *others) if run.end is not None]
+            self._ignored |= learnt(states)
+            self._reference = first
+        return self._reference
+
+    def run(self, schedule: Schedule = (), *, seed: int | None = None) -> SimulationRun:
+        """Make one run.
+
+        Args:
+            schedule: The faults.
+            seed: Another one than that of the options.
+        """
+        self._runs += 1
+        chosen = self._options.seed if seed is None else seed
+        world = _World(self._scenario, schedule, self._options.server or default_server_options())
+        return _elsewhere(partial(world.run, chosen))
+
+    def replay(self, schedule: Schedule) -> Failure | None:
+        """Make one run, and return what is wrong with it; None if nothing is."""
+        reference = self.reference
+        outcome = self.run(schedule)
+        problems = problems_of(reference, outcome, ignored=self._ignored)
+        return Failure(schedule=schedule, problems=problems, run=outcome) if problems else None
+
+    def explore(self) -> SimulationReport:
+        """Try schedules until the budget is used up, and return what was found.
+
+        Raises:
+            BrokenReferenceError: If the run without faults goes wrong.
+        """
+        with _quiet():
+            return self._explore()
+
+    def _explore(self) -> SimulationReport:
+        began = time.monotonic()
+        names = names_of(self.reference.writes)
+        failures: dict[tuple[object, ...], Failure] = {}
+        unstruck, complete = 0, True
+        singles = len(names) * len(FaultKind)
+        for number, schedule in enumerate(self._schedules(names)):
+            late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
+            if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
+                complete = number >= singles
+                break
+            failure = self.replay(schedule)
+            if failure is None:
+                continue
+            failure = self.shrunk(failure)
+            unstruck += len(failure.run.unstruck)
+            failures.setdefault(_signature(failure), failure)
+        return SimulationReport(
+            runs=self._runs, writes=names, failures=tuple(failures.values()), unstruck=unstruck, complete=complete
+        )
+
+    def _without_faults(self, seed: int) -> SimulationRun:
+        outcome = self.run((), seed=seed)
+        problems = problems_of(outcome, outcome)
+        if problems:
+            raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}")
+        return outcome
+
+    def _schedules(self, names: tuple[WriteName, ...]) -> Iterator[Schedule]:
+        yield from systematic(names)
+        if self._options.combinations and len(names) > 1:
+            draw = random.Random(f"combinations of {self._options.seed}").random
+            while True:
+                yield combined(names, draw)
+
+    def shrunk(self, failure: Failure) -> Failure:
+        """Return the failure with as few faults as show one of the same oracle."""
+        oracles = {problem.oracle for problem in failure.problems}
+        for schedule in shorter(failure.schedule):
+            found = self.replay(schedule)
+            if found is not None and oracles & {problem.oracle for problem in found.problems}:
+                return self.shrunk(found)
+        return failure
+
+
+@final
+class _World:
+    """One run."""
+
+    def __init__(self, scenario: Scenario, schedule: Schedule, server: ServerOptions) -> None:
+        self._scenario = scenario
+        self._schedule = schedule
+        self._server = server
+
+    def run(self, seed: int) -> SimulationRun:
+        """Live from the beginning to the end."""
+        with one_seed(seed, clock=self._time, epoch=_EPOCH):
+            return run_virtual(self._live(seed), network=MemoryNetwork())
+
+    def _time(self) -> float:
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:  # before the loop runs, and after it
+            return 0.0
+
+    async def _live(self, seed: int) -> SimulationRun:
+        clock = asyncio.get_running_loop().time
+        options = replace(self._server, wall_clock=lambda: from_epoch(_EPOCH + clock()))
+        unsettled = raised = ""
+        end: EndState | None = None
+        async with embedded_harness(options, seed=seed) as harness:
+            for fault in self._schedule:
+                harness.plan.planned[fault.write] = _PLANNED[fault.kind]
+            try:
+                await self._scenario(harness)
+                await harness.settled(_SETTLES_WITHIN)
+            except NotSettledError as error:
+                unsettled = "; ".join(error.left)
+            except (Exception, StalledError) as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
+                raised = f"{type(error).__name__}: {error}"
+            planned = [str(name) for name in harness.plan.planned]
+            if not raised:
+                end = end_state(await self._objects(harness))
+            writes = tuple(harness.writes)
+            for replica in harness.replicas:
+                if replica.alive:
+                    await replica.crash()  # what it would do to end in good order is not what is looked at
+        return SimulationRun(
+            end=end,
+            writes=writes,
+            unsettled=unsettled,
+            raised=raised,
+            unstruck=tuple(planned),
+            trace=tuple(map(_line, writes)),
+        )
+
+    async def _objects(self, harness: Harness) -> list[Resource]:
+        """Return all objects of the kinds that programs reconcile or write."""
+        kinds = {str(controller.resource) for replica in harness.replicas for controller in replica.controllers}
+        kinds |= {write.resource for write in harness.writes}
+        found: list[Resource] = []
+        for kind in sorted({await harness.client.resource(name) for name in kinds}, key=str):
+            found += await harness.client.list_all(kind)
+        return found
+
+
+def _signature(failure: Failure) -> tuple[object, ...]:
+    """Return what makes two failures the same: what is wrong, and at which object."""
+    return tuple(sorted({(problem.oracle, problem.place[:2]) for problem in failure.problems}))
+
+
+def _line(write: ProgramWrite) -> str:
+    body = hashlib.sha256(msgspec.json.encode(write.stored, order="sorted")).hexdigest()[:12] if write.stored else "-"
+    return f"{write.at:.6f} {write.replica} {write} {write.code} {body}"
+
+
+def _story(failure: Failure) -> Iterator[str]:
+    struck = {fault.write: fault for fault in failure.schedule}
+    for write in failure.run.writes:
+        what = str(write.code) if write.code else "no answer"
+        told = struck.get(write.name)
+        yield f"{write.at:9.3f} s  {write} -> {what}" + (f"   <- {told.story}" if told is not None else "")
+
+
+@contextmanager
+def _quiet() -> Generator[None, None, None]:
+    """Log nothing in this block: under a thousand schedules a program complains a thousand times, as it should."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _elsewhere(run: Callable[[], SimulationRun]) -> SimulationRun:
+    """Make a run; where an event loop runs already, in a thread of its own, while that loop stands still."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="simulation") as thread:
+        return thread.submit(run).result()
+
+
+async def simulate(scenario: Scenario, options: SimulationOptions | None = None) -> SimulationReport:
+    """Run a scenario under faults, and raise if it goes wrong under any.
+
+    Every write of the run without faults is struck by every kind of fault, then come combinations; see
+    ``SimulationOptions`` for seed and budget. The event loop that awaits it stands still meanwhile: a run has one of
+    its own, and all that the process sees of time and chance is the run's.
+
+    Args:
+        scenario: An ``async def`` that takes a ``Harness``: install, start, do, ``settled``.
+        options: Seed and budget.
+
+    Raises:
+        SimulationFailedError: If something is wrong; it tells what happened, and how to see it again.
+        BrokenReferenceError: If the scenario goes wrong without any fault.
+    """
+    report = Simulation(scenario, options).explore()
+    if report.failures:
+        raise SimulationFailedError(report)
+    return report

@@ -1,0 +1,70 @@
+"""What tells that a run is wrong."""
+
+from __future__ import annotations
+
+from deltaloop.simulation.core.end_states import EndState
+from deltaloop.simulation.core.oracles import Oracle, SimulationRun, problems_of
+from deltaloop.testing.core.program_writes import ProgramWrite
+
+NOTHING = EndState({})
+
+
+def write(verb: str, uid: str = "u1", *, code: int = 200, subresource: str = "") -> ProgramWrite:
+    stored = {"metadata": {"namespace": "default", "name": "a", "uid": uid}} if code < 300 else {}
+    return ProgramWrite(
+        number=1,
+        replica="replica-1",
+        task="",
+        at=0.0,
+        verb=verb,
+        resource="secrets",
+        key="default/a",
+        subresource=subresource,
+        code=code,
+        stored=stored,
+    )
+
+
+def outcome(
+    *writes: ProgramWrite, raised: str = "", unsettled: str = "", end: EndState | None = NOTHING
+) -> SimulationRun:
+    return SimulationRun(end=end, writes=writes, raised=raised, unsettled=unsettled)
+
+
+def told(reference: SimulationRun, found: SimulationRun) -> list[Oracle]:
+    return [problem.oracle for problem in problems_of(reference, found)]
+
+
+def test_a_run_like_the_one_without_faults_is_right() -> None:
+    assert not told(outcome(write("create")), outcome(write("create", "u2")))
+
+
+def test_what_is_made_again_under_another_uid_has_lost_what_was_in_it() -> None:
+    twice = outcome(write("create"), write("create", "u2"))
+    assert told(outcome(write("create")), twice) == [Oracle.REMADE]
+    assert told(outcome(write("apply")), outcome(write("apply"), write("apply", "u2"))) == [Oracle.REMADE]
+    assert not told(twice, twice), "the run without faults does so, too"
+
+
+def test_a_create_that_was_refused_or_sent_again_makes_nothing_twice() -> None:
+    assert not told(outcome(write("create")), outcome(write("create"), write("create", "", code=409)))
+    assert not told(outcome(write("apply")), outcome(write("apply"), write("apply")))
+
+
+def test_what_is_kept_is_not_deleted() -> None:
+    assert told(outcome(write("create")), outcome(write("create"), write("delete"))) == [Oracle.REMADE]
+    assert not told(outcome(write("create")), outcome(write("create"), write("delete", code=409)))
+    deletes = outcome(write("create"), write("delete"))
+    assert not told(deletes, deletes)
+
+
+def test_what_the_scenario_raises_and_what_never_ends_is_told() -> None:
+    assert told(outcome(), outcome(raised="AssertionError: no", end=None)) == [Oracle.SCENARIO]
+    assert told(outcome(), outcome(unsettled="replica-1: broker has 1 key in line")) == [Oracle.SETTLES]
+
+
+def test_ends_are_compared() -> None:
+    here, gone = EndState({("v1/Secret", "default/a"): {"data": {}}}), NOTHING
+    (problem,) = problems_of(outcome(end=here), outcome(end=gone))
+    assert (problem.oracle, str(problem)) == (Oracle.END_STATE, "v1/Secret default/a is missing")
+    assert not problems_of(outcome(end=here), outcome(end=gone), ignored=frozenset({("v1/Secret", "default/a")}))

@@ -1,0 +1,104 @@
+"""Faults in the terms of the story."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.simulation.core.schedules import (
+    FaultKind,
+    Schedule,
+    ScheduledFault,
+    combined,
+    names_of,
+    parse_schedule,
+    schedule_text,
+    shorter,
+    systematic,
+)
+from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+
+RESOURCES = st.sampled_from(["secrets", "statefulsets.apps", "brokers.example.com"])
+NAMES = st.builds(
+    WriteName,
+    st.sampled_from([*WRITE_VERBS, "apply"]),
+    RESOURCES,
+    st.sampled_from(["", "status", "scale"]),
+    st.integers(1, 99),
+)
+SCHEDULES = st.lists(st.builds(ScheduledFault, st.sampled_from(FaultKind), NAMES), max_size=4).map(tuple)
+
+
+@given(SCHEDULES)
+def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
+    assert parse_schedule(schedule_text(schedule)) == schedule
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("crash-after:create:secrets", "write it like crash-after:create:secrets:2"),
+        ("explode:create:secrets:1", "known are crash-before, crash-after, lost"),
+        ("lost:get:secrets:1", "'get' writes nothing"),
+        ("lost:create:secrets:0", "the first write is 1"),
+        ("lost:create:secrets:-1", "the first write is 1"),
+        ("lost:create:secrets:²", "the first write is 1"),
+    ],
+)
+def test_what_is_no_schedule(text: str, why: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=why):
+        parse_schedule(text)
+
+
+@pytest.mark.parametrize(
+    ("occurrence", "text"),
+    [
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (11, "11th"),
+        (12, "12th"),
+        (13, "13th"),
+        (21, "21st"),
+        (112, "112th"),
+    ],
+)
+def test_a_write_is_named_as_people_do(occurrence: int, text: str) -> None:
+    name = WriteName("patch", "brokers.example.com", "status", occurrence)
+    assert str(name) == f"{text} patch of brokers.example.com/status"
+    assert ScheduledFault(FaultKind.LOST, name).story == f"the answer to the {name} is lost"
+
+
+def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
+    names = [WriteName("create", "secrets"), WriteName("create", "secrets", occurrence=2), WriteName("delete", "pods")]
+    schedules = [*systematic(names)]
+    assert len(schedules) == len({*schedules}) == len(names) * len(FaultKind)
+    assert all(len(schedule) == 1 for schedule in schedules)
+    assert {schedule[0].write for schedule in schedules} == {*names}
+
+
+def test_a_write_that_was_sent_twice_has_one_name() -> None:
+    first = ProgramWrite(number=1, replica="a", task="", at=0.0, verb="create", resource="secrets", key="default/a")
+    again = ProgramWrite(number=2, replica="a", task="", at=1.0, verb="create", resource="secrets", key="default/a")
+    assert names_of([first, again]) == (WriteName("create", "secrets"),)
+
+
+@given(st.integers(2, 9), st.integers())
+def test_combinations_strike_different_writes_in_their_order(writes: int, seed: int) -> None:
+    names = [WriteName("create", "secrets", occurrence=number) for number in range(1, writes + 1)]
+    schedule = combined(names, random.Random(seed).random)
+    occurrences = [fault.write.occurrence for fault in schedule]
+    assert 2 <= len(schedule) <= min(3, writes)
+    assert occurrences == sorted({*occurrences})
+
+
+@given(SCHEDULES)
+def test_shorter_schedules_lack_one_fault_each(schedule: Schedule) -> None:
+    found = [*shorter(schedule)]
+    assert len(found) == (len(schedule) if len(schedule) > 1 else 0)
+    assert all(len(each) == len(schedule) - 1 for each in found)

@@ -1,0 +1,89 @@
+"""What a program sees of chance and time."""
+
+# ruff: noqa: DTZ001, DTZ005, DTZ011, TID251 - these are what programs under test call, and nothing sleeps here
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import secrets
+import time
+import uuid
+from random import SystemRandom
+from time import time as wall_time
+from typing import Any
+
+import pytest
+
+from deltaloop.api.times import utc_now
+from deltaloop.simulation.one_seed import one_seed
+
+EPOCH = 1_767_225_600.0
+
+
+def seen(seed: int, now: float = 5.0) -> list[Any]:
+    with one_seed(seed, clock=lambda: now, epoch=EPOCH):
+        return [
+            random.random(),
+            random.choice(range(1000)),
+            SystemRandom().random(),
+            secrets.token_hex(8),
+            os.urandom(4),
+            str(uuid.uuid4()),
+            time.time(),
+            time.time_ns(),
+            time.monotonic(),
+            wall_time(),
+            dt.datetime.now(dt.UTC),
+            dt.datetime.now(),
+            dt.date.today(),
+            utc_now(),
+        ]
+
+
+@pytest.mark.real_time
+def test_one_seed_decides_all_of_it() -> None:
+    assert seen(1) == seen(1)
+    assert not {*map(str, seen(1)[:6])} & {*map(str, seen(2)[:6])}
+
+
+@pytest.mark.real_time
+def test_time_is_the_clock_s() -> None:
+    instant = dt.datetime(2026, 1, 1, 0, 0, 5, tzinfo=dt.UTC)
+    *_, wall, nanoseconds, monotonic, imported, aware, naive, day, ours = seen(1)
+    assert (wall, nanoseconds, monotonic, imported) == (EPOCH + 5, int((EPOCH + 5) * 1e9), 5.0, EPOCH + 5)
+    assert aware == ours == instant
+    assert naive.tzinfo is None
+    assert day == naive.date()
+
+
+@pytest.mark.real_time
+def test_afterwards_all_is_as_it_was() -> None:
+    state, real = random.getstate(), (time.time, time.sleep, os.urandom, dt.datetime, wall_time)
+    seen(1)
+    assert random.getstate() == state
+    assert (time.time, time.sleep, os.urandom, dt.datetime, wall_time) == real
+    with pytest.raises(LookupError), one_seed(1, clock=lambda: 0.0, epoch=0.0):
+        raise LookupError
+    assert (time.time, time.sleep, os.urandom, dt.datetime, wall_time) == real
+
+
+@pytest.mark.real_time
+def test_dates_that_were_made_before_are_dates_still() -> None:
+    before = dt.datetime(2026, 1, 1)
+    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+        assert isinstance(before, dt.datetime)
+        assert isinstance(before, dt.date)
+        assert not isinstance("2026", dt.date)
+        assert dt.datetime(2026, 1, 1) == before
+        assert isinstance(dt.datetime.now() - before, dt.timedelta)
+        assert dt.datetime.fromisoformat("2026-01-01") == before
+
+
+@pytest.mark.real_time
+def test_a_sleep_takes_no_time() -> None:
+    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+        time.sleep(3600)
+        with pytest.raises(ValueError, match="non-negative"):
+            time.sleep(-1)

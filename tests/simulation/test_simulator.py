@@ -1,0 +1,187 @@
+"""Scenarios under faults."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.errors import BrokenReferenceError, SimulationFailedError
+from deltaloop.simulation import (
+    FaultKind,
+    Oracle,
+    Simulation,
+    SimulationOptions,
+    parse_schedule,
+    simulate,
+)
+from deltaloop.testing import Harness
+
+CONFIG_MAP = dl.kinds.CONFIG_MAP
+Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
+Scenario = Callable[[Harness], Awaitable[None]]
+
+
+def broker(function: Reconcile) -> dl.Controller:
+    return dl.controller(CONFIG_MAP, name="broker", writes=[CONFIG_MAP])(only("broker", function))
+
+
+def only(name: str, function: Reconcile) -> Reconcile:
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        if request.name == name:
+            await function(request, ctx)
+
+    return reconcile
+
+
+def grows(function: Reconcile) -> Scenario:
+    """A broker is created, and asked for more later."""
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}, "data": {"size": "1"}})
+        await world.start(broker(function))
+        await world.settled()
+        await world.client.patch(CONFIG_MAP, "broker", {"data": {"size": "2"}})
+        await world.settled()
+
+    return scenario
+
+
+async def put(ctx: dl.Context, name: str, **data: str) -> None:
+    def wanted(fields: dict[str, Any]) -> None:
+        fields["data"] = data
+
+    await ctx.client.create_or_update(CONFIG_MAP, name, wanted)
+
+
+async def loses_a_volume(_: dl.Request, ctx: dl.Context) -> None:
+    """Takes the set's size for the volume's: if it dies between the two, nobody makes the volume larger any more."""
+    size = (await ctx.client.get(CONFIG_MAP, "broker"))["data"]["size"]
+    present = await ctx.client.find(CONFIG_MAP, "set")
+    if await ctx.client.find(CONFIG_MAP, "volume") is None:
+        await put(ctx, "volume", size=size)
+    if present is not None and present["data"]["size"] != size:
+        await ctx.client.delete(CONFIG_MAP, "set")
+        await put(ctx, "volume", size=size)
+        present = None
+    if present is None:
+        await put(ctx, "set", size=size)
+
+
+async def keeps_its_volume(_: dl.Request, ctx: dl.Context) -> None:
+    """The same, mended: each is compared with what it should be."""
+    size = (await ctx.client.get(CONFIG_MAP, "broker"))["data"]["size"]
+    await put(ctx, "volume", size=size)
+    present = await ctx.client.find(CONFIG_MAP, "set")
+    if present is not None and present["data"]["size"] != size:
+        await ctx.client.delete(CONFIG_MAP, "set")
+        present = None
+    if present is None:
+        await put(ctx, "set", size=size)
+
+
+def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None:
+    report = Simulation(grows(loses_a_volume), SimulationOptions(combinations=False)).explore()
+    (failure,) = report.failures
+    assert failure.replay == "crash-before:update:configmaps:1"
+    assert [problem.oracle for problem in failure.problems] == [Oracle.END_STATE]
+    assert report.complete
+    assert report.runs == 3 + len(report.writes) * len(FaultKind)
+    told = str(report)
+    assert 'v1/ConfigMap default/volume: data.size is "1", and should be "2"' in told
+    assert "update configmaps default/volume -> no answer   <- the program crashes before the 1st update" in told
+
+
+def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
+    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=60)).explore()
+    assert not report.failures
+    assert str(report) == "60 runs over 5 writes: nothing is wrong"
+
+
+async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
+    with pytest.raises(SimulationFailedError, match="crash-before:update:configmaps:1") as caught:
+        await simulate(grows(loses_a_volume), SimulationOptions(combinations=False))
+    assert caught.value.report.failures
+    assert (await simulate(grows(keeps_its_volume), SimulationOptions(runs=12))).runs == 12
+
+
+def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
+    simulation = Simulation(grows(loses_a_volume))
+    failure = simulation.replay(parse_schedule("crash-before:update:configmaps:1"))
+    assert failure is not None
+    assert failure.run == simulation.run(failure.schedule), "to the byte"
+    assert simulation.replay(parse_schedule("lost:create:configmaps:1")) is None
+
+
+def test_more_faults_than_a_failure_needs_are_left_out() -> None:
+    simulation = Simulation(grows(loses_a_volume))
+    longer = parse_schedule("busy:create:configmaps:1,crash-before:update:configmaps:1,lost:create:configmaps:2")
+    failure = simulation.replay(longer)
+    assert failure is not None
+    assert simulation.shrunk(failure).replay == "crash-before:update:configmaps:1"
+
+
+def test_a_seed_decides_what_the_program_draws() -> None:
+    async def draws(_: dl.Request, ctx: dl.Context) -> None:
+        if await ctx.client.find(CONFIG_MAP, "drawn") is None:
+            await put(ctx, "drawn", number=str(random.random()), id=str(uuid.uuid4()))
+
+    simulation = Simulation(grows(draws))
+    assert simulation.run((), seed=1) == simulation.run((), seed=1)
+    assert simulation.run((), seed=1).end != simulation.run((), seed=2).end
+    assert not Simulation(grows(draws), SimulationOptions(runs=30)).explore().failures, "that it differs is learnt"
+
+
+async def makes_twice(_: dl.Request, ctx: dl.Context) -> None:
+    """Throws a password away that it has not written down yet."""
+    if await ctx.client.find(CONFIG_MAP, "noted") is None:
+        if await ctx.client.find(CONFIG_MAP, "password") is not None:
+            await ctx.client.delete(CONFIG_MAP, "password")
+        await put(ctx, "password", word="x")
+        await put(ctx, "noted", done="true")
+
+
+def test_what_is_made_anew_is_found_although_the_end_looks_the_same() -> None:
+    report = Simulation(grows(makes_twice), SimulationOptions(combinations=False)).explore()
+    assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.REMADE}
+
+
+async def leaves_work_undone(_: dl.Request, ctx: dl.Context) -> None:
+    """Takes any error for the end of it."""
+    try:
+        await put(ctx, "made", done="true")
+    except dl.ApiError as error:
+        raise dl.TerminalError("given up") from error
+
+
+def test_what_a_scenario_checks_counts() -> None:
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.start(broker(leaves_work_undone))
+        await world.settled()
+        assert await world.client.find(CONFIG_MAP, "made") is not None, "it was given up"
+
+    report = Simulation(scenario, SimulationOptions(combinations=False)).explore()
+    assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.SCENARIO}
+    assert "it was given up" in str(report)
+
+
+async def never_ends(_: dl.Request, ctx: dl.Context) -> None:
+    await put(ctx, "made", number=str(random.random()))
+    raise RuntimeError("again")
+
+
+def test_a_scenario_that_is_wrong_without_any_fault_is_said_to_be() -> None:
+    with pytest.raises(BrokenReferenceError, match="without any fault, with seed 0: the programs do not come to rest"):
+        Simulation(grows(never_ends)).explore()
+
+
+def test_a_budget_is_kept() -> None:
+    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=5)).explore()
+    assert (report.runs, report.complete) == (5, False)
+    assert "not all of them" in str(report)
+    assert Simulation(grows(keeps_its_volume), SimulationOptions(seconds=0.0)).explore().runs == 3
