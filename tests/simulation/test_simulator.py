@@ -12,13 +12,13 @@ import pytest
 import deltaloop as dl
 from deltaloop.errors import BrokenReferenceError, SimulationFailedError
 from deltaloop.simulation import (
-    FaultKind,
     Oracle,
     Simulation,
     SimulationOptions,
     parse_schedule,
     simulate,
 )
+from deltaloop.simulation.core.schedules import systematic
 from deltaloop.testing import Harness
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
@@ -86,20 +86,23 @@ async def keeps_its_volume(_: dl.Request, ctx: dl.Context) -> None:
 
 def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None:
     report = Simulation(grows(loses_a_volume), SimulationOptions(combinations=False)).explore()
-    (failure,) = report.failures
-    assert failure.replay == "crash-before:update:configmaps:1"
-    assert [problem.oracle for problem in failure.problems] == [Oracle.END_STATE]
+    found = {failure.replay: [problem.oracle for problem in failure.problems] for failure in report.failures}
+    assert found == {
+        "crash-before:update:configmaps:1": [Oracle.END_STATE],
+        "stale:delete:configmaps:1:3": [Oracle.REMADE],  # it makes the small set once more, and has to delete it again
+    }
     assert report.complete
-    assert report.runs == 3 + len(report.writes) * len(FaultKind)
+    assert report.runs == 3 + sum(1 for _ in systematic(report.writes))
+    assert not report.unstruck
     told = str(report)
     assert 'v1/ConfigMap default/volume: data.size is "1", and should be "2"' in told
     assert "update configmaps default/volume -> no answer   <- the program crashes before the 1st update" in told
 
 
 def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
-    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=60)).explore()
+    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=75)).explore()
     assert not report.failures
-    assert str(report) == "60 runs over 5 writes: nothing is wrong"
+    assert str(report) == "75 runs over 5 writes: nothing is wrong"
 
 
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
@@ -148,6 +151,96 @@ async def makes_twice(_: dl.Request, ctx: dl.Context) -> None:
 def test_what_is_made_anew_is_found_although_the_end_looks_the_same() -> None:
     report = Simulation(grows(makes_twice), SimulationOptions(combinations=False)).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.REMADE}
+
+
+def times_of(schedule: str) -> list[float]:
+    return [write.at for write in Simulation(grows(keeps_its_volume)).run(parse_schedule(schedule)).writes]
+
+
+def test_watches_that_are_held_bring_what_happens_meanwhile_later() -> None:
+    assert max(times_of("")) < 1
+    *before, volume, _, _ = times_of("held:create:configmaps:2")
+    assert max(before) < 1
+    assert 30 <= volume < 31
+
+
+def test_a_program_that_comes_back_into_the_past_catches_up_later() -> None:
+    writes = Simulation(grows(keeps_its_volume)).run(parse_schedule("stale:delete:configmaps:1:2")).writes
+    updates = [(write.code, write.at) for write in writes if write.verb == "update"]
+    assert {code for code, at in updates if 1 < at < 31} == {409}, "it updates a volume that was updated already"
+    assert writes[-1].code == 201
+    assert writes[-1].at > 31
+    assert times_of("crash-after:delete:configmaps:1")[-1] < 2
+
+
+@pytest.mark.parametrize(
+    ("schedule", "codes"),
+    [
+        ("conflict:create:configmaps:1", [409, 201]),
+        ("broken:create:configmaps:1", [500, 201]),
+        ("busy:create:configmaps:1", [429, 201]),
+        ("dropped:create:configmaps:1", [0, 201]),
+        ("lost:create:configmaps:1", [0, 201]),
+        ("crash-before:create:configmaps:1", [0, 201]),
+        ("crash-after:create:configmaps:1", [201, 201]),
+    ],
+)
+def test_every_fault_bites(schedule: str, codes: list[int]) -> None:
+    run = Simulation(grows(keeps_its_volume)).run(parse_schedule(schedule))
+    assert not run.unstruck
+    assert [write.code for write in run.writes][:2] == codes
+    volumes = [write for write in run.writes if write.key == "default/volume" and write.verb == "create"]
+    assert len(volumes) == (1 if schedule.startswith(("lost", "crash-after")) else 2), "carried out, or not"
+
+
+def cleans_up(*, by_name: bool) -> Reconcile:
+    """Deletes the volume of a broker that is deleted, as the cache shows it."""
+
+    async def reconcile(_: dl.Request, ctx: dl.Context) -> None:
+        present = await ctx.client.find(CONFIG_MAP, "broker")
+        if present is None:
+            return
+        if present.deletion_timestamp is None:
+            present = await ctx.client.add_finalizer(CONFIG_MAP, present, "example.com/volume")
+            if await ctx.client.find(CONFIG_MAP, "volume") is None:
+                await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "volume"}})
+            return
+        client = ctx.client.live if by_name else ctx.client
+        if await client.find(CONFIG_MAP, "volume") is not None:
+            await client.delete(CONFIG_MAP, "volume")
+        await ctx.client.remove_finalizer(CONFIG_MAP, present, "example.com/volume")
+
+    return reconcile
+
+
+def comes_back(function: Reconcile) -> Scenario:
+    """A broker is deleted, and another one of its name is made."""
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.start(broker(function))
+        await world.settled()
+        await world.client.delete(CONFIG_MAP, "broker")
+        await world.settled()
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.settled()
+
+    return scenario
+
+
+def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
+    """The pattern of pravega/zookeeper-operator#314: the old broker is seen being deleted, the new volume goes."""
+    report = Simulation(comes_back(cleans_up(by_name=True)), SimulationOptions(combinations=False)).explore()
+    (failure,) = report.failures
+    assert failure.replay == "stale:create:configmaps:2:5"
+    assert [problem.oracle for problem in failure.problems] == [Oracle.REMADE]
+    assert "configmaps default/volume was deleted and made again" in str(failure)
+
+
+def test_what_is_deleted_by_its_uid_is_what_was_seen() -> None:
+    assert (
+        not Simulation(comes_back(cleans_up(by_name=False)), SimulationOptions(combinations=False)).explore().failures
+    )
 
 
 async def leaves_work_undone(_: dl.Request, ctx: dl.Context) -> None:

@@ -42,7 +42,14 @@ from deltaloop.simulation.core.schedules import (
 )
 from deltaloop.simulation.one_seed import one_seed
 from deltaloop.testing.cluster import default_server_options
-from deltaloop.testing.core.program_writes import CrashMoment, ProgramWrite, WriteName
+from deltaloop.testing.core.program_writes import (
+    CrashMoment,
+    HeldWatches,
+    Planned,
+    ProgramWrite,
+    StaleRestart,
+    WriteName,
+)
 from deltaloop.testing.core.settling import NotSettledError
 from deltaloop.testing.harness import Harness, embedded_harness
 from deltaloop.testing.memory_network import MemoryNetwork
@@ -55,7 +62,8 @@ _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
 _MOST_FAILURES: Final = 5
 _RETRY_AFTER: Final = 1
-_PLANNED: Final[dict[FaultKind, CrashMoment | Fault]] = {
+_LAGS_FOR: Final = 30.0
+_PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.CRASH_BEFORE: CrashMoment.BEFORE,
     FaultKind.CRASH_AFTER: CrashMoment.AFTER,
     FaultKind.LOST: Fault(do="lose"),
@@ -63,6 +71,7 @@ _PLANNED: Final[dict[FaultKind, CrashMoment | Fault]] = {
     FaultKind.CONFLICT: Fault(do="refuse", code=409),
     FaultKind.BUSY: Fault(do="refuse", code=429, retry_after=_RETRY_AFTER),
     FaultKind.BROKEN: Fault(do="refuse", code=500),
+    FaultKind.HELD: HeldWatches(seconds=_LAGS_FOR),
 }
 
 
@@ -228,7 +237,7 @@ class Simulation:
         names = names_of(self.reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
-        singles = len(names) * len(FaultKind)
+        singles = sum(1 for _ in systematic(names))
         for number, schedule in enumerate(self._schedules(names)):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
@@ -294,11 +303,13 @@ class _World:
         unsettled = raised = ""
         end: EndState | None = None
         async with embedded_harness(options, seed=seed) as harness:
+            harness.patience = _SETTLES_WITHIN
             for fault in self._schedule:
-                harness.plan.planned[fault.write] = _PLANNED[fault.kind]
+                stale = StaleRestart(behind=fault.behind, seconds=_LAGS_FOR)
+                harness.plan.planned[fault.write] = _PLANNED.get(fault.kind, stale)
             try:
                 await self._scenario(harness)
-                await harness.settled(_SETTLES_WITHIN)
+                await harness.settled()
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
             except (Exception, StalledError) as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
@@ -313,6 +324,7 @@ class _World:
         return SimulationRun(
             end=end,
             writes=writes,
+            rests=tuple(harness.rests),
             unsettled=unsettled,
             raised=raised,
             unstruck=tuple(planned),

@@ -59,23 +59,30 @@ class Harness:
         namespace: The only namespace that programs watch; None for all.
         replicas: All programs that were started.
         writes: What they wrote, oldest first: objects, and not Leases or Events; also what failed.
+        rests: How many writes there were each time that ``settled`` returned.
+        patience: How many seconds ``settled`` waits where it is not said.
         events: Events that they recorded, oldest first, repeats too.
         plan: Faults and crashes that are planned.
         chance: Draws what chance decides in programs.
+        server: The embedded server, if it is this harness's own.
     """
 
-    def __init__(self, cluster: Cluster, client: Client, *, seed: int = 0) -> None:
+    def __init__(self, cluster: Cluster, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
         """Make a harness.
 
         Args:
             cluster: Where the server is.
             client: The test's client, in the test's namespace; whoever made it closes it.
             seed: Of what chance decides: faults, waits.
+            server: The embedded server, if it is this harness's own.
         """
+        self.server: ApiServer | None = server
         self.client = client
         self.namespace: str | None = client.namespace if cluster.shared else None
         self.replicas: list[Replica] = []
         self.writes: list[ProgramWrite] = []
+        self.rests: list[int] = []
+        self.patience: float = 60.0
         self.events: list[EventDraft] = []
         chance = random.Random(seed)
         self.chance: Callable[[], float] = chance.random
@@ -272,14 +279,14 @@ class Harness:
         await asyncio.sleep(seconds)
         await self.idle()
 
-    async def settled(self, timeout: float = 60.0) -> None:
+    async def settled(self, timeout: float | None = None) -> None:
         """Wait until the programs have nothing left to do.
 
         No key waits, is reconciled, or is to be tried again; the caches hold what the server has; the Events are sent.
         What a reconcile asked for with ``requeue_after`` may still be due: ``advance`` brings it on.
 
         Args:
-            timeout: Seconds that it may take, in virtual time if the test is.
+            timeout: Seconds that it may take, in virtual time if the test is; None is ``patience``.
 
         Raises:
             NotSettledError: If it does not come to that; it says what is left, and which keys are busy all the time.
@@ -287,7 +294,7 @@ class Harness:
                 which parks its key (``Replica.state`` lists them).
         """
         clock = asyncio.get_running_loop().time
-        settling = Settling(now=clock(), timeout=timeout)
+        settling = Settling(now=clock(), timeout=self.patience if timeout is None else timeout)
         written, pause = len(self.writes), _FIRST_PAUSE
         while True:
             idle = await self.idle()
@@ -298,6 +305,7 @@ class Harness:
                 states, more = self._look()
                 left = (*left, *more)
                 if idle and not left:
+                    self.rests.append(len(self.writes))
                     return
             if not left:
                 left = ("the event loop does not come to rest",)
@@ -361,5 +369,8 @@ async def embedded_harness(options: ServerOptions | None = None, *, seed: int = 
     """
     async with ApiServer(options or default_server_options()) as server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
-        async with connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client, seed=seed) as harness:
+        async with (
+            connect(kubeconfig=cluster.kubeconfig) as client,
+            Harness(cluster, client, seed=seed, server=server) as harness,
+        ):
             yield harness

@@ -19,10 +19,20 @@ from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.client.errors import RequestTimeoutError, TransportError
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.schemas.json_values import mapping
-from deltaloop.testing.core.program_writes import CrashMoment, ProgramWrite, WritePlan, is_object_write, key_of, verb_of
+from deltaloop.testing.core.program_writes import (
+    CrashMoment,
+    HeldWatches,
+    ProgramWrite,
+    StaleRestart,
+    WritePlan,
+    is_object_write,
+    key_of,
+    verb_of,
+)
 from deltaloop.testing.processes import Process
 
 _decode: Final = msgspec.json.Decoder().decode
+_STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
 
 
 class Recorder(Protocol):
@@ -38,7 +48,14 @@ class ProgramTransport:
     """Sends a program's requests, unless the network is parted, a fault strikes, or the program crashes there."""
 
     def __init__(
-        self, inner: Transport, *, process: Process, plan: WritePlan, recorder: Recorder, crash: Callable[[], object]
+        self,
+        inner: Transport,
+        *,
+        process: Process,
+        plan: WritePlan,
+        recorder: Recorder,
+        crash: Callable[[StaleRestart | None], object],
+        lags_until: float = 0.0,
     ) -> None:
         """Send by another transport.
 
@@ -47,7 +64,8 @@ class ProgramTransport:
             process: Whose requests they are; its name is the user of faults.
             plan: Faults and crashes.
             recorder: Takes the writes.
-            crash: Crashes the process.
+            crash: Crashes the process; told how it is to come back, if that is planned.
+            lags_until: Until when watches bring nothing but the state that they begin with, on the loop's clock.
         """
         self._inner = inner
         self._process = process
@@ -57,6 +75,8 @@ class ProgramTransport:
         self._healed = asyncio.Event()
         self._healed.set()
         self._refuses = False
+        self._lags_until = lags_until
+        self._held_until = 0.0
 
     @property
     def parted(self) -> bool:
@@ -99,6 +119,8 @@ class ProgramTransport:
             raise
         stored = replace(write, code=answer.status, stored=_object(answer.body))
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
+        if isinstance(planned, HeldWatches):
+            self._held_until = asyncio.get_running_loop().time() + planned.seconds
         self._recorder.wrote(stored)
         return answer
 
@@ -119,7 +141,18 @@ class ProgramTransport:
             raise _dropped(request)
         async with self._inner.stream(request) as answer:
             await self._pass(request, sent=True)
-            yield replace(answer, chunks=_Held(answer.chunks, self._healed))
+            chunks = answer.chunks
+            if info.verb == "watch":
+                if self._lags_until > asyncio.get_running_loop().time():
+                    chunks = _lagging(chunks, self._lags_until, begins="sendInitialEvents" in request.query)
+                chunks = self._while_held(chunks)
+            yield replace(answer, chunks=_Held(chunks, self._healed))
+
+    async def _while_held(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """Give the chunks of a watch, none of them while watches are held."""
+        async for chunk in chunks:
+            await asyncio.sleep(max(0.0, self._held_until - asyncio.get_running_loop().time()))
+            yield chunk
 
     async def close(self) -> None:
         """Close all connections."""
@@ -148,9 +181,10 @@ class ProgramTransport:
         )
 
     async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, planned: object, request: HttpRequest) -> None:
-        if planned is moment or self._plan.crashes(write.number, moment):
+        stale = planned if isinstance(planned, StaleRestart) and moment is CrashMoment.AFTER else None
+        if planned is moment or stale is not None or self._plan.crashes(write.number, moment):
             self._recorder.wrote(write)
-            self._crash()
+            self._crash(stale)
         await self._stay_if_gone(request)
 
     async def _stay_if_gone(self, request: HttpRequest) -> None:
@@ -228,6 +262,30 @@ class _Held:
         chunk = await anext(self._chunks)
         await self._healed.wait()
         return chunk
+
+
+async def _lagging(chunks: AsyncIterator[bytes], until: float, *, begins: bool) -> AsyncGenerator[bytes, None]:
+    """Give the chunks of a watch, and what follows the state that it begins with only later.
+
+    Args:
+        chunks: Lines of JSON, in slices of any size.
+        until: When the rest comes, on the loop's clock.
+        begins: Whether the watch begins with a state; if not, all of it comes later.
+    """
+    left = b""
+    async for chunk in chunks:
+        if begins:
+            lines = (left + chunk).splitlines(keepends=True)
+            left = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+            ends = next((index for index, line in enumerate(lines, 1) if _STATE_ENDS in line), 0)
+            if not ends:
+                yield b"".join(lines)
+                continue
+            yield b"".join(lines[:ends])
+            begins, chunk = False, b"".join(lines[ends:]) + left  # noqa: PLW2901 - the rest of it
+        await asyncio.sleep(max(0.0, until - asyncio.get_running_loop().time()))
+        if chunk:
+            yield chunk
 
 
 async def _once(body: bytes) -> AsyncGenerator[bytes, None]:

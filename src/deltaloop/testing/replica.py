@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.cache import Informer
 from deltaloop.cache.core.consistency import compare, state_of
 from deltaloop.client import Client, ClientConfig
@@ -28,6 +30,7 @@ from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.runtime.errors import InvalidChildrenError, UndeclaredAccessError
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.testing.core.program_writes import StaleRestart
 from deltaloop.testing.core.settling import QueueState, ReplicaState
 from deltaloop.testing.processes import Process
 from deltaloop.testing.program_transport import ProgramTransport
@@ -150,8 +153,11 @@ class Replica:
 
     # -- life
 
-    async def start(self) -> None:
+    async def start(self, stale: StaleRestart | None = None) -> None:
         """Start it, anew after an end: with empty caches, and another identity.
+
+        Args:
+            stale: How far behind what it is shown first is; None is not at all.
 
         Raises:
             Exception: What its manager raises before it works.
@@ -163,7 +169,12 @@ class Replica:
         harness = self._harness
         self._inner = open_transport(self._config, harness.client.options.http)
         self._transport = ProgramTransport(
-            self._inner, process=process, plan=harness.plan, recorder=harness, crash=self.crash_and_restart
+            self._inner,
+            process=process,
+            plan=harness.plan,
+            recorder=harness,
+            crash=self.crash_and_restart,
+            lags_until=0.0 if stale is None else self._show_the_past(stale),
         )
         if self._parted:
             self._transport.part(refuse=self._refuses)
@@ -220,10 +231,14 @@ class Replica:
         self._bury()
         await self._harness.idle()  # the server notices
 
-    def crash_and_restart(self) -> None:
-        """Crash, and start again a second later, as a kubelet does it; for planned crashes."""
+    def crash_and_restart(self, stale: StaleRestart | None = None) -> None:
+        """Crash, and start again a second later, as a kubelet does it; for planned crashes.
+
+        Args:
+            stale: How far behind what it is shown then is; None is not at all.
+        """
         self._bury()
-        later = self._start_later()
+        later = self._start_later(stale)
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
     def _bury(self) -> None:
@@ -231,9 +246,18 @@ class Replica:
             self._process.crash()
             self._harness.buried.append((self._process, self._inner))
 
-    async def _start_later(self) -> None:
+    async def _start_later(self, stale: StaleRestart | None) -> None:
         await asyncio.sleep(_RESTART_AFTER)
-        await self.start()
+        await self.start(stale)
+
+    def _show_the_past(self, stale: StaleRestart) -> float:
+        """Have each list and watch of its caches begin in the past; return until when they stay there."""
+        server = self._harness.server
+        if server is None:
+            raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
+        caches = len(self._manager.informers)
+        server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind, count=max(1, caches)))
+        return asyncio.get_running_loop().time() + stale.seconds
 
     async def restart(self, *, crash: bool = False) -> None:
         """End it and start it anew, with empty caches and another identity; one that is gone is only started.

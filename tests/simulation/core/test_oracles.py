@@ -26,9 +26,13 @@ def write(verb: str, uid: str = "u1", *, code: int = 200, subresource: str = "")
 
 
 def outcome(
-    *writes: ProgramWrite, raised: str = "", unsettled: str = "", end: EndState | None = NOTHING
+    *writes: ProgramWrite,
+    raised: str = "",
+    unsettled: str = "",
+    end: EndState | None = NOTHING,
+    rests: tuple[int, ...] = (),
 ) -> SimulationRun:
-    return SimulationRun(end=end, writes=writes, raised=raised, unsettled=unsettled)
+    return SimulationRun(end=end, writes=writes, raised=raised, unsettled=unsettled, rests=rests)
 
 
 def told(reference: SimulationRun, found: SimulationRun) -> list[Oracle]:
@@ -54,8 +58,22 @@ def test_a_create_that_was_refused_or_sent_again_makes_nothing_twice() -> None:
 def test_what_is_kept_is_not_deleted() -> None:
     assert told(outcome(write("create")), outcome(write("create"), write("delete"))) == [Oracle.REMADE]
     assert not told(outcome(write("create")), outcome(write("create"), write("delete", code=409)))
-    deletes = outcome(write("create"), write("delete"))
-    assert not told(deletes, deletes)
+
+
+def test_what_is_about_to_go_may_be_made_too_often() -> None:
+    goes = outcome(write("create"), write("delete"))
+    assert not told(goes, goes)
+    assert not told(goes, outcome(write("create"), write("delete"), write("create", "u2"), write("delete", "u2")))
+
+
+def test_each_time_between_two_rests_is_compared_by_itself() -> None:
+    first = (write("create"), write("delete"))
+    reference = outcome(*first, write("create", "u2"), rests=(1, 2))
+    assert not told(reference, outcome(*first, write("create", "u3"), rests=(1, 2)))
+    again = outcome(*first, write("create", "u3"), write("delete", "u3"), write("create", "u4"), rests=(1, 2))
+    assert told(reference, again) == [Oracle.REMADE]
+    gone = outcome(write("create"), write("delete"), rests=(1,))
+    assert told(outcome(write("create"), rests=(1,)), gone) == [Oracle.REMADE], "it is carried over"
 
 
 def test_what_the_scenario_raises_and_what_never_ends_is_told() -> None:

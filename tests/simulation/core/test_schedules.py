@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.simulation.core.schedules import (
+    REVISIONS,
     FaultKind,
     Schedule,
     ScheduledFault,
@@ -30,7 +31,11 @@ NAMES = st.builds(
     st.sampled_from(["", "status", "scale"]),
     st.integers(1, 99),
 )
-SCHEDULES = st.lists(st.builds(ScheduledFault, st.sampled_from(FaultKind), NAMES), max_size=4).map(tuple)
+PLAIN = st.sampled_from([kind for kind in FaultKind if kind is not FaultKind.STALE])
+FAULTS = st.builds(ScheduledFault, PLAIN, NAMES) | st.builds(
+    ScheduledFault, st.just(FaultKind.STALE), NAMES, st.integers(1, 99)
+)
+SCHEDULES = st.lists(FAULTS, max_size=4).map(tuple)
 
 
 @given(SCHEDULES)
@@ -47,6 +52,9 @@ def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
         ("lost:create:secrets:0", "the first write is 1"),
         ("lost:create:secrets:-1", "the first write is 1"),
         ("lost:create:secrets:²", "the first write is 1"),
+        ("lost:create:secrets:1:2", "write it like crash-after"),
+        ("stale:create:secrets:1", "stale:create:secrets:2:5"),
+        ("stale:create:secrets:1:0", "'0' is no number of revisions"),
     ],
 )
 def test_what_is_no_schedule(text: str, why: str) -> None:
@@ -77,7 +85,7 @@ def test_a_write_is_named_as_people_do(occurrence: int, text: str) -> None:
 def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
     names = [WriteName("create", "secrets"), WriteName("create", "secrets", occurrence=2), WriteName("delete", "pods")]
     schedules = [*systematic(names)]
-    assert len(schedules) == len({*schedules}) == len(names) * len(FaultKind)
+    assert len(schedules) == len({*schedules}) == len(names) * (len(FaultKind) - 1 + len(REVISIONS))
     assert all(len(schedule) == 1 for schedule in schedules)
     assert {schedule[0].write for schedule in schedules} == {*names}
 

@@ -1,7 +1,7 @@
 """What is wrong with a run: told by comparing it with the run without faults, so that nobody has to write it down.
 
     end state    the objects at the end are those of the run without faults
-    remade       what that run made once and kept is not deleted, and not made again under another uid
+    remade       what that run keeps is not deleted, and not made again under another uid
     settles      the programs come to rest
     scenario     what the scenario itself checks holds
 
@@ -10,7 +10,8 @@ Source of the idea: Sieve (OSDI 2022), section 4: differential oracles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import final
 
@@ -38,6 +39,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         end: The objects at its end; None if it broke off.
         writes: What programs wrote, oldest first.
+        rests: How many of them there were each time that the programs had come to rest.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
         raised: What the scenario raised, as one text; empty if nothing.
         unstruck: Faults of the schedule whose writes never came.
@@ -46,6 +48,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
 
     end: EndState | None
     writes: tuple[ProgramWrite, ...]
+    rests: tuple[int, ...] = ()
     unsettled: str = ""
     raised: str = ""
     unstruck: tuple[str, ...] = ()
@@ -85,7 +88,7 @@ def problems_of(
         told.append(Problem(Oracle.SCENARIO, f"the scenario raised {found.raised}"))
     if found.unsettled:
         told.append(Problem(Oracle.SETTLES, f"the programs do not come to rest: {found.unsettled}"))
-    told += _remade(reference.writes, found.writes)
+    told += _remade(reference, found)
     if reference.end is not None and found.end is not None:
         told += [
             Problem(Oracle.END_STATE, str(each), each.place)
@@ -94,34 +97,53 @@ def problems_of(
     return tuple(told)
 
 
-def _remade(reference: Sequence[ProgramWrite], found: Sequence[ProgramWrite]) -> list[Problem]:
-    """Tell of objects that were deleted, or made again, where the run without faults made them once and kept them."""
-    made, deleted = _lives(reference)
-    kept = {place for place, uids in made.items() if len(uids) == 1 and place not in deleted}
-    made_here, deleted_here = _lives(found)
-    told: list[Problem] = []
-    for resource, key in sorted(kept):
-        uids = made_here.get((resource, key), ())
-        if len(uids) > 1:
-            text = f"{resource} {key} was made {len(uids)} times: what was in the ones before is lost"
-            told.append(Problem(Oracle.REMADE, text, (resource, key)))
-        elif (resource, key) in deleted_here:
-            told.append(Problem(Oracle.REMADE, f"{resource} {key} was deleted", (resource, key)))
-    return told
+def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
+    """Tell of objects that were deleted, or made again, more often than in the run without faults.
+
+    The two are compared from one rest of the programs to the next, and only what is there at its end counts: what is
+    made too much while all of it is about to go loses nothing.
+    """
+    told: dict[tuple[str, str], Problem] = {}
+    alive: set[tuple[str, str]] = set()
+    for wanted, here in zip(_phases(reference), _phases(found), strict=False):
+        made, deleted, ends = _lives(wanted)
+        made_here, deleted_here, _ = _lives(here)
+        alive = (alive | {*made}) - {place for place, verb in ends.items() if verb == "delete"}
+        for place in sorted(alive):
+            resource, key = place
+            lives, wanted_lives = len(made_here.get(place, ())), len(made.get(place, ()))
+            if lives > max(1, wanted_lives) or (lives and deleted_here[place] > deleted[place]):
+                text = f"{resource} {key} was deleted and made again: what was in it is lost"
+                told.setdefault(place, Problem(Oracle.REMADE, text, place))
+            elif deleted_here[place] > deleted[place]:
+                told.setdefault(place, Problem(Oracle.REMADE, f"{resource} {key} was deleted", place))
+    return [*told.values()]
 
 
-def _lives(writes: Sequence[ProgramWrite]) -> tuple[dict[tuple[str, str], tuple[str, ...]], set[tuple[str, str]]]:
-    """Return the uids under which each object was stored, in order, and what was deleted."""
-    made: dict[tuple[str, str], dict[str, None]] = {}
-    deleted: set[tuple[str, str]] = set()
+def _phases(run: SimulationRun) -> Iterator[Sequence[ProgramWrite]]:
+    start = 0
+    for end in (*run.rests, len(run.writes)):
+        yield run.writes[start:end]
+        start = end
+
+
+def _lives(
+    writes: Sequence[ProgramWrite],
+) -> tuple[dict[tuple[str, str], set[str]], Counter[tuple[str, str]], dict[tuple[str, str], str]]:
+    """Return the uids under which each object was made, how often each was deleted, and which of the two came last."""
+    made: dict[tuple[str, str], set[str]] = {}
+    deleted: Counter[tuple[str, str]] = Counter()
+    last: dict[tuple[str, str], str] = {}
     for write in writes:
         if write.subresource or not write.carried_out:
             continue
         metadata = mapping(write.stored.get("metadata"))
-        name = text(metadata.get("name"))
+        name, uid = text(metadata.get("name")), text(metadata.get("uid"))
         place = (write.resource, join_key(text(metadata.get("namespace")), name) if name else write.key)
         if write.verb == "delete":
-            deleted.add((write.resource, write.key))
-        elif write.verb in ("create", "apply") and text(metadata.get("uid")):
-            made.setdefault(place, {})[text(metadata.get("uid"))] = None
-    return {place: tuple(uids) for place, uids in made.items()}, deleted
+            deleted[write.resource, write.key] += 1
+            last[write.resource, write.key] = write.verb
+        elif write.verb in ("create", "apply") and uid:
+            made.setdefault(place, set()).add(uid)
+            last[place] = write.verb
+    return made, deleted, last

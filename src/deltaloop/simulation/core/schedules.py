@@ -10,8 +10,11 @@ number among all: a schedule that was saved still means the same write after an 
     conflict       409: it is refused, nothing is done
     busy           429 with Retry-After: it is refused, nothing is done
     broken         500: it is refused, nothing is done
+    held           after it, no watch of the program brings anything for half a minute
+    stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
+                   minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
 
-Sources of the idea: Sieve (OSDI 2022), intermediate states.
+Sources of the idea: Sieve (OSDI 2022): intermediate and stale states.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ class FaultKind(StrEnum):
     CONFLICT = "conflict"
     BUSY = "busy"
     BROKEN = "broken"
+    HELD = "held"
+    STALE = "stale"
 
 
 _STORY: Final = {
@@ -48,7 +53,11 @@ _STORY: Final = {
     FaultKind.CONFLICT: "{} is refused with 409 Conflict",
     FaultKind.BUSY: "{} is refused with 429 Too Many Requests",
     FaultKind.BROKEN: "{} is refused with 500 Internal Server Error",
+    FaultKind.HELD: "no watch brings anything for half a minute after {}",
+    FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
 }
+REVISIONS: Final = (1, 2, 3, 5, 8)
+"""How far behind restarts are tried."""
 
 
 @final
@@ -58,20 +67,23 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
     Attributes:
         kind: What happens.
         write: The write that it happens to.
+        behind: How many revisions ago a stale restart begins; 0 for other faults.
     """
 
     kind: FaultKind
     write: WriteName
+    behind: int = 0
 
     @property
     def story(self) -> str:
         """Return it as a sentence would have it."""
-        return _STORY[self.kind].format(f"the {self.write}")
+        return _STORY[self.kind].format(f"the {self.write}", behind=self.behind)
 
     def __str__(self) -> str:
         write = self.write
         part = f"/{write.subresource}" if write.subresource else ""
-        return f"{self.kind.value}:{write.verb}:{write.resource}{part}:{write.occurrence}"
+        behind = f":{self.behind}" if self.kind is FaultKind.STALE else ""
+        return f"{self.kind.value}:{write.verb}:{write.resource}{part}:{write.occurrence}{behind}"
 
     @classmethod
     def parse(cls, text: str) -> ScheduledFault:
@@ -81,12 +93,12 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
             InvalidArgumentError: If it is no such text; the message says what is missing.
         """
         parts = text.strip().split(":")
-        if len(parts) != 4:
+        if len(parts) != (5 if parts[0] == FaultKind.STALE else 4):
             raise InvalidArgumentError(
                 f"{text!r} is no fault of a schedule; write it like crash-after:create:secrets:2, with"
-                f" {', '.join(FaultKind)}"
+                f" {', '.join(FaultKind)}; of stale, the number of revisions follows: stale:create:secrets:2:5"
             )
-        kind, verb, place, occurrence = parts
+        kind, verb, place, occurrence, *revisions = parts
         if kind not in FaultKind.__members__.values():
             raise InvalidArgumentError(f"{text!r}: {kind!r} is no kind of fault; known are {', '.join(FaultKind)}")
         if verb not in (*WRITE_VERBS, "apply"):
@@ -95,8 +107,11 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
             )
         if not occurrence.isdecimal() or int(occurrence) < 1:
             raise InvalidArgumentError(f"{text!r}: {occurrence!r} is no occurrence; the first write is 1")
+        if revisions and (not revisions[0].isdecimal() or int(revisions[0]) < 1):
+            raise InvalidArgumentError(f"{text!r}: {revisions[0]!r} is no number of revisions, from 1 on")
         resource, _, subresource = place.partition("/")
-        return cls(FaultKind(kind), WriteName(verb, resource, subresource, int(occurrence)))
+        write = WriteName(verb, resource, subresource, int(occurrence))
+        return cls(FaultKind(kind), write, int(revisions[0]) if revisions else 0)
 
 
 Schedule: TypeAlias = tuple[ScheduledFault, ...]
@@ -122,10 +137,11 @@ def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
 
 
 def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
-    """Give every schedule of one fault: each kind at each write, the kinds that find most first."""
+    """Give every schedule of one fault: each kind at each write; stale restarts last, by several distances."""
     for kind in FaultKind:
-        for name in names:
-            yield (ScheduledFault(kind, name),)
+        for behind in REVISIONS if kind is FaultKind.STALE else (0,):
+            for name in names:
+                yield (ScheduledFault(kind, name, behind),)
 
 
 def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
@@ -140,7 +156,12 @@ def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
     places: set[int] = set()
     while len(places) < wanted:
         places.add(int(draw() * len(names)))
-    return tuple(ScheduledFault(kinds[int(draw() * len(kinds))], names[place]) for place in sorted(places))
+    found: list[ScheduledFault] = []
+    for place in sorted(places):
+        kind = kinds[int(draw() * len(kinds))]
+        behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
+        found.append(ScheduledFault(kind, names[place], behind))
+    return tuple(found)
 
 
 def shorter(schedule: Schedule) -> Iterator[Schedule]:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from deltaloop.api.keys import join_key
 from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike
@@ -47,6 +47,32 @@ class CrashAt:
 
     number: int
     moment: CrashMoment
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleRestart:
+    """A crash after a write; the program that comes back is shown the past, as by an API server that lags.
+
+    Attributes:
+        behind: How many revisions ago its lists and watches begin; all kinds of the server count.
+        seconds: How long it takes until they catch up.
+    """
+
+    behind: int
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldWatches:
+    """After a write no watch of the program brings anything for some seconds; then all comes that was held."""
+
+    seconds: float
+
+
+Planned: TypeAlias = CrashMoment | Fault | StaleRestart | HeldWatches
+"""What is planned for one write."""
 
 
 @final
@@ -182,7 +208,7 @@ class WritePlan:
         """
         self.faults: FaultBook = FaultBook()
         self.crash: CrashAt | None = None
-        self.planned: dict[WriteName, CrashMoment | Fault] = {}
+        self.planned: dict[WriteName, Planned] = {}
         self.sent: int = 0
         self.draw: Callable[[], float] = draw
         self._occurrences: Counter[tuple[str, str, str]] = Counter()
@@ -197,7 +223,7 @@ class WritePlan:
         self._occurrences[verb, resource, subresource] += 1
         return self._occurrences[verb, resource, subresource]
 
-    def planned_for(self, write: ProgramWrite) -> CrashMoment | Fault | None:
+    def planned_for(self, write: ProgramWrite) -> Planned | None:
         """Return what is planned for a write; once only."""
         return self.planned.pop(write.name, None)
 
