@@ -76,6 +76,36 @@ def rbac(
     typer.echo(print_roles(controllers, name=name or joined, program=program), nl=False)
 
 
+def simulate(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE[:SCENARIO]", help="An `async def scenario(world)` in a module or a file.")
+    ],
+    *,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Decides all chance.")] = 0,
+    runs: Annotated[int, typer.Option(metavar="NUMBER", help="Most runs.", min=1)] = 1000,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="After these no further run begins.", min=0)
+    ] = None,
+    combinations: Annotated[bool, typer.Option(help="Go on with two and three faults at once, after one each.")] = True,
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="FAULTS", help="Make this run only, with its log, as `again` says."),
+    ] = None,
+) -> None:
+    """Run a scenario with crashes, lost answers and refusals at every write; exit code 1 if any changes its end."""
+    import os
+
+    from deltaloop.cli import simulate as command
+
+    command.with_fixed_hash_seed(os.environ)
+    from deltaloop.simulation import SimulationOptions, parse_schedule
+
+    options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations)
+    schedule = None if replay is None else parse_schedule(replay)
+    if not command.simulate(command.load_scenario(target), options, schedule, typer.echo):
+        raise typer.Exit(1)
+
+
 def explain(
     obj: Annotated[
         str, typer.Argument(metavar="[KIND/]NAME", help="Such as `foo/web`; without a kind, one that is reconciled.")

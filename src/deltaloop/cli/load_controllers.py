@@ -43,7 +43,7 @@ def load_controllers(target: str) -> tuple[Controller, ...]:
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
         raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
-    module = _import(target, name)
+    module = import_module(target, name)
     if not attribute:
         found = [value for value in vars(module).values() if isinstance(value, Controller)]
         if not found:
@@ -51,10 +51,19 @@ def load_controllers(target: str) -> tuple[Controller, ...]:
                 target, f"module {module.__name__} has no controller; decorate a function with @dl.controller"
             )
         return tuple(dict.fromkeys(found))
-    return _controllers_of(target, _attribute(target, module, attribute))
+    return _controllers_of(target, named_object(target, module, attribute))
 
 
-def _import(target: str, name: str) -> ModuleType:
+def import_module(target: str, name: str) -> ModuleType:
+    """Import a module by its name or its file.
+
+    Args:
+        target: What was given, for messages.
+        name: ``package.module`` or ``path/to/file.py``.
+
+    Raises:
+        LoadError: If there is no such module, or it cannot be imported.
+    """
     if name.endswith(".py"):
         return _import_file(target, Path(name))
     here = str(Path.cwd())
@@ -105,7 +114,17 @@ def _look_in(folder: str) -> None:
     sys.path.insert(places[-1] + 1 if places else len(sys.path), folder)
 
 
-def _attribute(target: str, module: ModuleType, attribute: str) -> object:
+def named_object(target: str, module: ModuleType, attribute: str) -> object:
+    """Return an object of a module by its name, dots included.
+
+    Args:
+        target: What was given, for messages.
+        module: Where it is.
+        attribute: The name.
+
+    Raises:
+        LoadError: If there is none.
+    """
     value: object = module
     for part in attribute.split("."):
         try:

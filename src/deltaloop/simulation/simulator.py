@@ -216,12 +216,20 @@ class Simulation:
         world = _World(self._scenario, schedule, self._options.server or default_server_options())
         return _elsewhere(partial(world.run, chosen))
 
+    def judge(self, schedule: Schedule, run: SimulationRun) -> Failure | None:
+        """Return what is wrong with a run; None if nothing is.
+
+        Args:
+            schedule: Its faults.
+            run: What came of them.
+        """
+        reference = self.reference
+        problems = problems_of(reference, run, ignored=self._ignored)
+        return Failure(schedule=schedule, problems=problems, run=run) if problems else None
+
     def replay(self, schedule: Schedule) -> Failure | None:
         """Make one run, and return what is wrong with it; None if nothing is."""
-        reference = self.reference
-        outcome = self.run(schedule)
-        problems = problems_of(reference, outcome, ignored=self._ignored)
-        return Failure(schedule=schedule, problems=problems, run=outcome) if problems else None
+        return self.judge(schedule, self.run(schedule))
 
     def explore(self) -> SimulationReport:
         """Try schedules until the budget is used up, and return what was found.

@@ -1,0 +1,105 @@
+"""``deltaloop simulate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deltaloop.cli.commands import app
+from deltaloop.cli.load_controllers import LoadError
+from deltaloop.cli.simulate import load_scenario, with_fixed_hash_seed
+
+PROGRAM = """
+import deltaloop as dl
+
+@dl.controller("v1/ConfigMap", name="broker", writes=["v1/ConfigMap"])
+async def reconcile(request, ctx):
+    if request.name == "broker" and await ctx.client.find("v1/ConfigMap", "noted") is None:
+        if await ctx.client.find("v1/ConfigMap", "password") is not None:
+            await ctx.client.delete("v1/ConfigMap", "password")
+        for name in ("password", "noted"):
+            await ctx.client.create("v1/ConfigMap", {"metadata": {"name": name}})
+
+async def scenario(world):
+    await world.client.create("v1/ConfigMap", {"metadata": {"name": "broker"}})
+    await world.start(reconcile)
+    await world.settled()
+
+async def quiet(world):
+    await world.settled()
+
+async def two(world, more):
+    pass
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    file = tmp_path / "broker_of_a_test.py"
+    file.write_text(PROGRAM)
+    return str(file)
+
+
+def simulated(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["simulate", *arguments])
+    return result.exit_code, result.stdout
+
+
+@pytest.mark.real_time
+def test_what_goes_wrong_is_printed_with_the_line_that_shows_it_again(program: str) -> None:
+    code, output = simulated(program, "--no-combinations", "--runs", "20")
+    assert code == 1
+    assert "configmaps default/password was deleted and made again: what was in it is lost" in output
+    assert "again: 'crash-before:create:configmaps:2'" in output
+    code, output = simulated(program, "--replay", "crash-before:create:configmaps:2")
+    assert code == 1
+    assert output.startswith("the program crashes before the 2nd create of configmaps:")
+    assert simulated(program, "--replay", "busy:create:configmaps:1") == (0, "nothing is wrong\n")
+
+
+@pytest.mark.real_time
+def test_a_fault_that_meets_no_write_is_said(program: str) -> None:
+    output = "nothing is wrong\nthere was no 7th create of secrets to strike\n"
+    assert simulated(program, "--replay", "lost:create:secrets:7") == (0, output)
+
+
+@pytest.mark.real_time
+def test_a_scenario_has_a_name(program: str) -> None:
+    assert simulated(f"{program}:quiet") == (0, "3 runs over 0 writes: nothing is wrong\n")
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("{}:nothing", "has no 'nothing'"),
+        ("{}:two", "two is no scenario, which is: async def scenario"),
+        ("{}:reconcile", "reconcile is no scenario"),
+        ("{}:", "write MODULE or MODULE:SCENARIO"),
+        ("no_such_file.py", "there is no file"),
+        ("json", "module json has no 'scenario'"),
+    ],
+)
+def test_what_is_no_scenario_is_said(program: str, target: str, why: str) -> None:
+    with pytest.raises(LoadError, match=why):
+        load_scenario(target.format(program))
+
+
+@pytest.mark.real_time
+def test_a_schedule_that_is_none_is_said(program: str) -> None:
+    result = CliRunner().invoke(app, ["simulate", program, "--replay", "explode:create:secrets:1"])
+    assert "'explode' is no kind of fault; known are crash-before" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("given", "anew"), [({}, True), ({"PYTHONHASHSEED": "random"}, True), ({"PYTHONHASHSEED": "7"}, False)]
+)
+def test_the_hash_seed_is_fixed_by_a_process_of_its_own(given: dict[str, str], anew: bool) -> None:
+    begun: list[tuple[Any, ...]] = []
+    with_fixed_hash_seed({"A": "b", **given}, replace_process=lambda *arguments: begun.append(arguments))
+    assert begun == ([(sys.executable, sys.orig_argv, {"A": "b", "PYTHONHASHSEED": "0"})] if anew else [])
