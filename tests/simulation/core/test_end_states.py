@@ -62,6 +62,17 @@ def test_names_that_the_server_made_up_are_compared_by_their_beginning() -> None
     assert shown(one, [*other, config_map("job-zzzzz", "u3", generateName="job-")]), "there are two now"
 
 
+def test_a_status_speaks_of_the_present_spec_however_often_that_was_changed() -> None:
+    def observed(generation: int, seen: int) -> list[Resource]:
+        fields = {"metadata": {"name": "a", "generation": generation}, "status": {"observedGeneration": seen}}
+        return [Resource.from_dict(fields, kinds.DEPLOYMENT)]
+
+    assert not shown(observed(2, 2), observed(4, 4))
+    assert not shown(observed(2, 1), observed(4, 2))
+    (told,) = shown(observed(2, 2), observed(4, 3))
+    assert told.endswith('is "<an earlier generation>", and should be "<the present generation>"')
+
+
 def test_items_of_a_list_are_compared_one_by_one() -> None:
     one, other = (config_map("a", finalizers=["a/x", last]) for last in ("a/y", "a/z"))
     assert shown([one], [other]) == ['v1/ConfigMap default/a: metadata.finalizers.1 is "a/z", and should be "a/y"']

@@ -2,7 +2,8 @@
 
 Left out: uids, versions, generations, managed fields, and points in time wherever they stand. A uid inside a value,
 such as that of an owner, becomes the name of the object that it belongs to; so does a name that the server generated.
-What else differs between runs without faults (a password, a port) is learnt from such runs, see ``learnt``.
+How often a spec was changed counts for nothing, but whether a status speaks of the present one does. What else differs
+between runs without faults (a password, a port) is learnt from such runs, see ``learnt``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _OWN: Final = frozenset(
     {"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink", "deletionTimestamp"}
 )
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_OBSERVED: Final = "observedGeneration"
 _MOST_SHOWN: Final = 60
 _GONE: Final = "<gone>"
 
@@ -83,20 +85,30 @@ def end_state(objects: Iterable[Resource]) -> EndState:
         keys[kind, key] = obj
     names.pop("", None)
     known = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
-    return EndState({place: mapping(_plain(_without_own(obj.to_dict()), names, known)) for place, obj in keys.items()})
+    return EndState({place: _comparable(obj, names, known) for place, obj in keys.items()})
 
 
-def _without_own(fields: dict[str, object]) -> dict[str, object]:
+def _comparable(obj: Resource, names: Mapping[str, str], known: re.Pattern[str] | None) -> Mapping[str, object]:
+    fields = obj.to_dict()
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _OWN}
-    return {**fields, "metadata": metadata}
+    return mapping(_plain({**fields, "metadata": metadata}, obj.generation, names, known))
 
 
-def _plain(value: object, names: Mapping[str, str], known: re.Pattern[str] | None) -> object:
+def _plain(value: object, generation: int, names: Mapping[str, str], known: re.Pattern[str] | None) -> object:
     if is_mapping(value):
-        return {_text(name, names, known): _plain(item, names, known) for name, item in value.items()}
+        return {
+            _text(name, names, known): _seen(item, generation)
+            if name == _OBSERVED
+            else _plain(item, generation, names, known)
+            for name, item in value.items()
+        }
     if value_type(value) == "array":
-        return [_plain(item, names, known) for item in items(value)]
+        return [_plain(item, generation, names, known) for item in items(value)]
     return _text(value, names, known) if isinstance(value, str) else value
+
+
+def _seen(value: object, generation: int) -> object:
+    return f"<{'the present' if value == generation else 'an earlier'} generation>" if type(value) is int else value
 
 
 def _text(value: str, names: Mapping[str, str], known: re.Pattern[str] | None) -> str:
