@@ -6,13 +6,11 @@ A ``ClientConfig`` is made by ``load_kubeconfig``, ``load_in_cluster`` or by han
 from __future__ import annotations
 
 import platform
+import re
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
-
-from yarl import URL
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.impersonation import Impersonation
@@ -20,15 +18,14 @@ from deltaloop.client.credentials import Credentials
 from deltaloop.client.errors import ConfigError
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
+from deltaloop.version import VERSION
+
+_PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")
 
 
 def default_user_agent() -> str:
     """Return ``deltaloop/<version> (<system>/<machine>) python/<version>``."""
-    try:
-        own = version("deltaloop")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        own = "unknown"
-    return f"deltaloop/{own} ({platform.system().lower()}/{platform.machine()}) python/{platform.python_version()}"
+    return f"deltaloop/{VERSION} ({platform.system().lower()}/{platform.machine()}) python/{platform.python_version()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +163,10 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
 
 
 def _is_sendable(host: str, url: str) -> bool:
+    if _PLAIN_URL.fullmatch(url):
+        return True
+    from yarl import URL  # it knows all the others, and takes a while to import
+
     try:
         URL(url)  # it encodes the host
     except ValueError:
