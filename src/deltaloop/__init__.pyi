@@ -65,5 +65,6 @@ from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
+from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch
 from deltaloop.workqueue import RateLimitingQueue as RateLimitingQueue
