@@ -72,7 +72,7 @@ def _compared(one: Quantity, other: Quantity) -> int:
 def _sum(one: Quantity, other: Quantity) -> Quantity:
     short = one.short and other.short
     if short and 0 in (one.units, other.units):
-        found = other if one.units == 0 and other.units != 0 else one
+        found = other if other.units else one
         return Quantity(found.units, found.scale, short=True, computed=True)
     left, right, scale = _aligned(one, other)
     fits = all(INT_LEAST <= each <= INT_MOST for each in (left, right, left + right))
@@ -80,6 +80,11 @@ def _sum(one: Quantity, other: Quantity) -> Quantity:
 
 
 def _difference(one: Quantity, other: Quantity) -> Quantity:
+    if other.units == INT_LEAST:
+        # In 64 bits this is its own negation, and Go looks at the sum only.
+        found = _sum(one, other)
+        if found.short:
+            return found
     return _sum(one, Quantity(-other.units, other.scale, other.short))
 
 
