@@ -229,7 +229,7 @@ def comes_back(function: Reconcile) -> Scenario:
 
 
 def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
-    """The pattern of pravega/zookeeper-operator#314: the old broker is seen being deleted, the new volume goes."""
+    """The pattern of pravega/zookeeper-operator#312: the old broker is seen being deleted, the new volume goes."""
     report = Simulation(comes_back(cleans_up(by_name=True)), SimulationOptions(combinations=False)).explore()
     (failure,) = report.failures
     assert failure.replay == "stale:create:configmaps:2:5"

@@ -1,0 +1,39 @@
+"""The rebuilt bugs: each schedule shows the bug, and does nothing to the mended version."""
+
+from __future__ import annotations
+
+import pytest
+from examples.simulation.bugs.__main__ import BUGS, main
+from examples.simulation.bugs.parts import Bug
+
+from deltaloop.simulation import Simulation, parse_schedule
+
+OF_ALL = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+
+
+@OF_ALL
+def test_a_schedule_shows_it(bug: Bug) -> None:
+    failure = Simulation(bug.scenario(mended=False)).replay(parse_schedule(bug.replay))
+    assert failure is not None
+    assert not failure.run.unstruck
+
+
+@OF_ALL
+def test_what_is_mended_comes_through(bug: Bug) -> None:
+    failure = Simulation(bug.scenario(mended=True)).replay(parse_schedule(bug.replay))
+    assert failure is None, str(failure)
+
+
+def test_reports_are_named_once() -> None:
+    assert len({bug.link for bug in BUGS}) == len({bug.name for bug in BUGS}) == len(BUGS)
+    assert {bug.pattern for bug in BUGS} == {"intermediate", "stale"}
+
+
+@pytest.mark.real_time
+def test_the_table_says_what_was_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["bugs", "rabbitmq-782", "--seconds", "1"])
+    assert main() == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.split()[:2] == ["rabbitmq-782", "intermediate"]
+    assert "1 fault: crash-before:update:configmaps:1" in line
+    assert line.endswith(" no alarm")
