@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
-_MAKING: Final = threading.Lock()
 
 
 @final
@@ -104,7 +103,7 @@ class Context:
         self.triggers: tuple[Trigger, ...] = triggers
         self.triggers_dropped: int = triggers_dropped
         self.attempts: int = attempts
-        self._cancelled: threading.Event | None = None
+        self._cancelled: dict[None, threading.Event] = {}
         self.cleanup: bool = False
         self._logger: ReconcileLogger | None = None
         self._recorder = recorder
@@ -123,11 +122,8 @@ class Context:
 
         ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
         """
-        if self._cancelled is None:
-            with _MAKING:  # most reconciles ask for none, and it costs as much as a look into a cache
-                if self._cancelled is None:
-                    self._cancelled = threading.Event()
-        return self._cancelled
+        # Most reconciles ask for none, and it costs as much as a look into a cache. The first one that is put in stays.
+        return self._cancelled.get(None) or self._cancelled.setdefault(None, threading.Event())
 
     @property
     def logger(self) -> ReconcileLogger:
