@@ -105,7 +105,7 @@ def test_the_authorizer_is_asked_what_the_expression_says() -> None:
 
 def test_a_patch_has_operations_with_types() -> None:
     environment = kubernetes_environment().with_variables(
-        {"object": cel.DYN}, kubernetes.JsonPatchTypes(), libraries=[kubernetes.JSON_PATCHES]
+        {"object": cel.DYN}, kubernetes.MutationTypes(), libraries=[kubernetes.JSON_PATCHES]
     )
     source = "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b~c'), value: object.x}]"
     compiled = environment.compile(source)

@@ -58,3 +58,55 @@ async def seen(api: Api) -> None:
     await api.eventually(decides)
     await api.delete(f"{path}/{name}")
     await api.delete(f"{ADMISSION}/validatingadmissionpolicies/{name}")
+
+
+def apply_configuration(source: str) -> dict[str, Any]:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": source}}
+
+
+def json_patch(source: str) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": source}}
+
+
+def mutating_policy(api: Api, name: str, *mutations: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """Return a mutating policy for config maps of the case's namespace."""
+    not_probes = {"excludeResourceRules": [{**CONFIG_MAPS, "resourceNames": [PROBE]}]}
+    spec = {"reinvocationPolicy": "Never", "matchConstraints": constraints(api), "mutations": list(mutations), **spec}
+    whole = {**spec, "matchConstraints": {**not_probes, **spec["matchConstraints"]}}
+    return {"metadata": {"name": api.name(name)}, "spec": whole}
+
+
+async def bind_mutating(api: Api, *policies: dict[str, Any], **spec: Any) -> None:
+    """Create mutating policies, each with a binding, and wait until the API server decides by them."""
+    for made in policies:
+        await api.created(f"{ADMISSION}/mutatingadmissionpolicies", made)
+        name = made["metadata"]["name"]
+        bound = {"metadata": {"name": f"{name}-bound"}, "spec": {"policyName": name, **spec}}
+        await api.created(f"{ADMISSION}/mutatingadmissionpolicybindings", bound)
+    await mutating_seen(api)
+
+
+async def mutating_seen(api: Api) -> None:
+    """Wait until the API server decides by all mutating policies that are stored: by one more, which comes last."""
+    name = f"{PROBE}-{next(_numbers)}"
+    rule = {**CONFIG_MAPS, "resourceNames": [PROBE]}
+    spec = {
+        "reinvocationPolicy": "Never",
+        "matchConstraints": constraints(api, rule),
+        "mutations": [apply_configuration(f"Object{{data: {{'{name}': 'seen'}}}}")],
+        "failurePolicy": "Ignore",
+    }
+    await api.created(f"{ADMISSION}/mutatingadmissionpolicies", {"metadata": {"name": name}, "spec": spec})
+    path = f"{ADMISSION}/mutatingadmissionpolicybindings"
+    await api.created(path, {"metadata": {"name": name}, "spec": {"policyName": name}})
+    await api.post(api.config_maps, config_map(PROBE, {"k": "v"}))
+
+    async def decides() -> bool:
+        answer = await api.apply(
+            f"{api.config_maps}/{PROBE}", config_map(PROBE, {"k": "v"}), query="&dryRun=All&force=true"
+        )
+        return name in answer.json.get("data", {})
+
+    await api.eventually(decides)
+    for gone in (f"{path}/{name}", f"{ADMISSION}/mutatingadmissionpolicies/{name}", f"{api.config_maps}/{PROBE}"):
+        await api.delete(gone)

@@ -19,6 +19,7 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
+from deltaloop.apiserver.core.apply.options import read_applied
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.outside import Outside
@@ -31,7 +32,6 @@ from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, parse_delete_options
 from deltaloop.apiserver.core.writes import write_requests as asked
-from deltaloop.apiserver.core.writes.apply.options import read_applied
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.field_validation import (
     FieldValidation,

@@ -86,7 +86,7 @@ from deltaloop.cel.syntax import (
     dotted_name,
 )
 from deltaloop.cel.unification import optional_parameter
-from deltaloop.cel.values import OptionalValue, Uint, kind_of
+from deltaloop.cel.values import ObjectValue, OptionalValue, Uint, kind_of
 from deltaloop.schemas.patterns.matching import pattern_error
 
 # Functions that cel-go calls before a program runs, if their argument is a literal.
@@ -153,7 +153,7 @@ class Compiler:
             case MapLiteral():
                 return self._map(node.entries, MAP_COST)
             case ObjectLiteral():
-                return self._map(node.entries, OBJECT_COST)
+                return self._map(node.entries, OBJECT_COST, node.name.removeprefix("."))
             case Comprehension():
                 return self._comprehension(node)
 
@@ -528,11 +528,11 @@ class Compiler:
 
         return self._built(build, items, LIST_COST)
 
-    def _map(self, entries: Sequence[MapEntry], cost: int) -> Closure:
+    def _map(self, entries: Sequence[MapEntry], cost: int, type_name: str = "") -> Closure:
         compiled = iter(self._in_turn([node for entry in entries for node in (entry.key, entry.value)]))
         parts = [(next(compiled), next(compiled), entry.optional) for entry in entries]
 
-        def build(frame: Frame) -> dict[Any, Any]:
+        def build(frame: Frame) -> dict[Any, Any] | ObjectValue:
             result: dict[Any, Any] = {}
             for key, value, optional in parts:
                 name, found = key(frame), value(frame)
@@ -545,7 +545,7 @@ class Compiler:
                         continue
                     found = found.value
                 put(result, name, found)
-            return result
+            return ObjectValue(type_name, result) if type_name else result
 
         return self._built(build, [closure for key, value, _ in parts for closure in (key, value)], cost)
 

@@ -21,6 +21,7 @@ from deltaloop.cel.values import (
     Duration,
     KeyedList,
     LazyObject,
+    ObjectValue,
     OptionalValue,
     SetList,
     Timestamp,
@@ -245,6 +246,8 @@ def select(operand: Any, name: str) -> Any:
         raise operand.error
     elif kind is LazyObject:
         return operand.field(name)
+    elif kind is ObjectValue and name in operand:
+        return operand[name]
     raise EvaluationError(f"no such key: {name}")
 
 
@@ -259,6 +262,8 @@ def has_field(operand: Any, name: str) -> bool:
         raise operand.error
     if kind is LazyObject:
         return bool(operand.has(name))
+    if kind is ObjectValue:
+        return name in operand
     return kind is OptionalValue and operand.present and has_field(operand.value, name)
 
 

@@ -154,6 +154,25 @@ class LazyObject:
         return self._found[name]
 
 
+@final
+class ObjectValue(dict[str, object]):
+    """The fields of an object that an expression makes by the name of its type: ``Object.spec{replicas: 1}``.
+
+    Attributes:
+        type_name: The name.
+    """
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, fields: dict[str, object]) -> None:
+        super().__init__(fields)
+        self.type_name: str = type_name
+
+    def cel_equals(self, other: object) -> bool:
+        """Tell whether another value is an object of the same type with the same fields."""
+        return isinstance(other, ObjectValue) and self.type_name == other.type_name and self == other
+
+
 LIST_KINDS: Final = frozenset({list, SetList, KeyedList})
 NO_VALUE: Final = OptionalValue(present=False)
 

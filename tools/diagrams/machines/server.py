@@ -10,12 +10,8 @@ from tools.diagrams.model import Table
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.builtin_tables import built_in
-from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.storage.listing import plan_list
-from deltaloop.apiserver.core.wire.requests import ListQuery, parse_path
-from deltaloop.apiserver.core.wire.routing import find_route
-from deltaloop.apiserver.core.writes.apply.field_set import paths, shown
-from deltaloop.apiserver.core.writes.apply.ownership import (
+from deltaloop.apiserver.core.apply.field_set import paths, shown
+from deltaloop.apiserver.core.apply.ownership import (
     APPLY,
     UPDATE,
     ConflictsError,
@@ -25,6 +21,10 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     apply_owners,
     update_owners,
 )
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.storage.listing import plan_list
+from deltaloop.apiserver.core.wire.requests import ListQuery, parse_path
+from deltaloop.apiserver.core.wire.routing import find_route
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.types import TypeNode
 
@@ -148,7 +148,7 @@ def ownership() -> Table:
     ]
     rows: list[tuple[str, ...]] = [(words, do(), obj.shown(), obj.owned()) for words, do in steps]
     heads = ("what happens", "answer", "the spec then", "who owns what then")
-    return Table("ownership", "field-ownership", "apiserver/core/writes/apply/ownership.py", heads, rows)
+    return Table("ownership", "field-ownership", "apiserver/core/apply/ownership.py", heads, rows)
 
 
 def tables() -> list[Table]:

@@ -19,7 +19,15 @@ from typing import Final, final
 from deltaloop import cel
 from deltaloop.apiserver.core.cel_environments import NEW, STORED
 from deltaloop.cel.faults import EvaluationError, InvalidExpressionError
-from deltaloop.cel.kubernetes import AUTHORIZER, PER_CALL_LIMIT, RESOURCE_CHECK
+from deltaloop.cel.kubernetes import (
+    AUTHORIZER,
+    JSON_PATCH,
+    JSON_PATCHES,
+    OBJECT,
+    PER_CALL_LIMIT,
+    RESOURCE_CHECK,
+    MutationTypes,
+)
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 
@@ -91,6 +99,12 @@ _ALWAYS: Final[Mapping[str, cel.Type]] = {
 }
 _AUTHORIZER: Final[Mapping[str, cel.Type]] = {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_MUTATION_TYPES: Final = MutationTypes()
+MUTATIONS: Final[Mapping[str, tuple[str, cel.Type]]] = {
+    "ApplyConfiguration": ("applyConfiguration", OBJECT),
+    "JSONPatch": ("jsonPatch", cel.list_of(JSON_PATCH)),
+}
+"""By the type of a mutation, the field that has its expression, and the type of its value."""
 ANY: Final = ()
 """The value may be of any type."""
 
@@ -99,17 +113,18 @@ ANY: Final = ()
 class _Types:
     """The types of the request's parts, and of variables. A ``TypeProvider``."""
 
-    def __init__(self, variables: Mapping[str, cel.Type]) -> None:
+    def __init__(self, variables: Mapping[str, cel.Type], more: cel.TypeProvider | None) -> None:
         self._fields = {**_FIELDS, _COMPOSED.name: variables}
+        self._more = more
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
         """Return the type of a field of an object."""
-        return self._fields.get(type_name, {}).get(field)
+        found = self._fields.get(type_name, {}).get(field)
+        return found if found is not None or self._more is None else self._more.field_type(type_name, field)
 
     def named_type(self, name: str) -> cel.Type | None:
-        """Return None: expressions cannot name these types."""
-        del name
-        return None
+        """Return a type of what is to be changed; expressions cannot name the others."""
+        return None if self._more is None else self._more.named_type(name)
 
 
 def environment(
@@ -117,6 +132,7 @@ def environment(
     is_stored: bool,
     has_params: bool = False,
     has_authorizer: bool = True,
+    makes_patches: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
 ) -> cel.Environment:
     """Return what an expression of admission may use.
@@ -125,6 +141,7 @@ def environment(
         is_stored: Whether the expression is stored already.
         has_params: Whether there are ``params``.
         has_authorizer: Whether there is an ``authorizer``.
+        makes_patches: Whether its value says what is to be changed.
         variables: The types of ``variables``; None if there are none.
     """
     names = dict(_ALWAYS)
@@ -134,7 +151,9 @@ def environment(
         names |= _AUTHORIZER
     if variables is not None:
         names[VARIABLES] = _COMPOSED
-    return (STORED if is_stored else NEW).with_variables(names, _Types({} if variables is None else variables))
+    types = _Types({} if variables is None else variables, _MUTATION_TYPES if makes_patches else None)
+    libraries = (JSON_PATCHES,) if makes_patches else ()
+    return (STORED if is_stored else NEW).with_variables(names, types, libraries=libraries)
 
 
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:

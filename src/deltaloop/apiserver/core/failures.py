@@ -265,6 +265,15 @@ def protected_otherwise(error: ApiError, reason: str, code: int, cause: str) -> 
     return error_from_status(msgspec.structs.replace(status, reason=reason, code=code, details=details))
 
 
+def refused_by_policies(error: ApiError, reason: str, causes: Sequence[str]) -> ApiError:
+    """Return what refuses an object in the words of the first of some causes; its code stays, whatever the reason."""
+    status = error.status
+    told = tuple(StatusCause("", cause) for cause in causes)
+    details = msgspec.structs.replace(status.details or StatusDetails(), causes=told)
+    reason = reason or status.reason
+    return error_from_status(msgspec.structs.replace(status, message=causes[0], reason=reason, details=details))
+
+
 def forbidden_resource(
     group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str, reason: str = ""
 ) -> ApiError:

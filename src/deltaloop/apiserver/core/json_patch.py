@@ -34,6 +34,10 @@ class JsonPatchError(DeltaloopError):
     """A patch cannot be applied to this object: the fault is the caller's. The message never has the data."""
 
 
+class PatchTestError(JsonPatchError):
+    """A test of the patch failed: what it tests is not so."""
+
+
 def apply_operations(document: Container, operations: Sequence[object]) -> object:
     """Apply the operations of a patch in their order and return the result.
 
@@ -153,7 +157,7 @@ def _test(document: Container, fields: dict[str, object]) -> None:
         container, key = _found(document, fields, "path")
         present = _get(container, key)
     if not _written_alike(present, fields.get("value")):
-        raise JsonPatchError("a test of the patch failed")
+        raise PatchTestError("a test of the patch failed")
 
 
 def _written_alike(one: object, two: object) -> bool:

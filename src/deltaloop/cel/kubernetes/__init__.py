@@ -21,9 +21,11 @@ from deltaloop.cel.kubernetes.authorization import AccessQuestion as AccessQuest
 from deltaloop.cel.kubernetes.authorization import AuthorizerValue as AuthorizerValue
 from deltaloop.cel.kubernetes.authorization import ResourceCheck as ResourceCheck
 from deltaloop.cel.kubernetes.costs import KUBERNETES_COSTS
-from deltaloop.cel.kubernetes.json_patches import JSON_PATCHES as JSON_PATCHES
-from deltaloop.cel.kubernetes.json_patches import JsonPatchTypes as JsonPatchTypes
 from deltaloop.cel.kubernetes.lists import INCLUDES, LISTS
+from deltaloop.cel.kubernetes.mutations import JSON_PATCH as JSON_PATCH
+from deltaloop.cel.kubernetes.mutations import JSON_PATCHES as JSON_PATCHES
+from deltaloop.cel.kubernetes.mutations import OBJECT as OBJECT
+from deltaloop.cel.kubernetes.mutations import MutationTypes as MutationTypes
 from deltaloop.cel.kubernetes.named_formats import NAMED_FORMATS
 from deltaloop.cel.kubernetes.patterns import PATTERNS
 from deltaloop.cel.kubernetes.quantities import QUANTITIES

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import (
     JSON_PATCH,
     MAX_OPERATIONS,

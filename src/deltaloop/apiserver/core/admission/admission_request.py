@@ -42,6 +42,8 @@ def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
     """
     if attributes.after is None or attributes.operation not in ("CREATE", "UPDATE"):
         return attributes
+    if attributes.reinvocation.shows_managers:
+        return attributes
     metadata = mapping(attributes.after.get("metadata"))
     servers = _SERVERS if attributes.operation == "CREATE" and not attributes.subresource else ("managedFields",)
     kept = {name: value for name, value in metadata.items() if name not in servers}

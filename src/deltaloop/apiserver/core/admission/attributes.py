@@ -6,11 +6,12 @@ Source: apiserver pkg/admission/attributes.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.admission.reinvocation import Reinvocation
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
@@ -39,6 +40,7 @@ class AdmissionAttributes:
         objects: What is stored.
         registry: What is served.
         entries: Works out ``metadata.managedFields`` of the object as it was sent.
+        reinvocation: What has been asked about it, and is to be asked again.
     """
 
     operation: Operation
@@ -53,6 +55,7 @@ class AdmissionAttributes:
     objects: Stored
     registry: Registry
     entries: Callable[[], list[dict[str, object]]] = list
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
     def equivalents(self) -> tuple[ServedResource, ...]:
         """Return all versions in which the objects of the resource are served, its own among them."""

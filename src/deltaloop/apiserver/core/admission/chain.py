@@ -6,7 +6,9 @@
 Each request goes through those plugins only that handle its operation and its resource, which is looked up once; so
 what no plugin handles costs nothing more. A plugin refuses by raising, in either phase.
 
-Source: apiserver pkg/admission/chain.go, pkg/endpoints/handlers (``create.go``, ``update.go``, ``delete.go``).
+Once a webhook or a policy has changed the object, those that may change it have another look (``reinvocation``).
+
+Source: apiserver pkg/admission/{chain,reinvocation}.go, pkg/endpoints/handlers/{create,update,delete}.go.
 """
 
 from __future__ import annotations
@@ -55,6 +57,14 @@ class Chain:
         Raises:
             ApiError: If one of them refuses it.
         """
+        changed = self._round(attributes)
+        if not attributes.reinvocation.is_wanted:
+            return changed
+        attributes.reinvocation.is_second = True
+        again = self._round(attributes if changed is None else replace(attributes, after=changed))
+        return changed if again is None else again
+
+    def _round(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
         changed = None
         for plugin in self._of(attributes)[0]:
             assert plugin.mutate is not None

@@ -5,8 +5,9 @@ Source: Kubernetes pkg/kubeapiserver/options/plugins.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from deltaloop.apiserver.core.admission.certificates import (
@@ -25,6 +26,7 @@ from deltaloop.apiserver.core.admission.pod_scheduling import (
     TAINT_NODES_BY_CONDITION,
 )
 from deltaloop.apiserver.core.admission.pod_security import POD_SECURITY
+from deltaloop.apiserver.core.admission.policies.mutating import MUTATING_POLICIES
 from deltaloop.apiserver.core.admission.policies.params_access import PARAMS_ACCESS
 from deltaloop.apiserver.core.admission.policies.validating import VALIDATING_POLICIES
 from deltaloop.apiserver.core.admission.resource_quota import RESOURCE_QUOTA
@@ -34,10 +36,9 @@ from deltaloop.apiserver.core.admission.storage_claims import (
     PERSISTENT_VOLUME_CLAIM_RESIZE,
     STORAGE_OBJECT_IN_USE_PROTECTION,
 )
-from deltaloop.apiserver.core.admission.webhooks.plugins import VALIDATING_WEBHOOKS, mutating_webhooks
+from deltaloop.apiserver.core.admission.webhooks.plugins import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
-_LATER: Final = "not yet here"
-DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | Callable[[Chain], Plugin] | str]] = {
+DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
     "NamespaceLifecycle": (NAMESPACE_LIFECYCLE,),
     "LimitRanger": LIMIT_RANGER,
     "ServiceAccount": SERVICE_ACCOUNT,
@@ -58,13 +59,13 @@ DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | Callable[[Chain], Plugin] | 
     "PodTopologyLabels": (POD_TOPOLOGY_LABELS,),
     "NodeDeclaredFeatureValidator": "nodes declare features of their kubelets, and none runs here",
     "PodResizeValidator": (POD_RESIZE_VALIDATOR,),
-    "MutatingAdmissionPolicy": _LATER,
-    "MutatingAdmissionWebhook": mutating_webhooks,
+    "MutatingAdmissionPolicy": (MUTATING_POLICIES,),
+    "MutatingAdmissionWebhook": (MUTATING_WEBHOOKS,),
     "ValidatingAdmissionPolicy": (VALIDATING_POLICIES,),
     "ValidatingAdmissionWebhook": (VALIDATING_WEBHOOKS,),
     "ResourceQuota": (RESOURCE_QUOTA,),
 }
-"""By its name, what a plugin consists of, or what makes it of those before it; or the reason why it is not here."""
+"""By its name, what a plugin consists of, or the reason why it is not here."""
 
 NAMES: Final = frozenset(name for name, plugin in DEFAULT_ON.items() if not isinstance(plugin, str))
 """The plugins that are here."""
@@ -76,16 +77,6 @@ OFF_HERE: Final = frozenset({"ServiceAccount"})
 @lru_cache(maxsize=16)
 def chain_of(enabled: frozenset[str] = frozenset(), disabled: frozenset[str] = frozenset()) -> Chain:
     """Return the chain of the plugins that are on by default here, with and without these."""
-    return Chain((PARAMS_ACCESS, *_plugins((NAMES - OFF_HERE | enabled) - disabled)))
-
-
-def _plugins(names: frozenset[str]) -> list[Plugin]:
-    found: list[Plugin] = []
-    for name, plugins in DEFAULT_ON.items():
-        if isinstance(plugins, str) or name not in names:
-            continue
-        if callable(plugins):
-            found.append(plugins(Chain(found)))
-        else:
-            found.extend(plugins)
-    return found
+    names = (NAMES - OFF_HERE | enabled) - disabled
+    asked = (plugins for name, plugins in DEFAULT_ON.items() if name in names and not isinstance(plugins, str))
+    return Chain((PARAMS_ACCESS, *chain.from_iterable(asked)))

@@ -17,9 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.answers.published import PublishedSchemas, Schema, identity_fields
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from deltaloop.schemas.json_values import mapping, texts
 

@@ -15,6 +15,17 @@ from typing import Final, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.apply.checking import merging_faults
+from deltaloop.apiserver.core.apply.field_manager import (
+    Writer,
+    applied_object,
+    conflict_message,
+    created_entries,
+    updated_entries,
+    with_entries,
+)
+from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
+from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target, fault_of_entries
 from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.go_words import merging_words
@@ -23,17 +34,6 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA
-from deltaloop.apiserver.core.writes.apply.checking import merging_faults
-from deltaloop.apiserver.core.writes.apply.field_manager import (
-    Writer,
-    applied_object,
-    conflict_message,
-    created_entries,
-    updated_entries,
-    with_entries,
-)
-from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
-from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target, fault_of_entries
 from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
 

@@ -21,6 +21,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes, Operation
 from deltaloop.apiserver.core.admission.chain import Chain, Effect
 from deltaloop.apiserver.core.admission.plugins import chain_of
+from deltaloop.apiserver.core.apply.field_manager import with_entries
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.generated_names import GENERATED_TRIES, generated_name
@@ -35,7 +36,6 @@ from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encod
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.apply.field_manager import with_entries
 from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.managed_fields import (

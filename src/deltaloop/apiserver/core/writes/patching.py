@@ -19,11 +19,11 @@ import msgspec
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
 from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value

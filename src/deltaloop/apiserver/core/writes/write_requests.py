@@ -9,11 +9,11 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status, StatusDetails
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.metadata.rules import finalizer_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH
 from deltaloop.schemas.json_values import mapping
 

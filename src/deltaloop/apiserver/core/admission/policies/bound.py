@@ -22,15 +22,18 @@ from typing import Final, Literal, final
 
 import msgspec
 
+from deltaloop import cel
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.matching import matched_by_policy
+from deltaloop.apiserver.core.admission_expressions import compiled, environment, variable_type
+from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 
 Fields = dict[str, object]
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -169,6 +172,34 @@ def _params(
 def _shown(kind: ServedResource, obj: Resource, attributes: AdmissionAttributes) -> Fields:
     asking = kind.asking(attributes.stamp.outside)
     return asking.codec.in_version(decode_object(asking, obj), kind.type.api_version)
+
+
+def variables_of(
+    spec: Mapping[str, object],
+) -> tuple[dict[str, cel.CompiledExpression | str], dict[str, cel.Type]]:
+    """Return a policy's variables, compiled, and their types; each may use those before it."""
+    types: dict[str, cel.Type] = {}
+    variables: dict[str, cel.CompiledExpression | str] = {}
+    uses = environment(is_stored=True, has_params=spec.get("paramKind") is not None, variables=types)
+    for variable in map(mapping, items(spec.get("variables"))):
+        name = text(variable.get("name"))
+        variables[name] = compiled(uses, text(variable.get("expression")))
+        types[name] = variable_type(variables[name])
+    return variables, types
+
+
+def conditions_of(spec: Mapping[str, object], bindings: Mapping[str, object]) -> tuple[bool, str]:
+    """Return whether a match condition of a policy is false, and else the faults of those that have no value.
+
+    The resource is the one that was asked for, in whatever version the policy looks at the object.
+    """
+    conditions = items(spec.get("matchConditions"))
+    if not conditions:
+        return False, ""
+    request = mapping(bindings["request"])
+    shown = {**bindings, "request": {**request, "resource": request["requestResource"]}, "namespaceObject": None}
+    is_unmet, faults = unmet(conditions, shown, has_params=spec.get("paramKind") is not None)
+    return is_unmet, faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]" if faults else ""
 
 
 def namespace_of(attributes: AdmissionAttributes) -> Fields | None:

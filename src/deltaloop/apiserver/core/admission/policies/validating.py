@@ -29,9 +29,11 @@ from deltaloop.apiserver.core.admission.matching import is_exempt_from_policies
 from deltaloop.apiserver.core.admission.policies.bound import (
     BrokenPolicy,
     Invocation,
+    conditions_of,
     fields_of,
     invocations,
     namespace_of,
+    variables_of,
 )
 from deltaloop.apiserver.core.admission_expressions import (
     BudgetSpentError,
@@ -39,9 +41,7 @@ from deltaloop.apiserver.core.admission_expressions import (
     Expressions,
     compiled,
     environment,
-    variable_type,
 )
-from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.cel.kubernetes import OBJECT_BUDGET
 from deltaloop.schemas.json_values import at, escape_html, items, mapping, text, texts
 
@@ -67,10 +67,6 @@ class _Program:
     annotations: Expressions
 
     @property
-    def has_params(self) -> bool:
-        return self.spec.get("paramKind") is not None
-
-    @property
     def ignores_failure(self) -> bool:
         return self.spec.get("failurePolicy") == "Ignore"
 
@@ -78,14 +74,9 @@ class _Program:
 @lru_cache(maxsize=256)
 def _program(raw: bytes) -> _Program:
     spec = mapping(fields_of(raw).get("spec"))
+    variables, types = variables_of(spec)
     has_params = spec.get("paramKind") is not None
-    types: dict[str, cel.Type] = {}
-    variables: dict[str, cel.CompiledExpression | str] = {}
     uses = environment(is_stored=True, has_params=has_params, variables=types)
-    for variable in map(mapping, items(spec.get("variables"))):
-        name = text(variable.get("name"))
-        variables[name] = compiled(uses, text(variable.get("expression")))
-        types[name] = variable_type(variables[name])
     without = environment(is_stored=True, has_params=has_params, has_authorizer=False, variables=types)
     validations = [mapping(item) for item in items(spec.get("validations"))]
     annotations = [mapping(item) for item in items(spec.get("auditAnnotations"))]
@@ -124,14 +115,11 @@ class _Annotation:
 
 def _judged(program: _Program, bindings: Mapping[str, object]) -> tuple[list[_Failure], list[_Annotation]]:
     """Ask a policy once; what has no value is left out if the failure policy says so."""
-    conditions = items(program.spec.get("matchConditions"))
-    if conditions:
-        shown = {**bindings, "request": _as_asked(bindings["request"]), "namespaceObject": None}
-        is_unmet, faults = unmet(conditions, shown, has_params=program.has_params)
-        if is_unmet:
-            return [], []
-        if faults:
-            return _unless_ignored(program, faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"), []
+    is_unmet, fault = conditions_of(program.spec, bindings)
+    if is_unmet:
+        return [], []
+    if fault:
+        return _unless_ignored(program, fault), []
     try:
         outcomes, left = program.validations.evaluate(bindings, OBJECT_BUDGET)
     except BudgetSpentError as error:
@@ -156,12 +144,6 @@ def _judged(program: _Program, bindings: Mapping[str, object]) -> tuple[list[_Fa
     except BudgetSpentError as error:
         return _unless_ignored(program, str(error)), []
     return failed, list(_annotations(program, values))
-
-
-def _as_asked(request: object) -> dict[str, object]:
-    """Return a request for match conditions: the resource stays the one that was asked for."""
-    fields = mapping(request)
-    return {**fields, "resource": fields["requestResource"]}
 
 
 def _unless_ignored(program: _Program, fault: str, place: int = 0) -> list[_Failure]:

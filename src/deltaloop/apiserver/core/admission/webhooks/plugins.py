@@ -6,11 +6,9 @@ there are questions, and comes to the same place each time.
     failure    the webhook cannot be asked, or its answer is none: what the failure policy says, 500 or nothing
     refusal    it says no: that is the answer to the client
     patch      of mutating ones; the object is read anew with its defaults after each
-    again      if one has changed the object, the plugins before have another look, and those webhooks before it that
-               want to know (``IfNeeded``) are asked once more
+    again      if one has changed the object, those before it that want to know (``IfNeeded``) are asked once more
 
-Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go; pkg/admission/
-reinvocation.go.
+Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.admission_request import (
     as_sent,
-    converted,
     expression_variables,
     in_version,
     request_fields,
 )
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.admission.chain import Chain, Plugin
+from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.matching import is_exempt, matched_resource
+from deltaloop.apiserver.core.admission.patched import read_anew
 from deltaloop.apiserver.core.admission.webhooks.review import (
     GROUP,
     KIND,
@@ -188,81 +186,60 @@ def _is_asked(attributes: AdmissionAttributes, resource: str) -> bool:
     return configured and attributes.stamp.outside is not None and not is_exempt(attributes)
 
 
-@final
-class MutatingWebhooks:
-    """Asks the webhooks of MutatingWebhookConfigurations."""
+def _mutate(attributes: AdmissionAttributes) -> dict[str, object] | None:
+    """Ask the webhooks of MutatingWebhookConfigurations one after another; None if none changes the object."""
+    if not _is_asked(attributes, _MUTATING):
+        return None
+    configurations = attributes.objects.list(_MUTATING).items
+    hooks = tuple(_hooks(configurations))
+    attributes = first = as_sent(attributes)
+    rounds = attributes.reinvocation
+    asked_before = rounds.of(_MUTATING)
+    if rounds.is_second:
+        asked_before.see(attributes.after)
+    for position, hook in enumerate(hooks):
+        if rounds.is_second and not asked_before.is_due(position):
+            continue
+        turn = len(hooks) * rounds.is_second + position
+        attributes, asked, has_changed = _ask_one(hook, attributes, turn)
+        if has_changed:
+            rounds.is_wanted = rounds.shows_managers = True
+            asked_before.see_change()
+        if asked and hook.get("reinvocationPolicy") == "IfNeeded":
+            asked_before.note(position)
+    asked_before.leave(attributes.after)
+    return None if attributes is first else attributes.after
 
-    def __init__(self, before: Chain) -> None:
-        """Come after these plugins, which have another look at what a webhook has changed."""
-        self._before = before
 
-    def mutate(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
-        """Let the webhooks change an object; None if none does.
-
-        Raises:
-            ApiError: If one of them refuses it, or fails.
-        """
-        if not _is_asked(attributes, _MUTATING):
-            return None
-        configurations = attributes.objects.list(_MUTATING).items
-        hooks = tuple(enumerate(_hooks(configurations)))
-        attributes = first = as_sent(attributes)
-        # Those that have been asked and want to be asked again, and those of them that now have a reason.
-        askable: set[int] = set()
-        again: set[int] = set()
-        changed = False
-        for position, hook in hooks:
-            attributes, asked, has_changed = self._one(hook, attributes, position)
-            if has_changed:
-                changed = True
-                again |= askable
-                askable.clear()
-            if asked and hook.get("reinvocationPolicy") == "IfNeeded":
-                askable.add(position)
-        if changed:
-            admitted = self._before.mutate(attributes)
-            if admitted is not None:
-                attributes = replace(attributes, after=admitted)
-                again |= askable
-                askable.clear()
-            for position, hook in hooks:
-                if position in again:
-                    turn = len(hooks) + position
-                    attributes, _, has_changed = self._one(hook, attributes, turn)
-                    if has_changed:
-                        again |= askable
-                        askable.clear()
-        return None if attributes is first else attributes.after
-
-    def _one(
-        self, hook: Mapping[str, object], attributes: AdmissionAttributes, turn: int
-    ) -> tuple[AdmissionAttributes, bool, bool]:
-        """Ask one webhook; return the request as it is then, whether it was asked, and whether it has changed it."""
-        invocation = _invocation(hook, attributes)
-        if invocation is None:
-            return attributes, False, False
-        try:
-            call = replace(_call(invocation, attributes), turn=turn)
-            response = _response(call, _ask(attributes, (call,))[0], mutating=True)
-            _note(invocation, attributes, response)
-            if not response.allowed:
-                raise denied(invocation.name, response.result)
-            operations = _operations(response)
-        except _FailedError as error:
-            if invocation.ignores_failure:
-                return attributes, True, False
-            raise _fail(invocation, error) from None
-        if not operations:
+def _ask_one(
+    hook: Mapping[str, object], attributes: AdmissionAttributes, turn: int
+) -> tuple[AdmissionAttributes, bool, bool]:
+    """Ask one webhook; return the request as it is then, whether it was asked, and whether it has changed it."""
+    invocation = _invocation(hook, attributes)
+    if invocation is None:
+        return attributes, False, False
+    try:
+        call = replace(_call(invocation, attributes), turn=turn)
+        response = _response(call, _ask(attributes, (call,))[0], mutating=True)
+        _note(invocation, attributes, response)
+        if not response.allowed:
+            raise denied(invocation.name, response.result)
+        operations = _operations(response)
+    except _FailedError as error:
+        if invocation.ignores_failure:
             return attributes, True, False
-        if attributes.after is None:
-            raise failures.internal(
-                f'admission webhook "{invocation.name}" attempted to modify the object, which is not supported for '
-                "this operation"
-            )
-        patched = _patched(invocation, attributes, operations)
-        if patched == attributes.after:
-            return attributes, True, False
-        return replace(attributes, after=patched), True, True
+        raise _fail(invocation, error) from None
+    if not operations:
+        return attributes, True, False
+    if attributes.after is None:
+        raise failures.internal(
+            f'admission webhook "{invocation.name}" attempted to modify the object, which is not supported for '
+            "this operation"
+        )
+    patched = _patched(invocation, attributes, operations)
+    if patched == attributes.after:
+        return attributes, True, False
+    return replace(attributes, after=patched), True, True
 
 
 def _operations(response: AdmissionResponse) -> list[object]:
@@ -299,16 +276,10 @@ def _patched(
         raise failures.internal(str(error)) from None
     if not is_mapping(result):
         raise failures.internal("the patch of an admission webhook has made the object something else")
-    if not attributes.subresource or attributes.kind[2] == attributes.served.type.kind:
-        codec = invocation.served.codec
-        try:
-            codec.drop_unknown(result, b"", "patched", told=False)
-            codec.read(result, "patched")
-        except UnreadableObjectError as error:
-            raise failures.internal(error.why) from None
-        invocation.served.strategy.default(result)
-        result = mapping(converted(result, invocation.served, attributes.served, attributes.stamp.outside))
-    return result
+    try:
+        return read_anew(attributes, invocation.served, result)[0]
+    except UnreadableObjectError as error:
+        raise failures.internal(error.why) from None
 
 
 def _validate(attributes: AdmissionAttributes) -> None:
@@ -342,9 +313,5 @@ def _validate(attributes: AdmissionAttributes) -> None:
         raise refusals[0]
 
 
-def mutating_webhooks(before: Chain) -> Plugin:
-    """Return the plugin that asks mutating webhooks, and comes after these others."""
-    return Plugin(operations=_ALL, mutate=MutatingWebhooks(before).mutate)
-
-
+MUTATING_WEBHOOKS: Final = Plugin(operations=_ALL, mutate=_mutate)
 VALIDATING_WEBHOOKS: Final = Plugin(operations=_ALL, validate=_validate)

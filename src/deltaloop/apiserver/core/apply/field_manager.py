@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core.writes.apply import field_set
-from deltaloop.apiserver.core.writes.apply.ownership import (
+from deltaloop.apiserver.core.apply import field_set
+from deltaloop.apiserver.core.apply.ownership import (
     APPLY,
     UPDATE,
     Conflict,
@@ -36,7 +36,7 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     update_owners,
     write_owners,
 )
-from deltaloop.apiserver.core.writes.apply.walking import compare, fields_of
+from deltaloop.apiserver.core.apply.walking import compare, fields_of
 from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, cast, final
 
-from deltaloop.apiserver.core.writes.apply import field_set
-from deltaloop.apiserver.core.writes.apply.field_set import FieldSet
-from deltaloop.apiserver.core.writes.apply.walking import (
+from deltaloop.apiserver.core.apply import field_set
+from deltaloop.apiserver.core.apply.field_set import FieldSet
+from deltaloop.apiserver.core.apply.walking import (
     Comparison,
     additions,
     compare,

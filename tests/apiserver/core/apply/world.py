@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.writes.apply.ownership import (
+from deltaloop.apiserver.core.apply.ownership import (
     APPLY,
     UPDATE,
     FieldManager,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from deltaloop.apiserver.core.writes.apply.field_set import shown
-from deltaloop.apiserver.core.writes.apply.walking import item_step, settled
+from deltaloop.apiserver.core.apply.field_set import shown
+from deltaloop.apiserver.core.apply.walking import item_step, settled
 from deltaloop.schemas.faults import MergingFault
 from deltaloop.schemas.json_values import mapping, value_type
 from deltaloop.schemas.types import FREE, TypeNode

@@ -13,8 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.writes.apply import field_set
-from deltaloop.apiserver.core.writes.apply.ownership import (
+from deltaloop.apiserver.core.apply import field_set
+from deltaloop.apiserver.core.apply.ownership import (
     ANCIENT,
     MAX_UPDATERS,
     UPDATE,
@@ -28,9 +28,9 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     stored_owners,
     write_owners,
 )
-from deltaloop.apiserver.core.writes.apply.walking import compare, fields_of, merge
+from deltaloop.apiserver.core.apply.walking import compare, fields_of, merge
 from deltaloop.schemas.json_values import at, items, text
-from tests.apiserver.core.writes.apply.world import (
+from tests.apiserver.core.apply.world import (
     API_VERSION,
     KIND,
     OBJECTS,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.writes.apply import field_set
-from deltaloop.apiserver.core.writes.apply.field_set import (
+from deltaloop.apiserver.core.apply import field_set
+from deltaloop.apiserver.core.apply.field_set import (
     FieldSet,
     difference,
     difference_below,

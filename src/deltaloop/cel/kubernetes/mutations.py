@@ -1,0 +1,45 @@
+"""What mutating policies have beside the rest: ``jsonpatch.escapeKey``, and the types of what they give.
+
+Source: k8s.io/apiserver pkg/cel/library/jsonpatch.go, pkg/cel/mutation.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from deltaloop.cel.library import Library, function
+from deltaloop.cel.types import DYN, STRING, Type, object_of
+
+JSON_PATCH: Final = object_of("JSONPatch")
+OBJECT: Final = object_of("Object")
+_FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
+
+
+@final
+class MutationTypes:
+    """The types whose names are ``JSONPatch``, an operation of a JSON patch, and ``Object``, of which nothing is known.
+
+    What is in an object is of a type that is named by the way to it: ``Object.spec.template``.
+    """
+
+    def field_type(self, type_name: str, field: str) -> Type | None:
+        """Return the type of a field."""
+        return _FIELDS.get(field) if type_name == JSON_PATCH.name else DYN if _is_object(type_name) else None
+
+    def named_type(self, name: str) -> Type | None:
+        """Return the type by its name."""
+        return JSON_PATCH if name == JSON_PATCH.name else object_of(name) if _is_object(name) else None
+
+
+def _is_object(name: str) -> bool:
+    return name == OBJECT.name or name.startswith(f"{OBJECT.name}.")
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+JSON_PATCHES: Final = Library(
+    "kubernetes.jsonpatch",
+    {"jsonpatch.escapeKey": (function("string_jsonpatch_escapeKey_string", (STRING,), STRING, _escaped),)},
+)
