@@ -111,7 +111,8 @@ def test_a_patch_has_operations_with_types() -> None:
     compiled = environment.compile(source)
     assert str(compiled.type) == "list(JSONPatch)"
     assert compiled.evaluate({"object": {"x": 1}}) == [{"op": "add", "path": "/metadata/labels/a~1b~0c", "value": 1}]
-    with pytest.raises(InvalidExpressionError, match="undefined field 'opp'"):
+    wrong = "expected type of field 'opp' is '' but provided type is 'string'"
+    with pytest.raises(InvalidExpressionError, match=wrong):
         environment.compile("JSONPatch{opp: 'add'}")
 
 

@@ -1,4 +1,4 @@
-"""What a real server says of validating policies and bindings that are wrong, a line each in ``policy_facts.json``.
+"""What a real server says of wrong policies and bindings, of both kinds, a line each in ``policy_facts.json``.
 
 ``python -m tests.conformance.policy_facts`` asks a real server anew.
 
@@ -20,11 +20,19 @@ FILE = Path(__file__).with_name("policy_facts.json")
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 POLICY = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}]}
 BINDING = {"policyName": "p", "validationActions": ["Deny"]}
+APPLIES = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+MUTATING = {
+    "matchConstraints": {"resourceRules": [RULE]},
+    "mutations": [APPLIES],
+    "reinvocationPolicy": "Never",
+}
 NAME = "wrong-policy"
 REFERENCE = {"name": "a", "parameterNotFoundAction": "Deny"}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "policy": ("validatingadmissionpolicies", POLICY),
     "binding": ("validatingadmissionpolicybindings", BINDING),
+    "mutating": ("mutatingadmissionpolicies", MUTATING),
+    "mutating binding": ("mutatingadmissionpolicybindings", {"policyName": "p"}),
 }
 
 
@@ -142,6 +150,70 @@ BINDINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("params' selector", {"paramRef": {"parameterNotFoundAction": "Deny", "selector": {"matchLabels": {"a b": "c"}}}}),
     ("resources", {"matchResources": {"resourceRules": [{}], "matchPolicy": "No"}}),
 )
+
+
+def _applies(source: str, **more: Any) -> dict[str, Any]:
+    return {"mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": source}, **more}]}
+
+
+def _patches(source: str, **more: Any) -> dict[str, Any]:
+    return {"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": source}, **more}]}
+
+
+MUTATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("nothing", {"matchConstraints": None, "mutations": None, "reinvocationPolicy": None}),
+    ("no rules", {"matchConstraints": {}}),
+    ("a failure policy", {"failurePolicy": "No"}),
+    ("a reinvocation policy", {"reinvocationPolicy": "No"}),
+    ("deletes", _rules(operations=["CREATE", "DELETE"])),
+    ("an operation", _rules(operations=["READ"])),
+    ("params of a wrong kind", {"paramKind": {"apiVersion": "v1", "kind": "A.B"}}),
+    ("a condition's syntax", {"matchConditions": [{"name": "a", "expression": "object.x ="}]}),
+    ("a condition of an object", {"matchConditions": [{"name": "a", "expression": "Object{} != null"}]}),
+    ("a variable's fault", _variables(("a", "no"))),
+    ("a variable's object", _variables(("a", "Object{}"))),
+    ("a patch's type", {"mutations": [{"patchType": "No"}]}),
+    ("no patch's type", {"mutations": [{}]}),
+    ("nothing to apply", {"mutations": [{"patchType": "ApplyConfiguration"}]}),
+    ("no patch", {"mutations": [{"patchType": "JSONPatch"}]}),
+    ("a patch to apply", _applies("Object{}", jsonPatch={"expression": "[]"})),
+    ("a patch and an object", _patches("[JSONPatch{}]", applyConfiguration={"expression": "no"})),
+    ("an empty expression", _applies(" ")),
+    ("an empty patch", _patches(" ")),
+    ("a syntax", _applies(" Object{ ")),
+    ("no object", _applies("{'a': 1}")),
+    ("a part of an object", _applies("Object.spec{}")),
+    ("a dyn object", _applies("dyn(Object{})")),
+    ("an unknown type", _applies("Other{}")),
+    ("an unknown name", _applies("Object{a: no}")),
+    ("params without a kind for them", _applies("Object{a: params.a}")),
+    ("params", {**_applies("Object{a: params.a}"), "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+    ("variables", {**_applies("Object{a: variables.a}"), **_variables(("a", "1"))}),
+    ("an authorizer", _applies("Object{a: authorizer.path('/x').check('get').allowed()}")),
+    ("one of two objects", _applies("true ? Object{} : Object{a: 1}")),
+    ("two kinds of objects", _applies("true ? Object{} : Object.spec{}")),
+    ("a list of objects", _patches("[Object{}]")),
+    ("a list of nothing", _patches("[]")),
+    ("a list of maps", _patches("[{'op': 'add'}]")),
+    ("a field of a patch", _patches("[JSONPatch{no: 1}]")),
+    ("a type of a patch's field", _patches("[JSONPatch{op: 1}]")),
+    ("an operation of a patch", _patches("[JSONPatch{op: 'no'}]")),
+    ("a patch of two lists", _patches("[JSONPatch{op: 'add'}] + [JSONPatch{op: 'remove'}]")),
+    ("a patch of a list", _patches("object.l.map(x, JSONPatch{op: 'add', value: x})")),
+    ("an escaped key", _patches("[JSONPatch{op: 'add', path: jsonpatch.escapeKey('a')}]")),
+    ("an escaped number", _patches("[JSONPatch{op: 'add', path: jsonpatch.escapeKey(1)}]")),
+    (
+        "an escaped key in a condition",
+        {"matchConditions": [{"name": "a", "expression": "jsonpatch.escapeKey('a') == ''"}]},
+    ),
+    ("a function of the next version", _applies("Object{a: includes([1], [1])}")),
+)
+MUTATING_BINDINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("nothing", {"policyName": None}),
+    ("a policy's name", {"policyName": "A_"}),
+    ("params of nothing", {"paramRef": {}}),
+    ("deletes", {"matchResources": {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}}),
+)
 UPDATES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("a condition", {}, {"matchConditions": [{"name": "a", "expression": "no"}]}),
     ("a validation", {}, _validation(expression="no")),
@@ -156,6 +228,14 @@ UPDATES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         },
         {"paramKind": None},
     ),
+)
+
+
+MUTATING_UPDATES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("an object", {}, _applies("no")),
+    ("a condition", {}, {"matchConditions": [{"name": "a", "expression": "no"}]}),
+    ("nothing left", {}, {"mutations": []}),
+    ("another policy", {}, {"reinvocationPolicy": "IfNeeded"}),
 )
 
 
@@ -178,7 +258,8 @@ async def ask(api: Api) -> dict[str, Any]:
             facts[name] = [answer.status, causes]
         return answer.revision if answer.status < 300 else ""
 
-    for kind, table in (("policy", POLICIES), ("binding", BINDINGS)):
+    tables = (POLICIES, BINDINGS, MUTATIONS, MUTATING_BINDINGS)
+    for kind, table in zip(KINDS, tables, strict=True):
         for name, spec in table:
             if await note(f"{kind}: {name}", "POST", kind, spec):
                 await api.delete(f"{ADMISSION}/{KINDS[kind][0]}/{NAME}")
@@ -186,6 +267,10 @@ async def ask(api: Api) -> dict[str, Any]:
         revision = await note("", "POST", "policy", before)
         await note(f"update: {name}", "PUT", "policy", {**before, **after}, revision)
         await api.delete(f"{ADMISSION}/validatingadmissionpolicies/{NAME}")
+    for name, before, after in MUTATING_UPDATES:
+        revision = await note("", "POST", "mutating", before)
+        await note(f"mutating update: {name}", "PUT", "mutating", {**before, **after}, revision)
+        await api.delete(f"{ADMISSION}/mutatingadmissionpolicies/{NAME}")
     return facts
 
 

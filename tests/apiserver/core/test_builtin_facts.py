@@ -71,6 +71,7 @@ def test_every_kind_that_is_checked_has_facts_of_what_is_refused_and_what_is_not
         checked |= {served.type.plural} if ruled or found > {PLAIN.validate} else set()
     assert len(checked) > 25
     elsewhere = {  # in tests/conformance
+        "mutatingadmissionpolicies",
         "mutatingadmissionpolicybindings",
         "mutatingwebhookconfigurations",
         "validatingadmissionpolicies",

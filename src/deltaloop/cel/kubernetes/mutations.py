@@ -12,6 +12,7 @@ from deltaloop.cel.types import DYN, STRING, Type, object_of
 
 JSON_PATCH: Final = object_of("JSONPatch")
 OBJECT: Final = object_of("Object")
+_NOTHING: Final = Type("none", "")  # a real server takes each name for a field, of a type that nothing is of
 _FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
@@ -24,7 +25,9 @@ class MutationTypes:
 
     def field_type(self, type_name: str, field: str) -> Type | None:
         """Return the type of a field."""
-        return _FIELDS.get(field) if type_name == JSON_PATCH.name else DYN if _is_object(type_name) else None
+        if type_name == JSON_PATCH.name:
+            return _FIELDS.get(field, _NOTHING)
+        return DYN if _is_object(type_name) else None
 
     def named_type(self, name: str) -> Type | None:
         """Return the type by its name."""

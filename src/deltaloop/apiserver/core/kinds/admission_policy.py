@@ -7,12 +7,12 @@ pkg/printers/internalversion/printers.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop import cel
-from deltaloop.apiserver.core.admission_expressions import compiled, environment, variable_type
+from deltaloop.apiserver.core.admission_expressions import MUTATIONS, compiled, environment, variable_type
 from deltaloop.apiserver.core.crds.rules.names import RESERVED
 from deltaloop.apiserver.core.kinds.admission_rules import (
     CONDITIONS,
@@ -37,6 +37,8 @@ _FAILURE_POLICIES: Final = ("Fail", "Ignore")
 _MATCH_POLICIES: Final = ("Equivalent", "Exact")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
+_MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_REINVOCATION_POLICIES: Final = ("IfNeeded", "Never")
 _NOT_FOUND: Final = ("Deny", "Allow")
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_VALUE: Final = 5 * 1024
@@ -80,13 +82,19 @@ class _Compiler:
         self._variables: dict[str, cel.Type] | None = {} if items(spec.get("variables")) else None
 
     def compile(
-        self, source: str, *wanted: cel.Type, is_stored: bool, has_authorizer: bool = True
+        self,
+        source: str,
+        *wanted: cel.Type,
+        is_stored: bool,
+        has_authorizer: bool = True,
+        makes_patches: bool = False,
     ) -> cel.CompiledExpression | str:
         """Return an expression as a program, or what is wrong with it."""
         uses = environment(
             is_stored=is_stored,
             has_params=self._has_params,
             has_authorizer=has_authorizer,
+            makes_patches=makes_patches,
             variables=self._variables,
         )
         return compiled(uses, source, *wanted)
@@ -121,8 +129,10 @@ def _policy_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
     yield from _annotations_errors(policy, spec, compiler, past.of("auditAnnotations", "valueExpression"))
 
 
-def _common_errors(spec: Fields, compiler: _Compiler, past: _Past) -> Iterator[FieldError]:
-    """Yield what is wrong with what policies of both kinds have."""
+def _common_errors(
+    spec: Fields, compiler: _Compiler, past: _Past, operations: Sequence[str] = ()
+) -> Iterator[FieldError]:
+    """Yield what is wrong with what policies of both kinds have; without operations, all are known."""
     yield from choice_errors(spec, "failurePolicy", _FAILURE_POLICIES, "spec")
     kind = spec.get("paramKind")
     if kind is not None:
@@ -134,6 +144,8 @@ def _common_errors(spec: Fields, compiler: _Compiler, past: _Past) -> Iterator[F
         yield from _match_errors(mapping(constraints), "spec.matchConstraints")
         if not items(at(constraints, "resourceRules")):
             yield required("spec.matchConstraints.resourceRules")
+        if operations:
+            yield from _operation_errors(constraints, "spec.matchConstraints")
     if not past.has_conditions_of(spec):
         stored = past.of(CONDITIONS, "expression")
         conditions = items(spec.get(CONDITIONS))
@@ -241,6 +253,73 @@ def _annotations_errors(
         keys.add(key)
 
 
+def _new_mutating_errors(policy: Fields) -> Iterator[FieldError]:
+    yield from _mutating_errors(policy, _Past())
+    yield from reserved_name_errors(policy)
+
+
+def _updated_mutating_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    yield from _mutating_errors(after, _Past(mapping(before.get("spec"))))
+
+
+def _mutating_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
+    spec = mapping(policy.get("spec"))
+    compiler = _Compiler(spec)
+    yield from _common_errors(spec, compiler, past, _MUTATING_OPERATIONS)
+    # As on a real server, what was stored as an object to apply counts for both.
+    stored = frozenset(text(at(item, "applyConfiguration", "expression")) for item in items(at(past.spec, "mutations")))
+    if not items(spec.get("mutations")):
+        yield required("spec.mutations", "mutations must contain at least one item")
+    for path, mutation in each(spec, "mutations", "spec"):
+        yield from _mutation_errors(mutation, path, compiler, stored)
+    policies = spec.get("reinvocationPolicy")
+    if not policies:
+        yield required("spec.reinvocationPolicy")
+    elif policies not in _REINVOCATION_POLICIES:
+        yield not_supported("spec.reinvocationPolicy", text(policies), _REINVOCATION_POLICIES)
+
+
+def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: frozenset[str]) -> Iterator[FieldError]:
+    patch_type = text(mutation.get("patchType"))
+    if not patch_type:
+        yield required(f"{path}.patchType")
+        return
+    if patch_type not in MUTATIONS:
+        yield not_supported(f"{path}.patchType", patch_type, tuple(MUTATIONS))
+        return
+    field, wanted = MUTATIONS[patch_type]
+    if mutation.get(field) is None:
+        yield required(f"{path}.{field}", f"must be specified when patchType is {patch_type}")
+    else:
+        source = text(at(mutation, field, "expression"))
+        where = f"{path}.{field}.expression"
+        if not source.strip():
+            yield required(where)
+        else:
+            found = compiler.compile(source.strip(), wanted, is_stored=source in stored, makes_patches=True)
+            if isinstance(found, str):
+                yield invalid_value(where, shown(source.strip()), found)
+    for other, _ in MUTATIONS.values():
+        if other != field and mutation.get(other) is not None:
+            words = f"must not be specified when patchType is {patch_type}"
+            yield invalid_value(f"{path}.{other}", shown(f"{{{other}}}"), words)
+
+
+def _operation_errors(resources: object, path: str) -> Iterator[FieldError]:
+    """Yield which operations of rules are none that change an object."""
+    for rule in items(at(resources, "resourceRules")):
+        for operation in texts(at(rule, "operations")):
+            if operation not in _MUTATING_OPERATIONS:
+                yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
+
+
+def _mutating_binding_errors(binding: Fields) -> Iterator[FieldError]:
+    if not at(binding, "spec", "policyName"):
+        yield required("spec.policyName")
+    yield from _binding_errors(binding)
+    yield from _operation_errors(at(binding, "spec", "matchResources"), "spec.matchResources")
+
+
 def _status_errors(_before: Fields, after: Fields) -> Iterator[FieldError]:
     warned = mapping(at(after, "status", "typeChecking"))
     for path, warning in each(warned, "expressionWarnings", "status.typeChecking"):
@@ -313,7 +392,11 @@ VALIDATING: Final = Strategy(
 VALIDATING_BINDING: Final = Strategy(
     cells={"ParamRef": _parameter}, validate=_actions_errors, validate_new=reserved_name_errors
 )
-MUTATING: Final = Strategy(cells={"ParamKind": _parameter_kind})
+MUTATING: Final = Strategy(
+    cells={"ParamKind": _parameter_kind},
+    validate_new=_new_mutating_errors,
+    validate_update=_updated_mutating_errors,
+)
 MUTATING_BINDING: Final = Strategy(
-    cells={"ParamRef": _parameter}, validate=_binding_errors, validate_new=reserved_name_errors
+    cells={"ParamRef": _parameter}, validate=_mutating_binding_errors, validate_new=reserved_name_errors
 )
