@@ -54,6 +54,11 @@ def _denied(api: Api, message: str) -> str:
         {"k": "v"},
     ),
     (
+        "the managers of what is sent",
+        [apply_configuration("Object{data: {'k': object.metadata.managedFields.map(m, m.operation).join()}}")],
+        {"k": "Update"},
+    ),
+    (
         "an escaped key",
         [
             json_patch("[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'x': 'y'}}]"),
@@ -237,6 +242,7 @@ async def test_matching(api: Api) -> None:
     refused = await api.post(api.config_maps, config_map("c", {"k": "v"}))
     words = "expression 'object.no == 1' resulted in error: no such key: no"
     assert refused.refuses(403, "Invalid") == _denied(api, words).replace(api.name("p"), api.name("q"))
+    assert (await api.delete(f"{api.config_maps}/a")).status == 200, "nothing is asked about a delete"
 
 
 @conformance("Mutating policies: params are found by name or by labels; each of them is a change of its own")
@@ -297,6 +303,18 @@ async def test_order_of_plugins(api: Api) -> None:
         created = await api.created(api.config_maps, config_map("a", {"k": "v"}))
     assert created.json["data"] == {"k": "v", "p": "saw", "hook": "x"}
     assert seen == [{"k": "v", "p": "came first"}]
+
+
+@conformance("Mutating policies: one that could change nothing yet is asked again after a webhook's change")
+async def test_second_chance(api: Api) -> None:
+    late = mutating_policy(api, "p", apply_configuration("Object{data: {'p': object.data.hook}}"))
+    late["spec"] |= {"reinvocationPolicy": "IfNeeded", "failurePolicy": "Ignore"}
+    await bind_mutating(api, late)
+    async with webhook_server(api) as server:
+        server.on("/hook", lambda review: patched(review, {"op": "add", "path": "/data", "value": {"hook": "x"}}))
+        await server.configure("mutating", server.hook("/hook"))
+        created = await api.created(api.config_maps, config_map("a", {"k": "v"}))
+    assert created.json["data"] == {"hook": "x", "p": "x"}
 
 
 @conformance("Mutating policies: a webhook that wants to know is asked again, if a policy comes later to a change")
