@@ -57,7 +57,7 @@ async def _scales_by_its_pods(ctx: dl.Context) -> None:
 def _decommissions(*, takes_up: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
         """Deletes a Pod first and notes that afterwards; without the note, a Pod that is gone is an error."""
-        wanted = int(await asked(ctx, "nodes"))
+        wanted = int(await asked(ctx, "nodes", live=takes_up))  # nor may old news bring back what is gone
         for node in range(wanted):
             if not await exists(ctx, f"pod-{node}"):
                 await put(ctx, f"volume-{node}")
