@@ -606,7 +606,9 @@ async def test_hanging(api: Api) -> None:
         refused = await waiting
         assert 29 < loop.time() - began_at < 32
         assert f'Post "{server.url}/convert?timeout=30s": ' in refused.json["message"]
-        assert refused.json["message"].endswith(" (Client.Timeout exceeded while awaiting headers)")
+        # Which of its two clocks a real server names is a race of its own.
+        said = refused.json["message"].removesuffix(" (Client.Timeout exceeded while awaiting headers)")
+        assert said.endswith(": context deadline exceeded")
 
 
 @conformance("Conversion: a webhook may read and write on the server that asks it")
