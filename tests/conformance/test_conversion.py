@@ -847,7 +847,7 @@ async def test_authority(api: Api) -> None:
         path = f"{CRDS}/gadgets.{api.group()}"
 
         async def condition() -> Object:
-            found = (await api.get(path)).json.get("status", {}).get("conditions", [])
+            found = (await api.get(path)).json.get("status", {}).get("conditions") or []
             nothing: Object = {}
             return next((item for item in found if item["type"] == "Established"), nothing)
 
