@@ -605,10 +605,8 @@ async def test_hanging(api: Api) -> None:
         assert loop.time() - began_at < 5
         refused = await waiting
         assert 29 < loop.time() - began_at < 32
-        assert f'Post "{server.url}/convert?timeout=30s": ' in refused.json["message"]
-        # Which of its two clocks a real server names is a race of its own.
-        said = refused.json["message"].removesuffix(" (Client.Timeout exceeded while awaiting headers)")
-        assert said.endswith(": context deadline exceeded")
+        # Whether a real server says which of its two clocks ran out, and what follows, is a race of its own.
+        assert f'Post "{server.url}/convert?timeout=30s": context deadline exceeded' in refused.json["message"]
 
 
 @conformance("Conversion: a webhook may read and write on the server that asks it")
