@@ -605,8 +605,9 @@ async def test_hanging(api: Api) -> None:
         assert loop.time() - began_at < 5
         refused = await waiting
         assert 29 < loop.time() - began_at < 32
-        # Whether a real server says which of its two clocks ran out, and what follows, is a race of its own.
-        assert f'Post "{server.url}/convert?timeout=30s": context deadline exceeded' in refused.json["message"]
+        # Which of its clocks a real server names is a race of its own.
+        _, _, why = refused.json["message"].partition(f'Post "{server.url}/convert?timeout=30s": ')
+        assert why.startswith(("context deadline exceeded", "net/http: request canceled (Client.Timeout exceeded"))
 
 
 @conformance("Conversion: a webhook may read and write on the server that asks it")
@@ -845,7 +846,7 @@ async def test_authority(api: Api) -> None:
         path = f"{CRDS}/gadgets.{api.group()}"
 
         async def condition() -> Object:
-            found = (await api.get(path)).json.get("status", {}).get("conditions") or []
+            found: list[Object] = (await api.get(path)).json.get("status", {}).get("conditions") or []
             nothing: Object = {}
             return next((item for item in found if item["type"] == "Established"), nothing)
 
