@@ -87,3 +87,22 @@ def test_a_sleep_takes_no_time() -> None:
         time.sleep(3600)
         with pytest.raises(ValueError, match="non-negative"):
             time.sleep(-1)
+
+
+class NeverEqual:
+    """As arrays of numbers are: comparing gives no yes or no."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("the truth value of this is ambiguous")
+
+
+NEVER_EQUAL = NeverEqual()
+
+
+@pytest.mark.real_time
+def test_what_a_module_holds_is_not_compared() -> None:
+    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+        assert wall_time() == EPOCH
+        assert isinstance(NEVER_EQUAL, NeverEqual)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -271,6 +274,116 @@ async def never_ends(_: dl.Request, ctx: dl.Context) -> None:
 def test_a_scenario_that_is_wrong_without_any_fault_is_said_to_be() -> None:
     with pytest.raises(BrokenReferenceError, match="without any fault, with seed 0: the programs do not come to rest"):
         Simulation(grows(never_ends)).explore()
+
+
+SECRET = dl.kinds.SECRET
+
+
+async def keeps_a_password(_: dl.Request, ctx: dl.Context) -> None:
+    """Writes a password, and another one if it finds one that it has not noted."""
+    noted = await ctx.client.find(CONFIG_MAP, "noted") is not None
+    present = await ctx.client.find(SECRET, "password") is not None
+    if not present or not noted:
+        word = "cGxhbnRlZC1hZ2Fpbg==" if present else "cGxhbnRlZA=="
+        await ctx.client.apply(SECRET, {"metadata": {"name": "password"}, "data": {"it": word}})
+    await put(ctx, "noted", PASSWORD="planted" * (1 + present), plain="token: planted")
+
+
+def test_nothing_secret_is_in_a_report() -> None:
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        controller = dl.controller(CONFIG_MAP, name="broker", writes=[CONFIG_MAP, SECRET])
+        await world.start(controller(only("broker", keeps_a_password)))
+        await world.settled()
+        found = (await world.client.get(SECRET, "password"))["data"]["it"]
+        assert found == "cGxhbnRlZA==", f"password={found}"
+
+    simulation = Simulation(scenario, SimulationOptions(combinations=False))
+    report = simulation.explore()
+    told = f"{report} {report!r} {simulation.reference} {[failure.run.end for failure in report.failures]}"
+    problems = [problem for failure in report.failures for problem in failure.problems]
+    assert {problem.oracle for problem in problems} == {Oracle.SCENARIO, Oracle.END_STATE}
+    assert "v1/ConfigMap default/noted: data.PASSWORD is another one than it should be" in told
+    assert "planted" not in told
+    assert "cGxhbnRlZ" not in told
+
+
+def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
+    crd = dl.kinds.CUSTOM_RESOURCE_DEFINITION
+
+    async def scenario(world: Harness) -> None:
+        names = {"plural": "widgets", "kind": "Widget"}
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+        await world.client.create(crd, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+        await world.client.wait_for(crd, "widgets.example.com", dl.wait.established())
+        widget = dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets")
+
+        @dl.controller(CONFIG_MAP, writes=[widget])
+        async def makes(request: dl.Request, ctx: dl.Context) -> None:
+            if request.name == "broker" and await ctx.client.live.find(widget, "made") is None:
+                await ctx.client.create(widget, {"metadata": {"name": "made"}})
+
+        replica = await world.start(makes)
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.settled()
+        await replica.stop()
+        await world.client.delete(crd, "widgets.example.com")
+
+    run = Simulation(scenario).run()
+    assert not run.raised
+    assert run.end is not None
+    assert {kind for kind, _ in run.end.objects} == {"v1/ConfigMap"}
+
+
+def test_faults_that_meet_no_write_are_counted() -> None:
+    async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
+        try:
+            for name in ("first", "second"):
+                if await ctx.client.find(CONFIG_MAP, name) is None:
+                    await ctx.client.create(CONFIG_MAP, {"metadata": {"name": name}})
+        except dl.ApiError as error:
+            raise dl.TerminalError("given up: the second is never made") from error
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.start(broker(gives_up))
+        await world.settled()
+
+    singles = Simulation(scenario, SimulationOptions(combinations=False, most_failures=100)).explore()
+    assert singles.complete
+    assert not singles.unstruck
+    both = Simulation(scenario).run(parse_schedule("conflict:create:configmaps:1,lost:create:configmaps:2"))
+    assert both.unstruck == ("2nd create of configmaps",)
+    report = Simulation(scenario, SimulationOptions(runs=singles.runs + 20, most_failures=100)).explore()
+    assert report.unstruck > 0
+    assert f"{report.unstruck} faults met no write" in str(report)
+
+
+RUN = """
+from deltaloop.simulation import Simulation, parse_schedule
+from tests.simulation.test_simulator import grows, loses_a_volume
+
+run = Simulation(grows(loses_a_volume)).run(parse_schedule("crash-after:create:configmaps:1"))
+print(run.trace, sorted(run.end.objects.items()))
+"""
+
+
+@pytest.mark.real_time
+def test_other_processes_come_to_the_same() -> None:
+    def printed(hash_seed: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", RUN],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=60,
+        )
+        return done.stdout
+
+    assert printed("1") == printed("2") != ""
 
 
 def test_a_budget_is_kept() -> None:

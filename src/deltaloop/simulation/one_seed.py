@@ -89,7 +89,8 @@ def _sleep(seconds: float, /) -> None:
 
 @contextmanager
 def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None, None, None]:
-    real = {getattr(module, name): value for (module, name), value in simulated.items()}
+    # By identity: what a module holds may have no hash, and an equality of its own.
+    real = {id(vars(module)[name]): value for (module, name), value in simulated.items()}
     changed: list[tuple[ModuleType, str, object]] = []
 
     def put(module: ModuleType, name: str, value: object) -> None:
@@ -101,20 +102,12 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
             put(module, name, value)
         for module in _modules_under_test():
             for name, value in [*vars(module).items()]:
-                found = _of(real, value)
-                if found is not None:
-                    put(module, name, found)
+                if id(value) in real:
+                    put(module, name, real[id(value)])
         yield
     finally:
         for module, name, value in reversed(changed):
             setattr(module, name, value)
-
-
-def _of(real: dict[Any, object], value: object) -> object | None:
-    try:
-        return real.get(value)
-    except TypeError:  # it has no hash
-        return None
 
 
 def _modules_under_test() -> list[ModuleType]:

@@ -15,20 +15,26 @@ import hashlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop.api import kinds
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.redaction import REDACTED, redact
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import from_epoch
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.root_error import DeltaloopError
+from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
 from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
 from deltaloop.simulation.core.schedules import (
@@ -61,6 +67,7 @@ _EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
 _MOST_FAILURES: Final = 5
+_SHORTEST_SECRET: Final = 4
 _RETRY_AFTER: Final = 1
 _LAGS_FOR: Final = 30.0
 _PLANNED: Final[dict[FaultKind, Planned]] = {
@@ -148,6 +155,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         tried = f"{self.runs} runs over {len(self.writes)} writes"
         if not self.complete:
             tried += ", not all of them"
+        if self.unstruck:
+            tried += f" ({self.unstruck} faults met no write)"
         if not self.failures:
             return f"{tried}: nothing is wrong"
         told = "\n\n".join(f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
@@ -251,11 +260,12 @@ class Simulation:
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
                 complete = number >= singles
                 break
-            failure = self.replay(schedule)
+            run = self.run(schedule)
+            unstruck += len(run.unstruck)
+            failure = self.judge(schedule, run)
             if failure is None:
                 continue
             failure = self.shrunk(failure)
-            unstruck += len(failure.run.unstruck)
             failures.setdefault(_signature(failure), failure)
         return SimulationReport(
             runs=self._runs, writes=names, failures=tuple(failures.values()), unstruck=unstruck, complete=complete
@@ -333,20 +343,35 @@ class _World:
             end=end,
             writes=writes,
             rests=tuple(harness.rests),
-            unsettled=unsettled,
-            raised=raised,
+            unsettled=_without_secrets(unsettled, writes),
+            raised=_without_secrets(raised, writes),
             unstruck=tuple(planned),
             trace=tuple(map(_line, writes)),
         )
 
     async def _objects(self, harness: Harness) -> list[Resource]:
-        """Return all objects of the kinds that programs reconcile or write."""
+        """Return all objects of the kinds that programs reconcile or write; none of kinds that are served no more."""
         kinds = {str(controller.resource) for replica in harness.replicas for controller in replica.controllers}
         kinds |= {write.resource for write in harness.writes}
-        found: list[Resource] = []
-        for kind in sorted({await harness.client.resource(name) for name in kinds}, key=str):
-            found += await harness.client.list_all(kind)
-        return found
+        found: dict[str, list[Resource]] = {}
+        for name in sorted(kinds):
+            with suppress(UnknownResourceError, NotFoundError):
+                kind = str(await harness.client.resource(name))
+                if kind not in found:
+                    found[kind] = [*await harness.client.list_all(kind)]
+        return [obj for kind in sorted(found) for obj in found[kind]]
+
+
+def _without_secrets(told: str, writes: Sequence[ProgramWrite]) -> str:
+    """Redact what a scenario has raised, with it the values of all Secrets: an assert shows what it has compared."""
+    values: set[str] = set()
+    for write in writes:
+        if told and write.resource == kinds.SECRET.group_resource:
+            for value in mapping(write.stored.get("data")).values():
+                values |= {text(value), b64decode(text(value)).decode(errors="ignore")}
+    for value in sorted(values, key=len, reverse=True):
+        told = told.replace(value, REDACTED) if len(value) >= _SHORTEST_SECRET else told
+    return str(redact(told))
 
 
 def _signature(failure: Failure) -> tuple[object, ...]:
@@ -380,12 +405,18 @@ def _quiet() -> Generator[None, None, None]:
 
 def _elsewhere(run: Callable[[], SimulationRun]) -> SimulationRun:
     """Make a run; where an event loop runs already, in a thread of its own, while that loop stands still."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _runs_a_loop():
         return run()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="simulation") as thread:
         return thread.submit(run).result()
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def simulate(scenario: Scenario, options: SimulationOptions | None = None) -> SimulationReport:

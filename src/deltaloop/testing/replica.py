@@ -255,8 +255,13 @@ class Replica:
         server = self._harness.server
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
-        caches = len(self._manager.informers)
-        server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind, count=max(1, caches)))
+        # One list or watch of each kind that it caches. The server cannot tell its requests from those of others, so
+        # who lists such a kind while it starts may be shown the past in its place.
+        for informer in self._manager.informers:
+            kind = informer.resource_type.group_resource
+            server.faults.add(
+                Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=stale.behind, count=1)
+            )
         return asyncio.get_running_loop().time() + stale.seconds
 
     async def restart(self, *, crash: bool = False) -> None:

@@ -4,8 +4,10 @@ The loop asks its selector without waiting. If there is I/O, it is handled at th
 jumps to the next timer. When neither is left and no thread is at work for the loop, nothing can ever happen again, and
 ``StalledError`` says so at once, naming the tasks that wait, instead of letting a test hang.
 
-Sockets: peers on the same loop work, because a byte that was sent on loopback can be read before the loop next looks. A
-peer in another thread or process does not: while it thinks, time would jump. Use the real clock for those.
+Sockets: peers on the same loop work, because a byte that was sent on loopback can be read before the loop next looks.
+The room that a reader makes for a sender who waits for it comes a little later on a busy machine: for that the loop
+waits in real time. A peer in another thread or process does not work: while it thinks, time would jump. Use the real
+clock for those.
 
 Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time: the clock
 stands still until the last of them has returned, also when what waited for it was cancelled.
@@ -30,6 +32,7 @@ Ts = TypeVarTuple("Ts")
 
 _REAL_WAIT = 0.01
 _WAITS_BEFORE_STALLED = 20
+_ROOM_WITHIN = 0.1
 
 
 class StalledError(RuntimeError):
@@ -69,6 +72,8 @@ class _VirtualSelector(selectors.BaseSelector):
         self._empty_waits = 0
         self._turns = 0
         self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
+        self._senders: set[int] = set()  # files that wait until they can send
+        self._stuck: set[int] = set()  # those of them for which no room has come
         self.now = now
         self.threads = _ThreadCount()
         self.next_timer_at: Callable[[], float | None] = lambda: None
@@ -76,6 +81,11 @@ class _VirtualSelector(selectors.BaseSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         events = self._real.select(0)
+        if events:
+            self._stuck = set()
+        elif self._senders != self._stuck and (timeout is None or timeout > 0):
+            events = self._real.select(_ROOM_WITHIN)
+            self._stuck = set() if events else set(self._senders)
         if events or (timeout is not None and timeout <= 0):
             self._empty_waits = 0
             self._turns += 1
@@ -124,13 +134,22 @@ class _VirtualSelector(selectors.BaseSelector):
         return []
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
+        return self._noted(self._real.register(fileobj, events, data))
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
+        key = self._real.unregister(fileobj)
+        self._senders.discard(key.fd)
+        return key
 
     def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
+        return self._noted(self._real.modify(fileobj, events, data))
+
+    def _noted(self, key: selectors.SelectorKey) -> selectors.SelectorKey:
+        if key.events & selectors.EVENT_WRITE:
+            self._senders.add(key.fd)
+        else:
+            self._senders.discard(key.fd)
+        return key
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         return self._real.get_map()

@@ -84,3 +84,35 @@ def test_what_runs_without_faults_do_not_agree_on_is_ignored_and_nothing_else() 
     assert ignored == {(CONFIG_MAP, "default/a", "data", "password")}
     wrong = end_state([config_map("a", data={"password": "q", "user": "you"})])
     assert [each.place[-1] for each in differences(runs[0], wrong, ignored=ignored)] == ["user"]
+
+
+def generated(suffix: str, *, uid: str, data: dict[str, str]) -> Resource:
+    return config_map(f"job-{suffix}", uid, data=data, generateName="job-")
+
+
+def test_siblings_with_generated_names_are_told_apart_by_what_is_in_them() -> None:
+    one = [generated("aaaaa", uid="u1", data={"for": "x"}), generated("bbbbb", uid="u2", data={"for": "y"})]
+    other = [generated("ccccc", uid="u3", data={"for": "y"}), generated("ddddd", uid="u4", data={"for": "x"})]
+    assert not shown(one, other)
+    assert shown(one, [*other, generated("eeeee", uid="u5", data={"for": "z"})]) == [
+        "v1/ConfigMap default/job-<3> is there, and should not be"
+    ]
+
+
+def test_values_of_secrets_and_under_names_that_say_secret_are_not_shown() -> None:
+    def secret(value: str) -> Resource:
+        fields = {"metadata": {"namespace": "default", "name": "a"}, "data": {"word": value}}
+        return Resource.from_dict(fields, kinds.SECRET)
+
+    def environment(value: str) -> Resource:
+        return config_map("a", data={"env": [{"name": "DB_PASSWORD", "value": value}], "password": value})
+
+    for make in (secret, environment):
+        wanted, found = end_state([make("planted-one")]), end_state([make("planted-two")])
+        told = differences(wanted, found)
+        assert told
+        assert "planted" not in f"{told} {[*map(str, told)]} {wanted} {found!r}"
+        assert "planted" not in str(differences(wanted, end_state([])))
+    assert shown([secret("planted-one")], [secret("planted-two")]) == [
+        'v1/Secret default/a: data.word is another one than it should be: "<redacted>"'
+    ]

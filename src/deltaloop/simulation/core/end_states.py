@@ -4,16 +4,20 @@ Left out: uids, versions, generations, managed fields, and points in time wherev
 such as that of an owner, becomes the name of the object that it belongs to; so does a name that the server generated.
 How often a spec was changed counts for nothing, but whether a status speaks of the present one does. What else differs
 between runs without faults (a password, a port) is learnt from such runs, see ``learnt``.
+
+Differences are shown to people and kept in files, so they hold what ``redact`` leaves of the two objects.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop.api.keys import join_key, split_meta_namespace_key
+from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, value_type
 
@@ -39,6 +43,9 @@ class EndState(msgspec.Struct, frozen=True):
 
     objects: Mapping[tuple[str, str], Mapping[str, object]]
 
+    def __repr__(self) -> str:
+        return f"<EndState of {len(self.objects)} objects>"
+
 
 @final
 class EndDifference(msgspec.Struct, frozen=True):
@@ -46,8 +53,8 @@ class EndDifference(msgspec.Struct, frozen=True):
 
     Attributes:
         place: Kind and key of the object, then the way to the field.
-        wanted: What the run without faults has there; None if nothing.
-        found: What this run has there; None if nothing.
+        wanted: What the run without faults has there, redacted; None if nothing.
+        found: What this run has there, redacted; None if nothing.
     """
 
     place: Place
@@ -59,7 +66,10 @@ class EndDifference(msgspec.Struct, frozen=True):
         where = f"{kind} {key}"
         if not way:
             return f"{where} is missing" if self.found is None else f"{where} is there, and should not be"
-        return f"{where}: {'.'.join(way)} is {_shown(self.found)}, and should be {_shown(self.wanted)}"
+        field = f"{where}: {'.'.join(way)}"
+        if self.found == self.wanted:  # what was redacted differs
+            return f"{field} is another one than it should be: {_shown(self.found)}"
+        return f"{field} is {_shown(self.found)}, and should be {_shown(self.wanted)}"
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:
@@ -68,53 +78,70 @@ def end_state(objects: Iterable[Resource]) -> EndState:
     Args:
         objects: All objects of the kinds that count.
     """
-    found = sorted(objects, key=lambda obj: (str(obj.resource_type), obj.key))
-    names: dict[str, str] = {}
-    keys: dict[tuple[str, str], Resource] = {}
-    generated: dict[tuple[str, str], int] = {}
-    for obj in found:
-        kind = str(obj.resource_type)
-        key = obj.key
-        beginning = text(mapping(obj.to_dict().get("metadata")).get("generateName"))
-        if beginning and obj.name.startswith(beginning):
-            place = (kind, f"{obj.namespace}/{beginning}" if obj.namespace else beginning)
-            generated[place] = generated.get(place, 0) + 1
-            key = f"{place[1]}<{generated[place]}>"
-            names[obj.name] = key.rpartition("/")[2]
-        names[obj.uid] = f"<uid of {kind} {key}>"
-        keys[kind, key] = obj
-    names.pop("", None)
-    known = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))) if names else None
-    return EndState({place: _comparable(obj, names, known) for place, obj in keys.items()})
+    found = [(obj, _key_of(obj)) for obj in objects]
+    keys = {(str(obj.resource_type), key): obj for obj, key in found if key == obj.key}
+    siblings: dict[tuple[str, str], list[Resource]] = {}
+    for obj, key in found:
+        if key != obj.key:
+            siblings.setdefault((str(obj.resource_type), key), []).append(obj)
+    known = _Names(found)
+    for (kind, key), group in siblings.items():
+        # Their names say nothing, so that they are told apart by what is in them.
+        group.sort(key=lambda obj: (msgspec.json.encode(_comparable(obj, known), order="sorted"), obj.name))
+        keys |= {(kind, f"{key}<{number}>"): obj for number, obj in enumerate(group, start=1)}
+    names = _Names((obj, key) for (_, key), obj in keys.items())
+    return EndState({place: _comparable(obj, names) for place, obj in keys.items()})
 
 
-def _comparable(obj: Resource, names: Mapping[str, str], known: re.Pattern[str] | None) -> Mapping[str, object]:
+def _key_of(obj: Resource) -> str:
+    """Return its key; of an object whose name the server made up, only what it begins with."""
+    beginning = text(mapping(obj.to_dict().get("metadata")).get("generateName"))
+    return join_key(obj.namespace, beginning) if beginning and obj.name.startswith(beginning) else obj.key
+
+
+@final
+class _Names:
+    """What stands in values in place of uids, and of names that the server made up."""
+
+    def __init__(self, keys: Iterable[tuple[Resource, str]]) -> None:
+        self._names: dict[str, str] = {}
+        for obj, key in keys:
+            if key != obj.key:
+                self._names[obj.name] = split_meta_namespace_key(key).name
+            if obj.uid:
+                self._names[obj.uid] = f"<uid of {obj.resource_type} {key}>"
+        longest_first = sorted(self._names, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def replaced_in(self, value: str) -> str:
+        return value if self._known is None else self._known.sub(lambda found: self._names[found[0]], value)
+
+
+def _comparable(obj: Resource, names: _Names) -> Mapping[str, object]:
     fields = obj.to_dict()
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _OWN}
-    return mapping(_plain({**fields, "metadata": metadata}, obj.generation, names, known))
+    return mapping(_plain({**fields, "metadata": metadata}, obj.generation, names))
 
 
-def _plain(value: object, generation: int, names: Mapping[str, str], known: re.Pattern[str] | None) -> object:
+def _plain(value: object, generation: int, names: _Names) -> object:
     if is_mapping(value):
         return {
-            _text(name, names, known): _seen(item, generation)
-            if name == _OBSERVED
-            else _plain(item, generation, names, known)
+            _text(name, names): _seen(item, generation) if name == _OBSERVED else _plain(item, generation, names)
             for name, item in value.items()
         }
     if value_type(value) == "array":
-        return [_plain(item, generation, names, known) for item in items(value)]
-    return _text(value, names, known) if isinstance(value, str) else value
+        return [_plain(item, generation, names) for item in items(value)]
+    return _text(value, names) if isinstance(value, str) else value
 
 
 def _seen(value: object, generation: int) -> object:
     return f"<{'the present' if value == generation else 'an earlier'} generation>" if type(value) is int else value
 
 
-def _text(value: str, names: Mapping[str, str], known: re.Pattern[str] | None) -> str:
+def _text(value: str, names: _Names) -> str:
     if _INSTANT.fullmatch(value):
         return "<instant>"
-    return value if known is None else known.sub(lambda found: names[found[0]], value)
+    return names.replaced_in(value)
 
 
 def differences(
@@ -127,11 +154,13 @@ def differences(
         found: What this run has come to.
         ignored: Places that may differ, with all that is below them.
     """
-    different: list[EndDifference] = []
+    told: list[EndDifference] = []
     for kind, key in sorted({*wanted.objects, *found.objects}):
         one, other = wanted.objects.get((kind, key)), found.objects.get((kind, key))
-        _compare((kind, key), one, other, ignored, different)
-    return tuple(different)
+        places = list(_different((kind, key), one, other, ignored))
+        shown, other_shown = (_redacted(kind, one), _redacted(kind, other)) if places else (None, None)
+        told += [EndDifference(place, _at(shown, place[2:]), _at(other_shown, place[2:])) for place in places]
+    return tuple(told)
 
 
 def learnt(runs: Sequence[EndState]) -> frozenset[Place]:
@@ -140,21 +169,33 @@ def learnt(runs: Sequence[EndState]) -> frozenset[Place]:
     return frozenset(each.place for other in others for each in differences(first, other))
 
 
-def _compare(
-    place: Place, wanted: object, found: object, ignored: frozenset[Place], different: list[EndDifference]
-) -> None:
+def _different(place: Place, wanted: object, found: object, ignored: frozenset[Place]) -> Iterator[Place]:
     if place in ignored or wanted == found:
         return
     if is_mapping(wanted) and is_mapping(found):
         for name in sorted({*wanted, *found}):
-            _compare((*place, name), wanted.get(name), found.get(name), ignored, different)
+            yield from _different((*place, name), wanted.get(name), found.get(name), ignored)
         return
     one, other = items(wanted), items(found)
     if one and len(one) == len(other):
         for index, (each, its) in enumerate(zip(one, other, strict=True)):
-            _compare((*place, str(index)), each, its, ignored, different)
+            yield from _different((*place, str(index)), each, its, ignored)
         return
-    different.append(EndDifference(place, wanted, found))
+    yield place
+
+
+def _redacted(kind: str, fields: Mapping[str, object] | None) -> object:
+    return None if fields is None else redact({**fields, "kind": kind.rpartition("/")[2]})
+
+
+def _at(value: object, way: Place) -> object:
+    """Return what stands at a place; of what is redacted as a whole, that."""
+    for step in way:
+        if is_mapping(value):
+            value = value.get(step)
+        elif value_type(value) == "array":
+            value = items(value)[int(step)]
+    return value
 
 
 def _shown(value: object) -> str:
