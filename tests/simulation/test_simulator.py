@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -103,9 +104,9 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
 
 
 def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
-    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=75)).explore()
+    report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=105)).explore()
     assert not report.failures
-    assert str(report) == "75 runs over 5 writes: nothing is wrong"
+    assert str(report) == "105 runs over 5 writes: nothing is wrong"
 
 
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
@@ -174,6 +175,140 @@ def test_a_program_that_comes_back_into_the_past_catches_up_later() -> None:
     assert writes[-1].code == 201
     assert writes[-1].at > 31
     assert times_of("crash-after:delete:configmaps:1")[-1] < 2
+
+
+def test_watches_that_are_missed_are_listed_anew() -> None:
+    """Of what came and went in between, nothing is seen."""
+    seen: list[str] = []
+
+    async def looks(_: dl.Request, ctx: dl.Context) -> None:
+        seen.append((await ctx.client.get(CONFIG_MAP, "broker"))["data"]["size"])
+        await ctx.client.create_or_update(CONFIG_MAP, "made", lambda fields: fields.update(data={"size": seen[-1]}))
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}, "data": {"size": "1"}})
+        await world.start(broker(looks))
+        await asyncio.sleep(1)
+        for size in ("2", "3", "1"):
+            await world.client.patch(CONFIG_MAP, "broker", {"data": {"size": size}})
+            await asyncio.sleep(1)
+        await world.settled()
+
+    run = Simulation(scenario).run()
+    assert [*dict.fromkeys(seen)] == ["1", "2", "3"]
+    assert not run.raised
+    seen.clear()
+    run = Simulation(scenario).run(parse_schedule("missed:create:configmaps:1"))
+    assert not run.unstruck
+    assert {*seen} == {"1"}
+
+
+def test_a_program_that_is_parted_or_stands_still_goes_on_later() -> None:
+    for fault in ("parted", "paused"):
+        times = times_of(f"{fault}:create:configmaps:2")
+        assert max(times[:2]) < 1
+        assert 30 <= times[2] < 31, fault
+
+
+def test_a_user_who_hurries_changes_what_is_half_done() -> None:
+    written: list[int] = []
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}, "data": {"size": "1"}})
+        await world.start(broker(keeps_its_volume))
+        await world.settled()
+        written.append(len(world.writes))
+        await world.client.patch(CONFIG_MAP, "broker", {"data": {"size": "2"}})
+        written.append(len(world.writes))
+        await world.settled()
+        written.append(len(world.writes))
+
+    assert not Simulation(scenario).run().unstruck
+    assert written == [2, 2, 5]
+    written.clear()
+    run = Simulation(scenario).run(parse_schedule("hurried:create:configmaps:1"))
+    assert written == [1, 1, 5], "the program stands still until the user has done it"
+    assert run.writes[-1].at < 1
+
+
+def test_what_a_hurried_user_s_own_checks_say_counts_for_nothing() -> None:
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}, "data": {"size": "1"}})
+        await world.start(broker(keeps_its_volume))
+        await world.settled()
+        assert await world.client.find(CONFIG_MAP, "set") is not None
+
+    simulation = Simulation(scenario)
+    run = simulation.run(parse_schedule("hurried:create:configmaps:1"))
+    assert (run.end, run.raised, run.unstruck) == (None, "", ())
+    assert not Simulation(scenario, SimulationOptions(combinations=False)).explore().failures
+
+
+async def takes_turns(_: dl.Request, ctx: dl.Context) -> None:
+    """Makes two at once; which of the two is first is chance."""
+
+    async def make(name: str) -> None:
+        await ctx.client.create_or_update(CONFIG_MAP, name, lambda fields: fields.update(data={"made": "true"}))
+
+    await asyncio.gather(make("one"), make("other"))
+
+
+def test_tasks_take_their_steps_in_other_orders() -> None:
+    def firsts(kind: str) -> set[str]:
+        runs = [Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:{seed}")) for seed in range(8)]
+        again = Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:0"))
+        assert again == runs[0]
+        return {run.writes[0].key for run in runs}
+
+    assert Simulation(grows(takes_turns)).run().writes[0].key == "default/one"
+    assert firsts("random") == firsts("priorities") == {"default/one", "default/other"}
+
+
+async def trusts_its_order(_: dl.Request, ctx: dl.Context) -> None:
+    """Two that count together, one of which takes for granted that the other has not begun when it reads."""
+    counted: list[int] = []
+
+    async def count(name: str, turns: int) -> None:
+        before = len(counted)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        counted[before:] = [before + 1]
+        await ctx.client.create_or_update(CONFIG_MAP, name, lambda fields: fields.update(data={"n": str(len(counted))}))
+
+    await count("zero", 0)
+    await asyncio.gather(count("one", 2), count("other", 3))
+
+
+def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.start(broker(trusts_its_order))
+        await world.settled()
+
+    report = Simulation(scenario, SimulationOptions(combinations=False, runs=200)).explore()
+    assert report.failures
+    assert any(failure.replay.startswith("order:") for failure in report.failures)
+    assert "tasks take their steps in" in str(report)
+
+
+def test_what_is_always_true_is_looked_at_after_every_write() -> None:
+    async def scenario(world: Harness) -> None:
+        @world.always
+        async def the_volume_is_no_smaller_than_the_set(client: dl.Client) -> None:
+            volume, of_set = await client.find(CONFIG_MAP, "volume"), await client.find(CONFIG_MAP, "set")
+            if volume is not None and of_set is not None:
+                assert int(volume["data"]["size"]) >= int(of_set["data"]["size"]), "it does not fit"
+
+        await grows(loses_a_volume)(world)
+
+    simulation = Simulation(scenario)
+    failure = simulation.replay(parse_schedule("crash-before:update:configmaps:1"))
+    assert failure is not None
+    assert [problem.oracle for problem in failure.problems] == [Oracle.ALWAYS]
+    (problem,) = failure.problems
+    assert "it does not fit" in problem.text
+    assert "after create configmaps default/set" in problem.text
+    assert simulation.replay(()) is None
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,44 @@ async def test_a_leader_that_is_parted_from_the_server_stops_and_the_other_one_g
     assert harness.leader is second
 
 
+async def test_a_leader_that_stands_still_is_replaced_and_does_nothing_when_it_goes_on(
+    deltaloop_harness: Harness,
+) -> None:
+    harness = deltaloop_harness
+    first = await harness.start(login, leader_election=True)
+    second = await harness.start(login, leader_election=True)
+    await harness.settled()
+    first.pause()
+    await harness.advance(60)
+    await ask(harness.client)
+    await harness.settled()
+    assert second.leads
+    written = len(harness.writes)
+    first.resume()
+    await ask(harness.client, "b")
+    await harness.settled()
+    assert harness.leader is second
+    assert {write.replica for write in harness.writes[written:]} == {"replica-2"}
+
+
+async def test_what_is_always_true_is_checked_after_every_write(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    looked: list[int] = []
+
+    @harness.always
+    async def few(client: dl.Client) -> None:
+        looked.append(len(harness.writes))
+        assert len(looked) < 2, "too many"
+
+    await harness.start(login)
+    await ask(harness.client)
+    with pytest.raises(AssertionError, match="too many") as caught:
+        await harness.settled()
+    assert caught.value is harness.broken
+    assert caught.value.__notes__[0].startswith("after ")
+    assert looked == [0, 1], "the program has not heard of its write yet, and no more is looked at"
+
+
 async def test_a_share_of_the_writes_fails_and_the_end_is_the_same(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.start(login)

@@ -7,7 +7,7 @@ import concurrent.futures
 import contextvars
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -353,3 +353,83 @@ async def test_its_connections_can_be_cut_and_it_hears_of_that() -> None:
     assert await task == b""
     server.close()
     await server.wait_closed()
+
+
+async def test_a_process_that_stands_still_takes_no_step_until_it_goes_on() -> None:
+    took: list[str] = []
+    process, other = Process("a"), Process("b")
+
+    async def work(name: str) -> None:
+        while True:
+            await asyncio.sleep(1)
+            took.append(name)
+
+    process.start(work("a"))
+    other.start(work("b"))
+    await asyncio.sleep(1.5)
+    process.pause()
+    process.pause()
+    assert process.paused
+    await asyncio.sleep(3)
+    assert took == ["a", "b", "b", "b", "b"]
+    process.resume()
+    await asyncio.sleep(0.1)
+    assert took[5:] == ["a"], "one step: the timer had come once"
+    process.resume()
+    process.pause()
+    process.crash()
+    assert not process.paused
+    await asyncio.sleep(3)
+    assert "a" not in took[6:]
+    other.crash()
+
+
+async def test_what_stands_still_is_ended_by_a_crash_all_the_same() -> None:
+    took: list[str] = []
+    process = Process("a")
+
+    async def work() -> None:
+        await asyncio.sleep(1)
+        took.append("a")
+
+    process.start(work())
+    await asyncio.sleep(0)
+    process.pause()
+    await asyncio.sleep(2)
+    process.crash()
+    await asyncio.sleep(2)
+    process.resume()
+    await asyncio.sleep(2)
+    assert not took
+    process.dispose()
+
+
+class LastFirst:
+    """The last one alone."""
+
+    def turn(self, tasks: Sequence[object]) -> Sequence[int]:
+        return (len(tasks) - 1,)
+
+
+async def test_ready_tasks_of_processes_take_their_steps_in_the_order_that_is_asked_for() -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, ProcessLoop)
+    took: list[str] = []
+    process = Process("a")
+
+    async def work(name: str) -> None:
+        for _ in range(2):
+            took.append(name)
+            await asyncio.sleep(0)
+
+    loop.order = LastFirst()
+    for name in "abc":
+        process.start(work(name))
+    own = [asyncio.create_task(work(name)) for name in "xy"]
+    loop.call_soon(took.append, "callback")
+    await asyncio.sleep(1)
+    loop.order = None
+    assert [name for name in took if name in "abc"] == ["c", "b", "a", "c", "b", "a"]
+    assert [name for name in took if name not in "abc"] == ["x", "y", "callback", "x", "y"], "as ever"
+    await asyncio.gather(*own)
+    process.crash()

@@ -258,8 +258,9 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import asyncio, runpy, sys, threading, types\n"
-        "sys.modules.update({name: types.ModuleType(name) for name in ('deltaloop', 'deltaloop.testing')})\n"
-        "for path, name in zip(sys.argv[2:], ('memory_network', 'processes'), strict=True):\n"
+        "packages = ('deltaloop', 'deltaloop.testing', 'deltaloop.testing.core')\n"
+        "sys.modules.update({name: types.ModuleType(name) for name in packages})\n"
+        "for path, name in zip(sys.argv[2:], ('core.task_orders', 'memory_network', 'processes'), strict=True):\n"
         "    below = sys.modules['deltaloop.testing.' + name] = types.ModuleType('deltaloop.testing.' + name)\n"
         "    vars(below).update(runpy.run_path(path, run_name=below.__name__))\n"
         "loaded = runpy.run_path(sys.argv[1], run_name='virtual_loop')\n"
@@ -293,10 +294,10 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
         "except StalledError:\n"
         "    print(run_virtual(main()))\n"
     )
-    module, below = Path(virtual_loop.__file__), ("memory_network.py", "processes.py")
+    module, below = Path(virtual_loop.__file__), ("core/task_orders.py", "memory_network.py", "processes.py")
     try:
         done = subprocess.run(
-            [python, "-W", "error", str(script), str(module), *(str(module.with_name(name)) for name in below)],
+            [python, "-W", "error", str(script), str(module), *(str(module.parent / name) for name in below)],
             env={**os.environ, "PYENV_VERSION": python.removeprefix("python")},
             capture_output=True,
             text=True,

@@ -40,6 +40,8 @@ from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_o
 from deltaloop.simulation.core.schedules import (
     FaultKind,
     Schedule,
+    ScheduledFault,
+    ScheduledOrder,
     combined,
     names_of,
     schedule_text,
@@ -51,6 +53,9 @@ from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashMoment,
     HeldWatches,
+    Hurried,
+    PartedAfter,
+    PausedAfter,
     Planned,
     ProgramWrite,
     StaleRestart,
@@ -59,7 +64,7 @@ from deltaloop.testing.core.program_writes import (
 from deltaloop.testing.core.settling import NotSettledError
 from deltaloop.testing.harness import Harness, embedded_harness
 from deltaloop.testing.memory_network import MemoryNetwork
-from deltaloop.testing.virtual_loop import StalledError, run_virtual
+from deltaloop.testing.virtual_loop import StalledError, VirtualLoop, run_virtual
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
 
@@ -79,6 +84,10 @@ _PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.BUSY: Fault(do="refuse", code=429, retry_after=_RETRY_AFTER),
     FaultKind.BROKEN: Fault(do="refuse", code=500),
     FaultKind.HELD: HeldWatches(seconds=_LAGS_FOR),
+    FaultKind.MISSED: HeldWatches(seconds=_LAGS_FOR, missed=True),
+    FaultKind.PARTED: PartedAfter(seconds=_LAGS_FOR),
+    FaultKind.PAUSED: PausedAfter(seconds=_LAGS_FOR),
+    FaultKind.HURRIED: Hurried(),
 }
 
 
@@ -316,24 +325,34 @@ class _World:
             return 0.0
 
     async def _live(self, seed: int) -> SimulationRun:
-        clock = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        clock = loop.time
         options = replace(self._server, wall_clock=lambda: from_epoch(_EPOCH + clock()))
-        unsettled = raised = ""
+        unsettled = broken = raised = ""
         end: EndState | None = None
+        told = False
         async with embedded_harness(options, seed=seed) as harness:
             harness.patience = _SETTLES_WITHIN
             for fault in self._schedule:
+                if isinstance(fault, ScheduledOrder):
+                    loop.order = fault.task_order(random.Random(str(fault)).random)
+                    continue
                 stale = StaleRestart(behind=fault.behind, seconds=_LAGS_FOR)
                 harness.plan.planned[fault.write] = _PLANNED.get(fault.kind, stale)
             try:
                 await self._scenario(harness)
-                await harness.settled()
+                await _rested(harness)
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
             except (Exception, StalledError) as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
-                raised = f"{type(error).__name__}: {error}"
+                if error is harness.broken:
+                    broken = _line_of(error)
+                elif not harness.hurries:  # who goes on too early may meet what the step needs not to be there
+                    raised = _line_of(error)
+                told = True
             planned = [str(name) for name in harness.plan.planned]
-            if not raised:
+            if not told:
                 end = end_state(await self._objects(harness))
             writes = tuple(harness.writes)
             for replica in harness.replicas:
@@ -343,7 +362,9 @@ class _World:
             end=end,
             writes=writes,
             rests=tuple(harness.rests),
+            hurried=harness.hurries > 0,
             unsettled=_without_secrets(unsettled, writes),
+            broken=_without_secrets(broken, writes),
             raised=_without_secrets(raised, writes),
             unstruck=tuple(planned),
             trace=tuple(map(_line, writes)),
@@ -360,6 +381,21 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return [obj for kind in sorted(found) for obj in found[kind]]
+
+
+async def _rested(harness: Harness) -> None:
+    """Wait until all programs have come to rest, those too that are held up, and however the user hurries."""
+    while True:
+        hurries = harness.hurries
+        await harness.settled()
+        if any(replica.held_up for replica in harness.replicas):
+            await asyncio.sleep(_LAGS_FOR)
+        elif hurries == harness.hurries:
+            return
+
+
+def _line_of(error: BaseException) -> str:
+    return ", ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 
 def _without_secrets(told: str, writes: Sequence[ProgramWrite]) -> str:
@@ -385,7 +421,7 @@ def _line(write: ProgramWrite) -> str:
 
 
 def _story(failure: Failure) -> Iterator[str]:
-    struck = {fault.write: fault for fault in failure.schedule}
+    struck = {fault.write: fault for fault in failure.schedule if isinstance(fault, ScheduledFault)}
     for write in failure.run.writes:
         what = str(write.code) if write.code else "no answer"
         told = struck.get(write.name)

@@ -12,14 +12,15 @@ The pytest fixture ``deltaloop_harness`` is one; ``embedded_harness`` is one wit
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import random
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, Self, TypeVar, final
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
@@ -47,7 +48,11 @@ _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
 _TURNS: Final = 500
 _REAL_PAUSE: Final = 0.05
+_HURRIED_FOR: Final = 30.0
 _DEFAULTS: Final = ManagerOptions(preflight=False, undeclared=UndeclaredAccess.REFUSE)
+
+
+Check = TypeVar("Check", bound=Callable[[Client], Awaitable[object]])
 
 
 @final
@@ -60,6 +65,7 @@ class Harness:
         replicas: All programs that were started.
         writes: What they wrote, oldest first: objects, and not Leases or Events; also what failed.
         rests: How many writes there were each time that ``settled`` returned.
+        hurries: How often it returned in the middle, since that was planned.
         patience: How many seconds ``settled`` waits where it is not said.
         events: Events that they recorded, oldest first, repeats too.
         plan: Faults and crashes that are planned.
@@ -88,8 +94,13 @@ class Harness:
         self.chance: Callable[[], float] = chance.random
         self.plan: WritePlan = WritePlan(chance.random)
         self.buried: list[tuple[Process, Transport]] = []
+        self.hurries: int = 0
         self._cluster = cluster
         self._installed: list[tuple[str, str, str]] = []
+        self._always: list[Callable[[Client], Awaitable[object]]] = []
+        self._broken: BaseException | None = None
+        self._hurried: Process | None = None  # for whom the test is to go on
+        self._waits_for: Process | None = None  # who stands still until it has
 
     async def __aenter__(self) -> Self:
         return self
@@ -291,13 +302,19 @@ class Harness:
         Raises:
             NotSettledError: If it does not come to that; it says what is left, and which keys are busy all the time.
             Exception: What the manager of a program raised, if one has ended by itself; or a mistake of a reconciler,
-                which parks its key (``Replica.state`` lists them).
+                which parks its key (``Replica.state`` lists them); or what a check of ``always`` raised.
         """
         clock = asyncio.get_running_loop().time
         settling = Settling(now=clock(), timeout=self.patience if timeout is None else timeout)
         written, pause = len(self.writes), _FIRST_PAUSE
-        while True:
+        if self._waits_for is not None:
+            self._waits_for.resume()
+        while not self._hurries_on():
             idle = await self.idle()
+            if self._broken is not None:
+                raise self._broken
+            if self._hurried is not None:
+                continue
             states, left = self._look()
             if idle and not left:
                 left = await self._behind()
@@ -315,6 +332,27 @@ class Harness:
                 await asyncio.sleep(pause)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
+    def always(self, check: Check) -> Check:
+        """Have something be true after every write of every program; a decorator.
+
+        The check is given the test's client, and looks at what the server has before the program hears of its write.
+        What the first one raises that fails, ``settled`` raises; no other is made after it::
+
+            @world.always
+            async def there_is_a_volume(client: dl.Client) -> None:
+                assert await client.find(CLAIM, "volume") is not None
+
+        Args:
+            check: Raises, by ``assert`` for instance, if it is not true.
+        """
+        self._always.append(check)
+        return check
+
+    @property
+    def broken(self) -> BaseException | None:
+        """What the first check of ``always`` raised that failed; None if all hold."""
+        return self._broken
+
     def _look(self) -> tuple[list[ReplicaState], tuple[str, ...]]:
         found = [replica.state() for replica in self.replicas]
         states = [state for state in found if state is not None]
@@ -328,6 +366,34 @@ class Harness:
     def wrote(self, write: ProgramWrite) -> None:
         """Take a write of a program."""
         self.writes.append(write)
+
+    async def carried_out(self, write: ProgramWrite) -> None:
+        """Check what always has to be true."""
+        for check in self._always:
+            if self._broken is not None:
+                return
+            try:
+                await check(self.client)
+            except Exception as error:  # noqa: BLE001 - `settled` raises it, the program has nothing to do with it
+                error.add_note(f"after {write}")
+                self._broken = error
+
+    def hurry(self, process: Process) -> None:
+        """Have ``settled`` return, or its next call; a program stands still until the next, for half a minute."""
+        self.hurries += 1
+        self._hurried = process
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            loop.not_idle()
+        loop.call_later(_HURRIED_FOR, process.resume, context=contextvars.Context())
+
+    def _hurries_on(self) -> bool:
+        """Tell whether the test goes on at once, with programs that stand still until it has done something."""
+        if self._hurried is None:
+            return False
+        self._waits_for, self._hurried = self._hurried, None
+        self.rests.append(len(self.writes))
+        return True
 
     def __repr__(self) -> str:
         return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"

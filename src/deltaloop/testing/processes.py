@@ -8,6 +8,10 @@ CancelledError`` and no ``__aexit__`` is run, as with a process that was killed.
 What was left standing is closed by ``dispose``, once nobody looks any more: then its clean-up does run, with nothing
 below it, since whatever it asks of the loop is refused.
 
+A process may also stand still for a while (``pause``), as by SIGSTOP or a long garbage collection: its tasks take no
+step, while time passes and what it is sent piles up. And a loop may be told in which order steps run that are ready at
+the same moment (``core/task_orders.py``).
+
 What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
 runs in a thread goes on until it asks the loop for something: that is cancelled, or refused with a ``RuntimeError``.
 """
@@ -23,8 +27,9 @@ import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-from typing import Any, Final, TypeVar, TypeVarTuple, final
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
+from deltaloop.testing.core.task_orders import TaskOrder
 from deltaloop.testing.memory_network import NetworkLoop
 
 T = TypeVar("T")
@@ -44,7 +49,10 @@ class ProcessLoop(NetworkLoop):
     """An event loop that knows processes; ``VirtualLoop`` is one, too."""
 
     _crashes = 0  # so that a loop without one looks at nothing
+    _pauses = 0
     _runs_in: int | None = None  # the thread
+    order: TaskOrder | None = None
+    """In which order ready tasks of processes take their steps; None is asyncio's: first in, first out."""
 
     def run_forever(self) -> None:
         """Run until ``stop`` is called."""
@@ -53,6 +61,49 @@ class ProcessLoop(NetworkLoop):
             super().run_forever()
         finally:
             self._runs_in = None
+
+    def _run_once(self) -> None:
+        inherited: Any = super()
+        if self.order is None and not self._pauses:
+            inherited._run_once()
+            return
+        later = self._put_off()
+        try:
+            inherited._run_once()
+        finally:
+            inside: Any = self
+            inside._ready.extend(later)
+
+    def _put_off(self) -> list[Any]:
+        """Put what is ready in the order that is asked for; return what waits for the next turn."""
+        inside: Any = self
+        ready: list[Any] = [*inside._ready]
+        steps: list[int] = []
+        tasks: list[object] = []
+        stay: set[int] = set()
+        for place, handle in enumerate(ready):
+            task: object = getattr(handle._callback, "__self__", None)
+            context: contextvars.Context | None = handle._context
+            if not isinstance(task, asyncio.Task) or context is None or handle.cancelled():
+                continue
+            process = context.get(_process)
+            if process is None:
+                continue
+            if process.keep(handle):
+                stay.add(place)
+            else:
+                steps.append(place)
+                tasks.append(cast("object", task))
+        now = [*range(len(steps))] if self.order is None or not steps else [*self.order.turn(tasks)]
+        chosen = [ready[steps[index]] for index in now]
+        waiting = [ready[steps[index]] for index in sorted({*range(len(steps))} - {*now})]
+        at = iter([*chosen, *waiting])
+        for place in steps:
+            ready[place] = next(at)
+        off = stay.union(steps[len(chosen) :])
+        inside._ready.clear()
+        inside._ready.extend(handle for place, handle in enumerate(ready) if place not in off)
+        return waiting
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
@@ -144,6 +195,12 @@ class ProcessLoop(NetworkLoop):
             if writer is not None and _belongs(writer, process):
                 inside._remove_writer(key.fd)
 
+    def go_on(self, handles: Iterable[asyncio.Handle], pauses: int) -> None:
+        """Know of a pause that has begun, or run what was kept in one; called by processes."""
+        self._pauses += pauses
+        inside: Any = self
+        inside._ready.extend(handles)
+
     def _asyncgen_firstiter_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
         inherited: Any = super()
         inherited._asyncgen_firstiter_hook(agen)
@@ -200,6 +257,8 @@ class Process:
             )
         self.name = name
         self.crashed: bool = False
+        self.paused: bool = False
+        self._kept: list[asyncio.Handle] = []
         self._loop = loop
         self._context = contextvars.copy_context()
         self._context.run(_process.set, self)
@@ -221,12 +280,26 @@ class Process:
         if self.crashed:
             return
         self.crashed = True
+        self.resume()
         connections = tuple(self._connections)  # what the loop drops may be all that holds them
         for task in (*self._tasks, *self._for_threads):
             self._end(task)
         self._loop.drop(self)
         for connection in connections:
             contextvars.Context().run(_cut, connection)  # of no process, so that the loop does it
+
+    def pause(self) -> None:
+        """Have its tasks take no step until ``resume``; what is called from inside goes on to its next await."""
+        if not self.paused and not self.crashed:
+            self.paused = True
+            self._loop.go_on((), 1)
+
+    def resume(self) -> None:
+        """Have it go on, with what has piled up; if it does not stand still, do nothing."""
+        if self.paused:
+            self.paused = False
+            kept, self._kept = self._kept, []
+            self._loop.go_on([] if self.crashed else kept, -1)
 
     @property
     def is_current(self) -> bool:
@@ -258,6 +331,12 @@ class Process:
             _close(generator.aclose())
 
     # -- called by the loop
+
+    def keep(self, step: asyncio.Handle) -> bool:
+        """Keep a step of a task until it goes on, if it stands still; tell whether it does."""
+        if self.paused:
+            self._kept.append(step)
+        return self.paused
 
     def took(self, task: asyncio.Task[Any], *, for_thread: bool = False) -> None:
         """Know a task of this process; a thread that waits for one has to hear of a crash, since it cannot be ended."""

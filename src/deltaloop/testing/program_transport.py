@@ -6,6 +6,8 @@ Core: ``core/program_writes.py``. The transport below it is a real one; nothing 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,6 +16,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from deltaloop.api.status import Status
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.client.errors import RequestTimeoutError, TransportError
@@ -22,6 +25,10 @@ from deltaloop.schemas.json_values import mapping
 from deltaloop.testing.core.program_writes import (
     CrashMoment,
     HeldWatches,
+    Hurried,
+    PartedAfter,
+    PausedAfter,
+    Planned,
     ProgramWrite,
     StaleRestart,
     WritePlan,
@@ -32,6 +39,9 @@ from deltaloop.testing.core.program_writes import (
 from deltaloop.testing.processes import Process
 
 _decode: Final = msgspec.json.Decoder().decode
+_NUMBERED: Final = re.compile(r"Task-\d+")  # by a counter of the whole process
+_EXPIRED: Final = Status(message="too old resource version", reason="Expired", code=410).to_json()
+_ENDS: Final = b'{"type":"ERROR","object":' + _EXPIRED + b"}\n"
 _STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
 
 
@@ -40,6 +50,14 @@ class Recorder(Protocol):
 
     def wrote(self, write: ProgramWrite) -> None:
         """Take a write when its end is known; one at which the program crashed, too."""
+        ...
+
+    async def carried_out(self, write: ProgramWrite) -> None:
+        """Look at what the server has now; the program has not heard yet that its write was carried out."""
+        ...
+
+    def hurry(self, process: Process) -> None:
+        """Have whoever waits for programs to come to rest not wait any longer; a program stands still until then."""
         ...
 
 
@@ -77,6 +95,7 @@ class ProgramTransport:
         self._refuses = False
         self._lags_until = lags_until
         self._held_until = 0.0
+        self._missed = False
 
     @property
     def parted(self) -> bool:
@@ -118,10 +137,11 @@ class ProgramTransport:
             self._recorder.wrote(write)
             raise
         stored = replace(write, code=answer.status, stored=_object(answer.body))
+        if stored.carried_out:
+            await self._recorder.carried_out(stored)
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
-        if isinstance(planned, HeldWatches):
-            self._held_until = asyncio.get_running_loop().time() + planned.seconds
         self._recorder.wrote(stored)
+        await self._follows(planned, request)
         return answer
 
     @asynccontextmanager
@@ -149,9 +169,14 @@ class ProgramTransport:
             yield replace(answer, chunks=_Held(chunks, self._healed))
 
     async def _while_held(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Give the chunks of a watch, none of them while watches are held."""
+        """Give the chunks of a watch, none of them while watches are held; its end, if they are to be missed."""
         async for chunk in chunks:
-            await asyncio.sleep(max(0.0, self._held_until - asyncio.get_running_loop().time()))
+            held = self._held_until - asyncio.get_running_loop().time()
+            if held > 0:
+                await asyncio.sleep(held)
+                if self._missed:
+                    yield _ENDS
+                    return
             yield chunk
 
     async def close(self) -> None:
@@ -170,7 +195,7 @@ class ProgramTransport:
         return ProgramWrite(
             number=self._plan.next_number(),
             replica=self._process.name,
-            task="" if task is None else task.get_name(),
+            task="" if task is None or _NUMBERED.fullmatch(task.get_name()) else task.get_name(),
             at=asyncio.get_running_loop().time(),
             verb=verb,
             resource=resource,
@@ -186,6 +211,28 @@ class ProgramTransport:
             self._recorder.wrote(write)
             self._crash(stale)
         await self._stay_if_gone(request)
+
+    async def _follows(self, planned: Planned | None, request: HttpRequest) -> None:
+        """Do what is planned for the time after a write."""
+        loop, outside = asyncio.get_running_loop(), contextvars.Context()
+        match planned:
+            case HeldWatches(seconds=seconds, missed=missed):
+                self._held_until, self._missed = loop.time() + seconds, missed
+            case PartedAfter(seconds=seconds):
+                self.part(refuse=False)
+                loop.call_later(seconds, self.heal, context=outside)
+            case PausedAfter(seconds=seconds):
+                self._process.pause()
+                loop.call_later(seconds, self._process.resume, context=outside)
+                await asyncio.sleep(0)
+                await self._stay_if_gone(request)
+            case Hurried():
+                self._process.pause()
+                self._recorder.hurry(self._process)
+                await asyncio.sleep(0)
+                await self._stay_if_gone(request)
+            case _:
+                pass
 
     async def _stay_if_gone(self, request: HttpRequest) -> None:
         if not self._process.crashed:

@@ -101,6 +101,11 @@ class Replica:
         """Whether its controllers work: it leads, or there is no election."""
         return self.alive and self._manager.leadership is not Leadership.STANDBY
 
+    @property
+    def held_up(self) -> bool:
+        """Whether it is parted from the server, or stands still: it does nothing until that is over."""
+        return self.alive and (self._transport.parted or self._process.paused)
+
     def state(self) -> ReplicaState | None:
         """Return what it has to do; None if it is gone for good.
 
@@ -123,7 +128,8 @@ class Replica:
             name=self.name,
             starting=not self._is_up(),
             stands_by=not self.leads,
-            parted=self._parted,
+            parted=self._transport.parted,
+            paused=self._process.paused,
             queues=tuple(map(_queue_state, self._manager.loops)),
         )
 
@@ -132,7 +138,7 @@ class Replica:
 
     async def behind(self) -> tuple[str, ...]:
         """Return where its caches, or the Events that it records, are behind; for people."""
-        if self._parted:
+        if self.held_up:
             return ()
         trackers = [loop.tracker for loop in self._manager.loops if loop.tracker is not None]
         tracked = [informer for tracker in trackers for informer in tracker.informers]
@@ -218,6 +224,7 @@ class Replica:
         if self._restart is not None:
             self._restart.cancel()
         if not self._process.crashed:
+            self._process.resume()
             self._manager.stop()
             await self._task
 
@@ -272,6 +279,14 @@ class Replica:
         """
         await (self.crash() if crash else self.stop())
         await self.start()
+
+    def pause(self) -> None:
+        """Have it stand still, as by SIGSTOP or a long garbage collection, until ``resume``; its connections stay."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """Have it go on as if nothing had been."""
+        self._process.resume()
 
     # -- network
 

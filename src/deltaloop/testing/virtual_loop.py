@@ -108,6 +108,11 @@ class _VirtualSelector(selectors.BaseSelector):
         """Tell a future when there is nothing to do (True), or so many turns later (False)."""
         self._waiters.append((waiter, self._turns + turns))
 
+    def not_idle(self) -> None:
+        """Tell all of them False."""
+        self._waiters = [(waiter, self._turns) for waiter, _ in self._waiters]
+        self._answer(idle=False)
+
     def _answer(self, *, idle: bool) -> None:
         due = [waiter for waiter, until in self._waiters if idle or until <= self._turns]
         self._waiters = [entry for entry in self._waiters if entry[0] not in due]
@@ -201,6 +206,10 @@ class VirtualLoop(ProcessLoop):
         waiter: asyncio.Future[bool] = self.create_future()
         self._virtual_selector.wait(waiter, turns)
         return await waiter
+
+    def not_idle(self) -> None:
+        """Tell those who wait for ``idle`` now that it is not to come."""
+        self._virtual_selector.not_idle()
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None

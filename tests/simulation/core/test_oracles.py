@@ -31,8 +31,12 @@ def outcome(
     unsettled: str = "",
     end: EndState | None = NOTHING,
     rests: tuple[int, ...] = (),
+    hurried: bool = False,
+    broken: str = "",
 ) -> SimulationRun:
-    return SimulationRun(end=end, writes=writes, raised=raised, unsettled=unsettled, rests=rests)
+    return SimulationRun(
+        end=end, writes=writes, raised=raised, unsettled=unsettled, rests=rests, hurried=hurried, broken=broken
+    )
 
 
 def told(reference: SimulationRun, found: SimulationRun) -> list[Oracle]:
@@ -74,6 +78,19 @@ def test_each_time_between_two_rests_is_compared_by_itself() -> None:
     assert told(reference, again) == [Oracle.REMADE]
     gone = outcome(write("create"), write("delete"), rests=(1,))
     assert told(outcome(write("create"), rests=(1,)), gone) == [Oracle.REMADE], "it is carried over"
+
+
+def test_who_did_not_wait_is_compared_as_a_whole() -> None:
+    first, again = (write("create"),), (write("delete"), write("create", "u2"))
+    reference = outcome(*first, *again, rests=(1, 3))
+    assert not told(reference, outcome(*first, *again, rests=(3, 3), hurried=True))
+    assert told(reference, outcome(*first, *again, rests=(3, 3))) == [Oracle.REMADE]
+    thrice = (write("delete", "u2"), write("create", "u3"))
+    assert told(reference, outcome(*first, *again, *thrice, rests=(0, 5), hurried=True)) == [Oracle.REMADE]
+
+
+def test_what_is_not_always_true_is_told() -> None:
+    assert told(outcome(), outcome(broken="AssertionError: no", end=None)) == [Oracle.ALWAYS]
 
 
 def test_what_the_scenario_raises_and_what_never_ends_is_told() -> None:

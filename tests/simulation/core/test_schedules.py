@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.simulation.core.schedules import (
+    ORDERS,
     REVISIONS,
     FaultKind,
+    OrderKind,
     Schedule,
     ScheduledFault,
+    ScheduledOrder,
     combined,
     names_of,
     parse_schedule,
@@ -35,7 +38,8 @@ PLAIN = st.sampled_from([kind for kind in FaultKind if kind is not FaultKind.STA
 FAULTS = st.builds(ScheduledFault, PLAIN, NAMES) | st.builds(
     ScheduledFault, st.just(FaultKind.STALE), NAMES, st.integers(1, 99)
 )
-SCHEDULES = st.lists(FAULTS, max_size=4).map(tuple)
+ORDERED = st.builds(ScheduledOrder, st.sampled_from(OrderKind), st.integers(0, 99))
+SCHEDULES = st.lists(FAULTS | ORDERED, max_size=4).map(tuple)
 
 
 @given(SCHEDULES)
@@ -55,6 +59,10 @@ def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
         ("lost:create:secrets:1:2", "write it like crash-after"),
         ("stale:create:secrets:1", "stale:create:secrets:2:5"),
         ("stale:create:secrets:1:0", "'0' is no number of revisions"),
+        ("order:alphabetical:1", "order:random:3 or order:priorities:3"),
+        ("order:random", "order:random:3"),
+        ("order:random:-1", "order:random:3"),
+        ("order:random:1:1", "order:random:3"),
     ],
 )
 def test_what_is_no_schedule(text: str, why: str) -> None:
@@ -85,9 +93,13 @@ def test_a_write_is_named_as_people_do(occurrence: int, text: str) -> None:
 def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
     names = [WriteName("create", "secrets"), WriteName("create", "secrets", occurrence=2), WriteName("delete", "pods")]
     schedules = [*systematic(names)]
-    assert len(schedules) == len({*schedules}) == len(names) * (len(FaultKind) - 1 + len(REVISIONS))
+    assert len(schedules) == len({*schedules})
     assert all(len(schedule) == 1 for schedule in schedules)
-    assert {schedule[0].write for schedule in schedules} == {*names}
+    faults = [fault for (fault,) in schedules if isinstance(fault, ScheduledFault)]
+    orders = [order for (order,) in schedules if isinstance(order, ScheduledOrder)]
+    assert len(faults) == len(names) * (len(FaultKind) - 1 + len(REVISIONS))
+    assert {fault.write for fault in faults} == {*names}
+    assert [order.kind for order in orders] == [OrderKind.RANDOM] * ORDERS + [OrderKind.PRIORITIES] * ORDERS
 
 
 def test_a_write_that_was_sent_twice_has_one_name() -> None:
@@ -100,8 +112,9 @@ def test_a_write_that_was_sent_twice_has_one_name() -> None:
 def test_combinations_strike_different_writes_in_their_order(writes: int, seed: int) -> None:
     names = [WriteName("create", "secrets", occurrence=number) for number in range(1, writes + 1)]
     schedule = combined(names, random.Random(seed).random)
-    occurrences = [fault.write.occurrence for fault in schedule]
-    assert 2 <= len(schedule) <= min(3, writes)
+    occurrences = [fault.write.occurrence for fault in schedule if isinstance(fault, ScheduledFault)]
+    assert 2 <= len(occurrences) <= min(3, writes)
+    assert len(schedule) <= len(occurrences) + 1
     assert occurrences == sorted({*occurrences})
 
 

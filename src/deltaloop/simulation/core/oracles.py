@@ -3,6 +3,7 @@
     end state    the objects at the end are those of the run without faults
     remade       what that run keeps is not deleted, and not made again under another uid
     settles      the programs come to rest
+    always       what the scenario says is true after every write (``Harness.always``)
     scenario     what the scenario itself checks holds
 
 Source of the idea: Sieve (OSDI 2022), section 4: differential oracles.
@@ -29,6 +30,7 @@ class Oracle(StrEnum):
     END_STATE = "end state"
     REMADE = "remade"
     SETTLES = "settles"
+    ALWAYS = "always"
     SCENARIO = "scenario"
 
 
@@ -40,7 +42,9 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         end: The objects at its end; None if it broke off.
         writes: What programs wrote, oldest first.
         rests: How many of them there were each time that the programs had come to rest.
+        hurried: Whether the user did not wait for it once, so that rests are not those of the run without faults.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
+        broken: What is not always true, as one text; empty if all of it is.
         raised: What the scenario raised, as one text; empty if nothing.
         unstruck: Faults of the schedule whose writes never came.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
@@ -49,7 +53,9 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     end: EndState | None
     writes: tuple[ProgramWrite, ...]
     rests: tuple[int, ...] = ()
+    hurried: bool = False
     unsettled: str = ""
+    broken: str = ""
     raised: str = ""
     unstruck: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
@@ -84,6 +90,8 @@ def problems_of(
         ignored: Places in which end states may differ.
     """
     told: list[Problem] = []
+    if found.broken:
+        told.append(Problem(Oracle.ALWAYS, f"it is not always true: {found.broken}"))
     if found.raised:
         told.append(Problem(Oracle.SCENARIO, f"the scenario raised {found.raised}"))
     if found.unsettled:
@@ -100,12 +108,13 @@ def problems_of(
 def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
     """Tell of objects that were deleted, or made again, more often than in the run without faults.
 
-    The two are compared from one rest of the programs to the next, and only what is there at its end counts: what is
-    made too much while all of it is about to go loses nothing.
+    The two are compared from one rest of the programs to the next, as a whole if the user did not wait for it. Only
+    what is there at its end counts: what is made too much while all of it is about to go loses nothing.
     """
     told: dict[tuple[str, str], Problem] = {}
     alive: set[tuple[str, str]] = set()
-    for wanted, here in zip(_phases(reference), _phases(found), strict=False):
+    phases = zip(_phases(reference), _phases(found), strict=False)
+    for wanted, here in [(reference.writes, found.writes)] if found.hurried else phases:
         made, deleted, ends = _lives(wanted)
         made_here, deleted_here, _ = _lives(here)
         alive = (alive | {*made}) - {place for place, verb in ends.items() if verb == "delete"}

@@ -11,10 +11,17 @@ number among all: a schedule that was saved still means the same write after an 
     busy           429 with Retry-After: it is refused, nothing is done
     broken         500: it is refused, nothing is done
     held           after it, no watch of the program brings anything for half a minute
+    missed         the same, and what was held never comes: the program lists anew, and sees no state between
+    parted         after it, nothing of the program reaches the server for half a minute
+    paused         after it, the program stands still for half a minute, and goes on as if nothing had been
+    hurried        the user does not wait until the program has come to rest: the next step comes right after this write
     stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
 
-Sources of the idea: Sieve (OSDI 2022): intermediate and stale states.
+Besides, the steps of tasks may run in another order than the event loop's: ``order:random:3``, ``order:priorities:3``
+(``testing/core/task_orders.py``; the number is a seed).
+
+Sources of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+from deltaloop.testing.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
 
 MOST_AT_ONCE: Final = 3
 
@@ -42,6 +50,10 @@ class FaultKind(StrEnum):
     BUSY = "busy"
     BROKEN = "broken"
     HELD = "held"
+    MISSED = "missed"
+    PARTED = "parted"
+    PAUSED = "paused"
+    HURRIED = "hurried"
     STALE = "stale"
 
 
@@ -54,10 +66,18 @@ _STORY: Final = {
     FaultKind.BUSY: "{} is refused with 429 Too Many Requests",
     FaultKind.BROKEN: "{} is refused with 500 Internal Server Error",
     FaultKind.HELD: "no watch brings anything for half a minute after {}",
+    FaultKind.MISSED: "no watch brings anything for half a minute after {}, and the program has to list anew",
+    FaultKind.PARTED: "nothing of the program reaches the server for half a minute after {}",
+    FaultKind.PAUSED: "the program stands still for half a minute after {}",
+    FaultKind.HURRIED: "the user's next step comes right after {}",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
 }
 REVISIONS: Final = (1, 2, 3, 5, 8)
 """How far behind restarts are tried."""
+ORDERS: Final = 5
+"""How many orders of each kind are tried alone."""
+_ORDERED: Final = 0.25
+_SEEDS: Final = 1_000_000
 
 
 @final
@@ -114,7 +134,64 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
         return cls(FaultKind(kind), write, int(revisions[0]) if revisions else 0)
 
 
-Schedule: TypeAlias = tuple[ScheduledFault, ...]
+class OrderKind(StrEnum):
+    """In which order ready tasks take their steps."""
+
+    RANDOM = "random"
+    PRIORITIES = "priorities"
+
+
+_ORDERS: Final[dict[OrderKind, Callable[[Callable[[], float]], TaskOrder]]] = {
+    OrderKind.RANDOM: RandomOrder,
+    OrderKind.PRIORITIES: PreemptiveOrder,
+}
+_ORDER: Final = "order"
+
+
+@final
+class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
+    """Another order of the steps of tasks, for a whole run.
+
+    Attributes:
+        kind: How it is drawn.
+        seed: Of what is drawn.
+    """
+
+    kind: OrderKind
+    seed: int
+
+    @property
+    def story(self) -> str:
+        """Return it as a sentence would have it."""
+        how = "any order" if self.kind is OrderKind.RANDOM else "the order of drawn priorities"
+        return f"tasks take their steps in {how} ({self.seed})"
+
+    def task_order(self, draw: Callable[[], float]) -> TaskOrder:
+        """Return what decides in a run.
+
+        Args:
+            draw: Gives numbers in [0, 1), of this order's seed.
+        """
+        return _ORDERS[self.kind](draw)
+
+    def __str__(self) -> str:
+        return f"{_ORDER}:{self.kind.value}:{self.seed}"
+
+    @classmethod
+    def parse(cls, text: str) -> ScheduledOrder:
+        """Read what ``str`` wrote.
+
+        Raises:
+            InvalidArgumentError: If it is no such text.
+        """
+        _, *parts = text.strip().split(":")
+        kind, seed = parts if len(parts) == 2 else ("", "")
+        if kind not in OrderKind.__members__.values() or not seed.isdecimal():
+            raise InvalidArgumentError(f"{text!r} is no order of tasks; write order:random:3 or order:priorities:3")
+        return cls(OrderKind(kind), int(seed))
+
+
+Schedule: TypeAlias = tuple[ScheduledFault | ScheduledOrder, ...]
 
 
 def parse_schedule(text: str) -> Schedule:
@@ -123,7 +200,10 @@ def parse_schedule(text: str) -> Schedule:
     Raises:
         InvalidArgumentError: If a fault cannot be read.
     """
-    return tuple(ScheduledFault.parse(part) for part in text.split(",") if part.strip())
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(
+        ScheduledOrder.parse(part) if part.partition(":")[0] == _ORDER else ScheduledFault.parse(part) for part in parts
+    )
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -137,30 +217,36 @@ def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
 
 
 def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
-    """Give every schedule of one fault: each kind at each write; stale restarts last, by several distances."""
+    """Give every schedule of one fault: each kind at each write, stale restarts by several distances; then orders."""
     for kind in FaultKind:
         for behind in REVISIONS if kind is FaultKind.STALE else (0,):
             for name in names:
                 yield (ScheduledFault(kind, name, behind),)
+    for order in OrderKind:
+        for seed in range(1, 1 + ORDERS):
+            yield (ScheduledOrder(order, seed),)
 
 
 def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
-    """Draw a schedule of two or three faults at different writes, in the order of the writes.
+    """Draw a schedule of two or three faults at different writes, in their order; a quarter in other orders of tasks.
 
     Args:
         names: The writes that may be struck; two at least.
         draw: Gives numbers in [0, 1).
     """
-    kinds = tuple(FaultKind)
+    kinds = tuple(kind for kind in FaultKind if kind is not FaultKind.HURRIED)  # with others, it is another story
     wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
     places: set[int] = set()
     while len(places) < wanted:
         places.add(int(draw() * len(names)))
-    found: list[ScheduledFault] = []
+    found: list[ScheduledFault | ScheduledOrder] = []
     for place in sorted(places):
         kind = kinds[int(draw() * len(kinds))]
         behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
         found.append(ScheduledFault(kind, names[place], behind))
+    if draw() < _ORDERED:
+        orders = tuple(OrderKind)
+        found.append(ScheduledOrder(orders[int(draw() * len(orders))], 1 + int(draw() * _SEEDS)))
     return tuple(found)
 
 

@@ -66,12 +66,41 @@ class StaleRestart:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldWatches:
-    """After a write no watch of the program brings anything for some seconds; then all comes that was held."""
+    """After a write no watch of the program brings anything for some seconds.
+
+    Attributes:
+        seconds: How long.
+        missed: Whether what was held never comes: the watch ends with 410 (Expired), and the program has to list anew,
+            so that states between two are never seen. Otherwise all comes then.
+    """
+
+    seconds: float
+    missed: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartedAfter:
+    """After a write nothing of the program reaches the server for some seconds, and nobody is told."""
 
     seconds: float
 
 
-Planned: TypeAlias = CrashMoment | Fault | StaleRestart | HeldWatches
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedAfter:
+    """After a write the program stands still for some seconds, and then goes on as if nothing had been."""
+
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hurried:
+    """At a write the test stops waiting: ``settled`` returns, so that the user's next step comes in the middle."""
+
+
+Planned: TypeAlias = CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | Hurried
 """What is planned for one write."""
 
 

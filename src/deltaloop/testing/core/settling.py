@@ -63,6 +63,7 @@ class ReplicaState:
         starting: Whether it is about to start, or to start again.
         stands_by: Whether another one leads, or nobody yet.
         parted: Whether it cannot reach the server: what it has to do has to wait.
+        paused: Whether it stands still.
         queues: The queues of its controllers.
     """
 
@@ -70,6 +71,7 @@ class ReplicaState:
     starting: bool = False
     stands_by: bool = False
     parted: bool = False
+    paused: bool = False
     queues: tuple[QueueState, ...] = ()
 
 
@@ -77,12 +79,16 @@ def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
     """Return what is left to do, for people; nothing if all are settled."""
     left = [f"{replica.name} starts" for replica in replicas if replica.starting]
     running = [replica for replica in replicas if not replica.starting]
-    working = [replica for replica in running if not replica.stands_by and not replica.parted]
+    working = [replica for replica in running if not (replica.stands_by or replica.parted or replica.paused)]
     if running and not working and not left:
-        why = (f"{each.name} {'is parted from the server' if each.parted else 'stands by'}" for each in running)
-        left.append(f"nobody works: {', '.join(why)}")
+        left.append(f"nobody works: {', '.join(map(_why_not, running))}")
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
+
+
+def _why_not(replica: ReplicaState) -> str:
+    why = "is parted from the server" if replica.parted else "stands still" if replica.paused else "stands by"
+    return f"{replica.name} {why}"
 
 
 def _left_in(name: str, queue: QueueState) -> Iterable[str]:
