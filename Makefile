@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak simulate-bugs versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -212,6 +212,10 @@ profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 # SECONDS=600 for long searches; NAME=rabbitmq-782 for one.
 simulate-bugs: $(VENV)/.dev  ## Look for published bugs of operators by the simulator, and for alarms on what is mended
 	@$(BIN)/python -m examples.simulation.bugs --seconds $(or $(SECONDS),60) $(NAME)
+
+# RUNS=10000 for many schedules of each; NAME=database for one.
+simulate-examples: $(VENV)/.dev  ## Look for alarms of the simulator on the other examples
+	@$(BIN)/python -m examples.simulation.ordinary --runs $(or $(RUNS),1000) $(NAME)
 
 # NAME=workqueue, sample_controller, provisioner or replicator; KUBECONFIG=FILE runs it on a real cluster.
 example: $(VENV)/.runtime  ## Run one example to its end: make example NAME=workqueue

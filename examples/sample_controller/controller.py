@@ -152,11 +152,16 @@ async def ensure_crd(client: dl.Client) -> None:
 
 
 async def run(options: Options) -> None:
+    """Run one replica until it is cancelled."""
+    async with dl.connect(kubeconfig=options.kubeconfig) as client:
+        await run_with(client, options)
+
+
+async def run_with(client: dl.Client, options: Options) -> None:
     """Run one replica until it is cancelled: caches warm at once, workers only while it leads."""
     identity = options.identity or f"{socket.gethostname()}_{uuid4()}"
     queue = dl.RateLimitingQueue[str](name="foos")
     async with (
-        dl.connect(kubeconfig=options.kubeconfig) as client,
         dl.EventRecorder(client, component="sample-controller", instance=identity) as recorder,
         dl.InformerFactory(client) as informers,
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import weakref
 from pathlib import Path
 
@@ -392,3 +393,61 @@ async def test_children_that_cannot_be_applied_reach_the_test_and_are_not_tried_
         await deltaloop_harness.settled()
     await deltaloop_harness.advance(3600)
     assert len(runs) == 1
+
+
+async def counts(client: dl.Client) -> None:
+    """A program that is no controller: makes a ConfigMap each time that it starts, and another one a minute later."""
+    for kind in ("start", "later"):
+        await client.create(dl.kinds.CONFIG_MAP, {"metadata": {"generateName": f"{kind}-"}})
+        await asyncio.sleep(30)
+    await asyncio.get_running_loop().create_future()
+
+
+async def test_any_program_may_run_crash_and_end(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    replica = await harness.run(counts)
+    await harness.settled(600)
+    assert [write.key.rpartition("/")[2] for write in harness.writes] == ["start-", "later-"]
+    assert asyncio.get_running_loop().time() >= 30 + 60, "it has been quiet for a minute"
+    with pytest.raises(dl.DeltaloopError, match=r"started by run\(\), so that it has no manager"):
+        _ = replica.manager
+    harness.crash_at_write(3)
+    await replica.restart(crash=True)
+    await harness.settled(600)
+    assert len(harness.writes) == 5, "one at which it crashed, and two after it had started again"
+    await replica.stop()
+    assert not replica.alive
+
+
+async def test_a_program_that_ends_by_an_error_is_started_again(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    ended: list[float] = []
+
+    async def ends(client: dl.Client) -> None:
+        ended.append(asyncio.get_running_loop().time())
+        if len(ended) < 3:
+            raise LookupError("nothing there")
+        await counts(client)
+
+    await harness.run(ends)
+    await harness.settled(600)
+    assert [round(after - before) for before, after in itertools.pairwise(ended)] == [1, 1]
+    assert len(harness.writes) == 2
+
+
+async def test_a_program_that_always_ends_is_named_with_its_error(deltaloop_harness: Harness) -> None:
+    async def ends(_: dl.Client) -> None:
+        raise LookupError("nothing there")
+
+    await deltaloop_harness.run(ends)
+    with pytest.raises(NotSettledError, match="replica-1 starts again, after LookupError"):
+        await deltaloop_harness.settled(30)
+
+
+async def test_a_program_that_has_done_its_work_is_at_rest(deltaloop_harness: Harness) -> None:
+    async def once(client: dl.Client) -> None:
+        await client.create(dl.kinds.CONFIG_MAP, {"metadata": {"name": "once"}})
+
+    await deltaloop_harness.run(once)
+    await deltaloop_harness.settled()
+    assert len(deltaloop_harness.writes) == 1

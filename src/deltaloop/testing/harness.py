@@ -28,7 +28,7 @@ from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
 from deltaloop.apiserver.core.fault_rules import FaultBook
-from deltaloop.client import Client, connect
+from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.client.transport import Transport
 from deltaloop.events import EventDraft
@@ -41,7 +41,7 @@ from deltaloop.testing.cluster import Cluster, default_server_options
 from deltaloop.testing.core.program_writes import CrashAt, CrashMoment, ProgramWrite, WritePlan, failing_share
 from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
 from deltaloop.testing.processes import Process
-from deltaloop.testing.replica import MANAGER, Replica
+from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
 
 _FIRST_PAUSE: Final = 0.01
@@ -196,7 +196,23 @@ class Harness:
             if self._cluster.shared:
                 self._installed += [(str(kind), name, place) for kind, place in granting(rules, name=name)]
             config = await restricted(self.client, rules, name=name)
-        replica = Replica(self, f"replica-{len(self.replicas) + 1}", controllers, options, election, config)
+        return await self._started(Controllers(controllers=controllers, options=options, election=election), config)
+
+    async def run(self, function: Callable[[Client], Awaitable[object]], *, quiet_after: float = 60.0) -> Replica:
+        """Start a program of another kind: whatever a function does with a client, until it is cancelled.
+
+        If it ends by an error, it is started again a second later, as a kubelet does it. It may crash, restart and be
+        parted from the server as controllers do. What is in its queues and caches nobody knows, so ``settled`` takes it
+        for settled once it has written nothing for a while.
+
+        Args:
+            function: Takes the program's client; called anew after each crash.
+            quiet_after: How many seconds; longer than its longest wait before it tries again.
+        """
+        return await self._started(Main(function=function, quiet_after=quiet_after), self.client.config)
+
+    async def _started(self, runs: Controllers | Main, config: ClientConfig) -> Replica:
+        replica = Replica(self, f"replica-{len(self.replicas) + 1}", runs, config)
         self.replicas.append(replica)
         await replica.start()
         return replica

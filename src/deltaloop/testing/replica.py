@@ -1,51 +1,73 @@
-"""One program under test: a manager with everything of its own, in a simulated process that may crash.
+"""One program under test, with everything of its own, in a simulated process that may crash.
 
-Its requests go by a transport that can fail and writes down what was written (``program_transport.py``). Cores:
-``core/program_writes.py`` (writes, faults, crashes), ``core/settling.py`` (whether anything is left to do).
+What it does there is a workload (``workloads.py``). Its requests go by a transport that can fail and writes down what
+was written (``program_transport.py``). Core: ``core/program_writes.py`` (writes, faults, crashes).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Generator, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.list_options import ListOptions
-from deltaloop.api.references import Trigger
-from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.cache import Informer
-from deltaloop.cache.core.consistency import compare, state_of
 from deltaloop.client import Client, ClientConfig
 from deltaloop.client.opening import open_transport
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller, Manager, ManagerOptions
-from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
-from deltaloop.runtime.core.readiness import Leadership
-from deltaloop.runtime.errors import InvalidChildrenError, UndeclaredAccessError
-from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.testing.core.program_writes import StaleRestart
-from deltaloop.testing.core.settling import QueueState, ReplicaState
+from deltaloop.testing.core.settling import ReplicaState
 from deltaloop.testing.processes import Process
 from deltaloop.testing.program_transport import ProgramTransport
-from deltaloop.workqueue.delaying import DelayedItem
+from deltaloop.testing.workloads import ManagedControllers, OtherProgram, Workload
+from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
     from deltaloop.testing.harness import Harness
 
 _RESTART_AFTER: Final = 1.0
 _FIRST_PAUSE: Final = 0.01
-_FLUSH: Final = 5.0
+_log: Final = logging.getLogger("deltaloop.testing")
+_STARTS_WITHIN: Final = 1.0
 MANAGER: Final = "deltaloop-harness"
 """Field manager of what a harness installs, and name of the lease that its replicas contend for."""
 
-_MISTAKES: Final = (InvalidChildrenError, InvalidResultError, NotAwaitedError, UndeclaredAccessError)
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    """What ``Harness.start`` starts.
+
+    Attributes:
+        controllers: What the manager runs.
+        options: Of the manager.
+        election: By which times programs contend for a Lease; None is not at all.
+    """
+
+    controllers: tuple[Controller, ...]
+    options: ManagerOptions
+    election: LeaderElectionConfig | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Main:
+    """What ``Harness.run`` starts.
+
+    Attributes:
+        function: Runs with a client until it is cancelled.
+        quiet_after: Seconds without a write after which nothing more is expected of it.
+    """
+
+    function: Callable[[Client], Awaitable[object]]
+    quiet_after: float
 
 
 @final
@@ -62,34 +84,38 @@ class Replica:
         self,
         harness: Harness,
         name: str,
-        controllers: Sequence[Controller],
-        options: ManagerOptions,
-        election: LeaderElectionConfig | None,
+        runs: Controllers | Main,
         config: ClientConfig,
     ) -> None:
         """Made by a harness; nothing runs yet."""
         self.name = name
         self.identity: str = name
         self._harness = harness
-        self._controllers = tuple(controllers)
-        self._options = options
-        self._election = election
+        self._runs = runs
         self._config = config
         self._starts = 0
         self._restart: asyncio.Task[None] | None = None
+        self._ended_by = ""
+        self._errors = ErrorSummaries()
         self._parted = self._refuses = False
 
     # -- state
 
     @property
     def manager(self) -> Manager:
-        """The manager of its present life, or the last one."""
-        return self._manager
+        """The manager of its present life, or the last one.
+
+        Raises:
+            InvalidArgumentError: If it runs no controllers, but a function.
+        """
+        if not isinstance(self._workload, ManagedControllers):
+            raise InvalidArgumentError(f"{self.name} was started by run(), so that it has no manager")
+        return self._workload.manager
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
-        """What it runs."""
-        return self._controllers
+        """What it runs; none if that is a function."""
+        return self._runs.controllers if isinstance(self._runs, Controllers) else ()
 
     @property
     def alive(self) -> bool:
@@ -99,7 +125,7 @@ class Replica:
     @property
     def leads(self) -> bool:
         """Whether its controllers work: it leads, or there is no election."""
-        return self.alive and self._manager.leadership is not Leadership.STANDBY
+        return self.alive and self._workload.leads
 
     @property
     def held_up(self) -> bool:
@@ -115,47 +141,25 @@ class Replica:
                 ``UndeclaredAccessError``.
         """
         if self._restart is not None and not self._restart.done():
-            return ReplicaState(name=self.name, starting=True)
+            return ReplicaState(name=self.name, starting=True, ended_by=self._ended_by)
         if self._process.crashed:
             return None
         if self._task.done():
             self._task.result()
             return None
-        letters = [letter for loop in self._manager.loops for letter in loop.queue.dead_letters()]
-        for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
-            raise mistake
+        queues = self._workload.queues()
         return ReplicaState(
             name=self.name,
-            starting=not self._is_up(),
+            starting=not self._workload.is_up,
             stands_by=not self.leads,
             parted=self._transport.parted,
             paused=self._process.paused,
-            queues=tuple(map(_queue_state, self._manager.loops)),
+            queues=queues,
         )
 
-    def _is_up(self) -> bool:
-        return all(check.ok for check in self._manager.readiness())
-
     async def behind(self) -> tuple[str, ...]:
-        """Return where its caches, or the Events that it records, are behind; for people."""
-        if self.held_up:
-            return ()
-        trackers = [loop.tracker for loop in self._manager.loops if loop.tracker is not None]
-        tracked = [informer for tracker in trackers for informer in tracker.informers]
-        left = [text for informer in (*self._manager.informers, *tracked) for text in await self._compared(informer)]
-        if not await self._recorder.flush(_FLUSH):
-            left.append(f"{self.name}: Events wait to be sent")
-        return tuple(left)
-
-    async def _compared(self, informer: Informer[Resource]) -> tuple[str, ...]:
-        try:
-            served = await informer.lister_watcher.list(ListOptions())
-        except DeltaloopError as error:
-            return (f"{self.name}: its cache of {informer.name} cannot be compared: {type(error).__name__}",)
-        version = served.resource_version
-        report = compare(state_of(informer.indexer.list()), state_of(served.items), resource_version=version)
-        keys = (*report.missing, *report.left_over, *report.different)
-        return (f"{self.name}: its cache of {informer.name} is behind: {', '.join(keys[:5])}",) if keys else ()
+        """Return what it has not seen, or not sent, yet; for people."""
+        return () if self.held_up else await self._workload.behind()
 
     # -- life
 
@@ -185,35 +189,44 @@ class Replica:
         if self._parted:
             self._transport.part(refuse=self._refuses)
         client = Client(self._config, transport=self._transport, options=harness.client.options)
+        self._workload = self._made(client, process)
+        self._task = process.start(self._workload.run(), name=self.identity)
+        if isinstance(self._runs, Main):
+            self._task.add_done_callback(partial(self._ended, process), context=contextvars.Context())
+        while not process.crashed and not self._task.done() and not self._workload.is_up:
+            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
+        if self._task.done() and isinstance(self._runs, Controllers):
+            self._task.result()
+
+    def _made(self, client: Client, process: Process) -> Workload:
+        runs, harness = self._runs, self._harness
+        if not isinstance(runs, Controllers):
+            return OtherProgram(
+                self.name, client, runs.function, quiet_after=runs.quiet_after, last_write_at=self._last_write_at
+            )
         clock = asyncio.get_running_loop().time
-        self._recorder = EventRecorder(
+        recorder = EventRecorder(
             client,
-            component=self._controllers[0].name,
+            component=runs.controllers[0].name,
             instance=self.identity,
             watchers=[harness.events.append],
             clock=clock,
             chance=harness.chance,
         )
-        self._manager = Manager(
-            client, self._controllers, elector=self._elector(client), recorder=self._recorder, options=self._options
-        )
-        self._task = process.start(self._run(client, self._recorder, self._manager), name=self.identity)
-        while not process.crashed and not self._task.done() and not self._is_up():
-            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
-        if self._task.done():
-            self._task.result()
+        elector = self._elector(client, runs.election, process)
+        manager = Manager(client, runs.controllers, elector=elector, recorder=recorder, options=runs.options)
+        return ManagedControllers(self.name, client, recorder, manager)
 
-    async def _run(self, client: Client, recorder: EventRecorder, manager: Manager) -> None:
-        async with client, recorder:
-            await manager.run()
+    def _last_write_at(self) -> float:
+        return next((write.at for write in reversed(self._harness.writes) if write.replica == self.name), 0.0)
 
-    def _elector(self, client: Client) -> LeaderElector | None:
-        if self._election is None:
+    def _elector(self, client: Client, election: LeaderElectionConfig | None, process: Process) -> LeaderElector | None:
+        if election is None:
             return None
         lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
-        config = replace(self._election, own_thread=False)  # it would live on, when this program crashes
+        config = replace(election, own_thread=False)  # it would live on, when this program crashes
         clock, chance = asyncio.get_running_loop().time, self._harness.chance
-        return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=self._process.crash)
+        return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
 
     async def stop(self) -> None:
         """End it in good order, as SIGTERM does; if it does not run, do nothing.
@@ -225,8 +238,10 @@ class Replica:
             self._restart.cancel()
         if not self._process.crashed:
             self._process.resume()
-            self._manager.stop()
-            await self._task
+            self._workload.stop()
+            await asyncio.wait({self._task})
+            if not self._task.cancelled():
+                self._task.result()
 
     async def crash(self) -> None:
         """Have it be gone, now, between two awaits: no clean-up runs, no request is sent, its connections are cut.
@@ -248,6 +263,16 @@ class Replica:
         later = self._start_later(stale)
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
+    def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
+        """Start a program again that has ended by an error."""
+        error = None if process.crashed or task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._ended_by = type(error).__name__
+        message, now = "a program has ended by an error and is started again", asyncio.get_running_loop().time()
+        self._errors.log(_log, logging.WARNING, message, error, now=now, extra={"replica": self.identity})
+        self.crash_and_restart()
+
     def _bury(self) -> None:
         if not self._process.crashed:
             self._process.crash()
@@ -262,12 +287,17 @@ class Replica:
         server = self._harness.server
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
-        # One list or watch of each kind that it caches. The server cannot tell its requests from those of others, so
-        # who lists such a kind while it starts may be shown the past in its place.
-        for informer in self._manager.informers:
-            kind = informer.resource_type.group_resource
+        # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
+        # shown the past in its place.
+        cached = self._workload.cached
+        for kind in cached or ():
             server.faults.add(
                 Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=stale.behind, count=1)
+            )
+        if cached is None:
+            number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind))
+            asyncio.get_running_loop().call_later(
+                _STARTS_WITHIN, server.faults.remove, number, context=contextvars.Context()
             )
         return asyncio.get_running_loop().time() + stale.seconds
 
@@ -316,21 +346,3 @@ class Replica:
 
     def __repr__(self) -> str:
         return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"
-
-
-def _queue_state(loop: ReconcileLoop) -> QueueState:
-    queue = loop.queue
-    numbers = queue.statistics()
-    failing = [(each.item, each.delay) for each in queue.delayed() if queue.num_requeues(each.item) or not _asked(each)]
-    return QueueState(
-        controller=loop.controller.name,
-        waiting=numbers.queued,
-        running=tuple(each.item for each in queue.processing()),
-        failing=tuple(failing),
-        runs=numbers.taken,
-    )
-
-
-def _asked(delayed: DelayedItem[str]) -> bool:
-    """Tell whether a reconcile asked for a delay, with ``requeue_after``; other reasons may have come since."""
-    return any(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)

@@ -61,6 +61,7 @@ class ReplicaState:
     Attributes:
         name: What it is called.
         starting: Whether it is about to start, or to start again.
+        ended_by: By which error it has ended, if it is started again for that.
         stands_by: Whether another one leads, or nobody yet.
         parted: Whether it cannot reach the server: what it has to do has to wait.
         paused: Whether it stands still.
@@ -69,6 +70,7 @@ class ReplicaState:
 
     name: str
     starting: bool = False
+    ended_by: str = ""
     stands_by: bool = False
     parted: bool = False
     paused: bool = False
@@ -77,13 +79,17 @@ class ReplicaState:
 
 def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
     """Return what is left to do, for people; nothing if all are settled."""
-    left = [f"{replica.name} starts" for replica in replicas if replica.starting]
+    left = [_starts(replica) for replica in replicas if replica.starting]
     running = [replica for replica in replicas if not replica.starting]
     working = [replica for replica in running if not (replica.stands_by or replica.parted or replica.paused)]
     if running and not working and not left:
         left.append(f"nobody works: {', '.join(map(_why_not, running))}")
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
+
+
+def _starts(replica: ReplicaState) -> str:
+    return f"{replica.name} starts" + (f" again, after {replica.ended_by}" if replica.ended_by else "")
 
 
 def _why_not(replica: ReplicaState) -> str:

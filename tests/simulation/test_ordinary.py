@@ -1,0 +1,26 @@
+"""The other examples under the simulator."""
+
+from __future__ import annotations
+
+import pytest
+from examples.simulation import ordinary
+
+from deltaloop.simulation import Simulation, SimulationOptions
+
+
+@pytest.mark.parametrize("name", ordinary.SCENARIOS)
+def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
+    report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=10)).explore()
+    assert not report.failures
+    assert not report.unstruck
+    assert {"replicator": 12, "provisioner": 2, "sample_controller": 8, "database": 9}[name] == len(report.writes)
+
+
+def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["ordinary", "--runs", "4", "provisioner"])
+    assert ordinary.main() == 0
+    assert "no alarm" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["ordinary", "nothing"])
+    with pytest.raises(SystemExit):
+        ordinary.main()
+    assert "known are replicator, provisioner, sample_controller, database" in capsys.readouterr().err
