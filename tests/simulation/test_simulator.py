@@ -165,7 +165,7 @@ def test_watches_that_are_held_bring_what_happens_meanwhile_later() -> None:
     assert max(times_of("")) < 1
     *before, volume, _, _ = times_of("held:create:configmaps:2")
     assert max(before) < 1
-    assert 30 <= volume < 31
+    assert 30 <= volume < 40
 
 
 def test_a_program_that_comes_back_into_the_past_catches_up_later() -> None:
@@ -207,7 +207,7 @@ def test_a_program_that_is_parted_or_stands_still_goes_on_later() -> None:
     for fault in ("parted", "paused"):
         times = times_of(f"{fault}:create:configmaps:2")
         assert max(times[:2]) < 1
-        assert 30 <= times[2] < 31, fault
+        assert 30 <= times[2] < 40, fault
 
 
 def test_a_user_who_hurries_changes_what_is_half_done() -> None:

@@ -127,6 +127,15 @@ class ApiServer:
         """Revision of the last write."""
         return self._store.revision
 
+    def has_changed(self, resource: str, *, after: int) -> bool:
+        """Tell whether an object of a resource was written after a revision; True if that is too long ago to know.
+
+        Args:
+            resource: Such as ``configmaps`` and ``deployments.apps``.
+            after: The revision, which is the resource version that a list or a watch has told.
+        """
+        return self._store.has_changed(resource, after=after)
+
     @property
     def faults(self) -> Faults:
         """The faults of this server."""

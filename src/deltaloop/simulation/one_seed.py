@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -100,7 +101,7 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
     try:
         for (module, name), value in simulated.items():
             put(module, name, value)
-        for module in _modules_under_test():
+        for module in _modules_under_test(len(sys.modules)):
             for name, value in [*vars(module).items()]:
                 if id(value) in real:
                     put(module, name, real[id(value)])
@@ -110,8 +111,14 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
             setattr(module, name, value)
 
 
-def _modules_under_test() -> list[ModuleType]:
-    """Return modules that are neither the standard library's, nor installed, nor ours."""
+@lru_cache(maxsize=1)
+def _modules_under_test(loaded: int) -> list[ModuleType]:
+    """Return modules that are neither the standard library's, nor installed, nor ours.
+
+    Args:
+        loaded: How many there are in all: while that stays, so do they.
+    """
+    del loaded
     found: list[ModuleType] = []
     for name, module in [*sys.modules.items()]:
         top = name.partition(".")[0]

@@ -11,6 +11,7 @@ with other seeds, show what differs by chance. Then come all schedules of one fa
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import logging
 import random
@@ -232,7 +233,8 @@ class Simulation:
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
         world = _World(self._scenario, schedule, self._options.server or default_server_options())
-        return _elsewhere(partial(world.run, chosen))
+        with _nothing_collected():
+            return _elsewhere(partial(world.run, chosen))
 
     def judge(self, schedule: Schedule, run: SimulationRun) -> Failure | None:
         """Return what is wrong with a run; None if nothing is.
@@ -255,8 +257,12 @@ class Simulation:
         Raises:
             BrokenReferenceError: If the run without faults goes wrong.
         """
-        with _quiet():
-            return self._explore()
+        gc.freeze()  # what is there already is not looked through after every run
+        try:
+            with _quiet(), _nothing_collected():
+                return self._explore()
+        finally:
+            gc.unfreeze()
 
     def _explore(self) -> SimulationReport:
         began = time.monotonic()
@@ -270,6 +276,7 @@ class Simulation:
                 complete = number >= singles
                 break
             run = self.run(schedule)
+            gc.collect()
             unstruck += len(run.unstruck)
             failure = self.judge(schedule, run)
             if failure is None:
@@ -426,6 +433,18 @@ def _story(failure: Failure) -> Iterator[str]:
         what = str(write.code) if write.code else "no answer"
         told = struck.get(write.name)
         yield f"{write.at:9.3f} s  {write} -> {what}" + (f"   <- {told.story}" if told is not None else "")
+
+
+@contextmanager
+def _nothing_collected() -> Generator[None, None, None]:
+    """Collect no garbage in this block by chance: clean-up would come at a moment that nothing decides."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

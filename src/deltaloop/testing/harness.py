@@ -46,6 +46,7 @@ from deltaloop.testing.virtual_loop import VirtualLoop
 
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
+_MOST_PAUSES: Final = 100  # of that length, before it is given up
 _TURNS: Final = 500
 _REAL_PAUSE: Final = 0.05
 _HURRIED_FOR: Final = 30.0
@@ -321,8 +322,9 @@ class Harness:
                 which parks its key (``Replica.state`` lists them); or what a check of ``always`` raised.
         """
         clock = asyncio.get_running_loop().time
-        settling = Settling(now=clock(), timeout=self.patience if timeout is None else timeout)
-        written, pause = len(self.writes), _FIRST_PAUSE
+        within = self.patience if timeout is None else timeout
+        settling = Settling(now=clock(), timeout=within)
+        written, pause, longest_pause = len(self.writes), _FIRST_PAUSE, max(_LONGEST_PAUSE, within / _MOST_PAUSES)
         if self._waits_for is not None:
             self._waits_for.resume()
         while not self._hurries_on():
@@ -346,7 +348,7 @@ class Harness:
                 raise NotSettledError(settling.report(map(str, self.writes[written:])), left=left)
             if idle:
                 await asyncio.sleep(pause)
-                pause = min(_LONGEST_PAUSE, pause * 2)
+                pause = min(longest_pause, pause * 2)
 
     def always(self, check: Check) -> Check:
         """Have something be true after every write of every program; a decorator.

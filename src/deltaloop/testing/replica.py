@@ -215,7 +215,7 @@ class Replica:
         )
         elector = self._elector(client, runs.election, process)
         manager = Manager(client, runs.controllers, elector=elector, recorder=recorder, options=runs.options)
-        return ManagedControllers(self.name, client, recorder, manager)
+        return ManagedControllers(self.name, client, recorder, manager, server=harness.server)
 
     def _last_write_at(self) -> float:
         return next((write.at for write in reversed(self._harness.writes) if write.replica == self.name), 0.0)

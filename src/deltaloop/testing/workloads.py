@@ -13,6 +13,7 @@ from typing import Final, Protocol, final
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver import ApiServer
 from deltaloop.cache import Informer
 from deltaloop.cache.core.consistency import compare, state_of
 from deltaloop.client import Client
@@ -73,7 +74,9 @@ class Workload(Protocol):
 class ManagedControllers:
     """Controllers with their manager."""
 
-    def __init__(self, name: str, client: Client, recorder: EventRecorder, manager: Manager) -> None:
+    def __init__(
+        self, name: str, client: Client, recorder: EventRecorder, manager: Manager, *, server: ApiServer | None = None
+    ) -> None:
         """Take what belongs to one life of a program.
 
         Args:
@@ -81,9 +84,11 @@ class ManagedControllers:
             client: Its client.
             recorder: Records its Events.
             manager: Runs its controllers.
+            server: The embedded server, if it is in this process: what has not changed there need not be listed.
         """
         self.manager = manager
         self._name = name
+        self._server = server
         self._client = client
         self._recorder = recorder
 
@@ -123,12 +128,15 @@ class ManagedControllers:
         return tuple(left)
 
     async def _compared(self, informer: Informer[Resource]) -> tuple[str, ...]:
+        version, resource = informer.resource_version, informer.resource_type.group_resource
+        if self._server is not None and version and not self._server.has_changed(resource, after=int(version)):
+            return ()
         try:
             served = await informer.lister_watcher.list(ListOptions())
         except DeltaloopError as error:
             return (f"{self._name}: its cache of {informer.name} cannot be compared: {type(error).__name__}",)
-        version = served.resource_version
-        report = compare(state_of(informer.indexer.list()), state_of(served.items), resource_version=version)
+        cached, kept = state_of(informer.indexer.list()), state_of(served.items)
+        report = compare(cached, kept, resource_version=served.resource_version)
         keys = (*report.missing, *report.left_over, *report.different)
         return (f"{self._name}: its cache of {informer.name} is behind: {', '.join(keys[:5])}",) if keys else ()
 

@@ -38,6 +38,21 @@ def test_every_write_takes_the_next_revision_whatever_it_writes() -> None:
     assert store.revision == 4
 
 
+def test_whether_a_resource_was_written_after_a_revision() -> None:
+    store = RevisionStore(window=3)
+    store.create("x", "a", fields("a"))  # 2
+    store.create("y", "b", fields("b"))  # 3
+    assert store.has_changed("x", after=1)
+    assert not store.has_changed("x", after=2)
+    assert store.has_changed("y", after=2)
+    store.delete("x", "a")  # 4
+    assert store.has_changed("x", after=3)
+    assert not store.has_changed("z", after=1)
+    store.create("y", "c", fields("c"))  # 5: the first one leaves the window
+    assert store.has_changed("z", after=1), "nobody knows any more"
+    assert not store.has_changed("z", after=2)
+
+
 def test_objects_are_kept_sorted_and_without_kind() -> None:
     store = RevisionStore()
     obj = store.create(

@@ -352,6 +352,10 @@ class RevisionStore:
         while self._changes and self._changes[0].revision <= revision:
             self._drop_oldest()
 
+    def has_changed(self, resource: str, *, after: int) -> bool:
+        """Tell whether an object of a resource was written after a revision; True if nobody knows any more."""
+        return after < self._compacted or any(change.resource == resource for change in self._newer_than(after))
+
     def has_dropped(self, resource: str, *, after: int) -> bool:
         """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
         return max(self._dropped.get(resource, 0), self._renumbered_at) > after
