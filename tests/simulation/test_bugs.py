@@ -26,7 +26,7 @@ def test_what_is_mended_comes_through(bug: Bug) -> None:
 
 def test_reports_are_named_once() -> None:
     assert len({bug.link for bug in BUGS}) == len({bug.name for bug in BUGS}) == len(BUGS)
-    assert {bug.pattern for bug in BUGS} == {"intermediate", "stale"}
+    assert {bug.pattern for bug in BUGS} == {"intermediate", "stale", "unobserved"}
 
 
 @pytest.mark.real_time

@@ -1,5 +1,6 @@
 """Published bugs of operators, rebuilt as small controllers: what was wrong, the same mended, and what the user did.
 
 Each is made from the steps that its report describes. ConfigMaps stand for clusters, Pods, sets and volumes: what is
-wrong is the order of writes, or what is believed of old news, and not the kinds. ``make simulate-bugs`` looks for all.
+wrong is the order of writes, what is believed of old news, or what has to be seen, and not the kinds. Where Kubernetes
+itself has to do something, ``outside.py`` does. ``make simulate-bugs`` looks for all.
 """

@@ -13,10 +13,10 @@ import sys
 import time
 
 from deltaloop.simulation import Simulation, SimulationOptions
-from examples.simulation.bugs import intermediate, stale
+from examples.simulation.bugs import intermediate, stale, unobserved
 from examples.simulation.bugs.parts import Bug
 
-BUGS = (*intermediate.BUGS, *stale.BUGS)
+BUGS = (*intermediate.BUGS, *stale.BUGS, *unobserved.BUGS)
 _MOST = 1_000_000
 
 
@@ -31,7 +31,7 @@ def look(bug: Bug, seconds: float) -> bool:
     told = f"{len(first.schedule)} fault: {first.replay}" if first is not None else "NOT FOUND"
     alarm = f"ALARM: {clean.failures[0].replay}" if clean.failures else "no alarm"
     print(
-        f"{bug.name:<14} {bug.pattern:<13} {found.runs:>5} {cpu:>6.1f}   {told:<42} {clean.runs:>6} {alarm}", flush=True
+        f"{bug.name:<16} {bug.pattern:<13} {found.runs:>5} {cpu:>6.1f}   {told:<42} {clean.runs:>6} {alarm}", flush=True
     )
     return first is not None and not clean.failures
 
@@ -45,7 +45,7 @@ def main() -> int:
     unknown = sorted({*asked.names} - {bug.name for bug in BUGS})
     if unknown:
         parser.error(f"there is no bug {', '.join(unknown)}; known are {', '.join(bug.name for bug in BUGS)}")
-    print(f"{'bug':<14} {'pattern':<13} {'runs':>5} {'CPU s':>6}   {'found by':<42} {'runs':>6} mended")
+    print(f"{'bug':<16} {'pattern':<13} {'runs':>5} {'CPU s':>6}   {'found by':<42} {'runs':>6} mended")
     wanted = [bug for bug in BUGS if not asked.names or bug.name in asked.names]
     right = [look(bug, asked.seconds) for bug in wanted]
     return 0 if all(right) else 1

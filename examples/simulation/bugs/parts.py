@@ -12,7 +12,7 @@ from deltaloop.testing import Harness
 KIND = dl.kinds.CONFIG_MAP
 CLUSTER = "cluster"
 
-Reconcile: TypeAlias = Callable[[dl.Context], Awaitable[None]]
+Reconcile: TypeAlias = Callable[[dl.Context], Awaitable[object]]
 Step: TypeAlias = Callable[[Harness], Awaitable[object]]
 
 
@@ -23,11 +23,13 @@ class Bug:
     Attributes:
         name: The project and the number of the report.
         link: The report.
-        pattern: ``intermediate`` (a crash between two writes) or ``stale`` (old news are believed).
+        pattern: ``intermediate`` (a crash between two writes), ``stale`` (old news are believed), or ``unobserved`` (a
+            state that came and went was never seen).
         wrong: The reconciler as it was, in its essence.
         mended: The same, mended.
         steps: What the user does; the programs come to rest after each.
         replay: A schedule that shows it.
+        outside: What else works in the cluster, as a program of its own; None is nothing.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Bug:
     mended: Reconcile
     steps: Sequence[Step]
     replay: str
+    outside: dl.Controller | None = None
 
     def scenario(self, *, mended: bool) -> Callable[[Harness], Awaitable[None]]:
         """Return what ``simulate`` runs."""
@@ -44,16 +47,32 @@ class Bug:
 
         @dl.controller(KIND, name=self.name, writes=[KIND])
         async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-            if request.name == CLUSTER and await ctx.client.find(KIND, CLUSTER) is not None:
+            woken = request.name == CLUSTER or self.outside is not None  # then, whatever changes may be its own
+            if woken and await ctx.client.find(KIND, CLUSTER) is not None:
                 await function(ctx)
 
         async def scenario(world: Harness) -> None:
+            if self.outside is not None:
+                await world.start(self.outside)
             await world.start(reconcile)
             for step in self.steps:
                 await step(world)
-                await world.settled()
+                await _rest(world)
 
         return scenario
+
+
+async def _rest(world: Harness) -> None:
+    """Wait until all programs have come to rest.
+
+    ``settled`` does not wait for one that is held up while another works: the other could be its replica. Here it is
+    none, so that only a user who is in a hurry goes on then.
+    """
+    hurries = world.hurries
+    await world.settled()
+    while world.hurries == hurries and any(replica.held_up for replica in world.replicas):
+        await world.advance(1.0)
+        await world.settled()
 
 
 def creates(**data: str) -> Step:
@@ -127,6 +146,11 @@ async def put(ctx: dl.Context, name: str, **data: str) -> None:
         fields["data"] = {**(fields.get("data") or {}), **data}
 
     await ctx.client.create_or_update(KIND, name, wanted)
+
+
+async def note(ctx: dl.Context, name: str, **data: str) -> None:
+    """Have an object that is there hold these fields, beside those that it has."""
+    await ctx.client.patch(KIND, name, {"data": data})
 
 
 async def drop(ctx: dl.Context, name: str, *, by_name: bool = False) -> None:
