@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,42 @@ def test_what_goes_wrong_is_printed_with_the_line_that_shows_it_again(program: s
     assert code == 1
     assert output.startswith("the program crashes before the 2nd create of configmaps:")
     assert simulated(program, "--replay", "busy:create:configmaps:1") == (0, "nothing is wrong\n")
+
+
+@pytest.mark.real_time
+def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, tmp_path: Path) -> None:
+    page, tests = tmp_path / "found.html", tmp_path / "test_found.py"
+    options = ["--no-combinations", "--runs", "20", "--html", str(page), "--write-test", str(tests)]
+    code, output = simulated(program, *options, "--output", "json")
+    told = json.loads(output)
+    assert code == 1
+    assert told["writes"] == ["1st create of configmaps", "2nd create of configmaps"]
+    replays = [failure["replay"] for failure in told["failures"]]
+    assert replays[0] == "crash-before:create:configmaps:2"
+    (struck,) = [write for write in told["failures"][0]["writes"] if write["struck"]]
+    assert (struck["write"], struck["code"]) == ("create configmaps default/noted", None)
+    assert page.read_text().count("<h2>") == len(replays) + 1
+    code, output = simulated(program, "--no-combinations", "--runs", "20", "--output", "github")
+    assert code == 1
+    assert output.count("::error file=") == len(replays)
+    assert "broker_of_a_test.py,line=12,title=simulation::the program crashes before the 2nd create" in output
+    found = tests.read_text()
+    assert found.count("def test_") == len(replays)
+    names: dict[str, Any] = {}
+    exec(compile(found, str(tests), "exec"), names)
+    with pytest.raises(AssertionError, match="deleted and made again"):
+        names["test_crash_before_create_configmaps_2"]()
+
+
+@pytest.mark.real_time
+def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
+    for options, why in (
+        (["--output", "xml"], "'xml' is not text, json or github"),
+        (["--html", "/no/such/place.html"], "there is no folder /no/such"),
+    ):
+        result = CliRunner().invoke(app, ["simulate", program, *options])
+        assert result.exit_code == 2
+        assert why in " ".join(result.stderr.replace("│", "").split())
 
 
 @pytest.mark.real_time

@@ -91,18 +91,31 @@ def simulate(
         str | None,
         typer.Option(metavar="FAULTS", help="Make this run only, with its log, as `again` says."),
     ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="text, json, or github (annotations for its log).")
+    ] = "text",
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that tells what was found.")] = None,
+    write_test: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a test for each failure, which makes its run again.")
+    ] = None,
 ) -> None:
     """Run a scenario with crashes, lost answers and refusals at every write; exit code 1 if any changes its end."""
     import os
 
     from deltaloop.cli import simulate as command
 
+    if output not in ("text", "json", "github"):
+        raise typer.BadParameter(f"--output {output!r} is not text, json or github")
+    for file in (html, write_test):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
     command.with_fixed_hash_seed(os.environ)
     from deltaloop.simulation import SimulationOptions, parse_schedule
 
     options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations)
     schedule = None if replay is None else parse_schedule(replay)
-    if not command.simulate(command.load_scenario(target), options, schedule, typer.echo):
+    telling = command.Telling(output=output, html=html, test=write_test)
+    if not command.simulate(command.load_scenario(target), options, schedule, typer.echo, telling):
         raise typer.Exit(1)
 
 

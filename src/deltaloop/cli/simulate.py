@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
 
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
-from deltaloop.simulation import Schedule, Simulation, SimulationOptions
+from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
+from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
+from deltaloop.simulation.core.schedules import names_of
 from deltaloop.simulation.simulator import Scenario
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
@@ -56,8 +61,27 @@ def _others(module: ModuleType) -> str:
     return f"; write MODULE:SCENARIO, with one of {', '.join(sorted(names))}" if names else ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """In which forms a report is given out.
+
+    Attributes:
+        output: On standard output: ``text``, ``json`` or ``github``.
+        html: File of a page; None is none.
+        test: File of tests that make each failure's run again; None is none.
+    """
+
+    output: str = "text"
+    html: Path | None = None
+    test: Path | None = None
+
+
 def simulate(
-    scenario: Scenario, options: SimulationOptions, replay: Schedule | None, say: Callable[[str], None]
+    scenario: Scenario,
+    options: SimulationOptions,
+    replay: Schedule | None,
+    say: Callable[[str], None],
+    telling: Telling,
 ) -> bool:
     """Run a scenario, say what was found, and tell whether nothing is wrong.
 
@@ -66,18 +90,45 @@ def simulate(
         options: Seed and budget.
         replay: The faults of the only run; None is to search.
         say: Prints a line.
+        telling: In which forms.
 
     Raises:
         BrokenReferenceError: If the scenario goes wrong without any fault.
+        OSError: If a file cannot be written.
     """
     simulation = Simulation(scenario, options)
-    if replay is None:
-        report = simulation.explore()
-        say(str(report))
-        return not report.failures
-    run = simulation.run(replay)
-    failure = simulation.judge(replay, run)
-    say("nothing is wrong" if failure is None else str(failure))
-    for write in run.unstruck:
-        say(f"there was no {write} to strike")
-    return failure is None
+    report, text = _explored(simulation) if replay is None else _only(simulation, replay)
+    if telling.html is not None:
+        telling.html.write_text(report_page(report, title=f"Simulation of {scenario.__name__}"))
+    if telling.test is not None and report.failures:
+        module = inspect.getmodule(scenario)
+        name = "" if module is None else module.__name__
+        telling.test.write_text(replaying_test(report, module=name, scenario=scenario.__name__))
+    if telling.output == "json":
+        text = json.dumps(report_fields(report), indent=2)
+    elif telling.output == "github":
+        file, line = inspect.getsourcefile(scenario) or "", inspect.getsourcelines(scenario)[1]
+        lines = annotation_lines(report, file=os.path.relpath(file), line=line)
+        text = "\n".join([*lines, report.summary])
+    say(text)
+    return not report.failures
+
+
+def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
+    report = simulation.explore()
+    return report, str(report)
+
+
+def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport, str]:
+    """Make one run; return what was found, and the text of it."""
+    run = simulation.run(schedule)
+    failure = simulation.judge(schedule, run)
+    report = SimulationReport(
+        runs=1,
+        writes=names_of(simulation.reference.writes),
+        failures=() if failure is None else (failure,),
+        unstruck=len(run.unstruck),
+        reference=simulation.reference,
+    )
+    unstruck = [f"there was no {write} to strike" for write in run.unstruck]
+    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unstruck])

@@ -1,7 +1,7 @@
 """Runs a scenario again and again, with other faults each time, and compares where it ends.
 
 Cores: ``core/schedules.py`` (faults in the terms of the story), ``core/end_states.py`` and ``core/oracles.py`` (what is
-wrong with a run).
+wrong with a run), ``core/reports.py`` (how it is told).
 
 Each run is a world of its own: an embedded server, the programs, their network in memory, a clock that is virtual, and
 one seed for all chance (``one_seed.py``). Runs without faults come first: the first one is the *reference*, the others,
@@ -37,15 +37,14 @@ from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
-from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
+from deltaloop.simulation.core.oracles import SimulationRun, problems_of
+from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
     FaultKind,
     Schedule,
-    ScheduledFault,
     ScheduledOrder,
     combined,
     names_of,
-    schedule_text,
     shorter,
     systematic,
 )
@@ -113,64 +112,6 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
     most_failures: int = _MOST_FAILURES
     server: ServerOptions | None = None
     may_differ: tuple[Place, ...] = ()
-
-
-@final
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule under which the scenario goes wrong.
-
-    Attributes:
-        schedule: The faults, as few as it needs.
-        problems: What is wrong.
-        run: The run.
-    """
-
-    schedule: Schedule
-    problems: tuple[Problem, ...]
-    run: SimulationRun
-
-    @property
-    def replay(self) -> str:
-        """The schedule as ``replay`` and ``parse_schedule`` read it."""
-        return schedule_text(self.schedule)
-
-    def __str__(self) -> str:
-        told = "\n".join(f"    {problem}" for problem in self.problems)
-        story = "\n".join(f"    {line}" for line in _story(self))
-        return (
-            f"{'; '.join(fault.story for fault in self.schedule) or 'without any fault'}:\n{told}\n"
-            f"  what was written:\n{story}\n  again: {self.replay!r}"
-        )
-
-
-@final
-class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation has found.
-
-    Attributes:
-        runs: How many runs there were.
-        writes: The writes of the run without faults: the places where faults were tried.
-        failures: What goes wrong, by the fewest faults that it takes.
-        unstruck: Faults that were planned and never met their write.
-        complete: Whether every schedule of one fault was tried.
-    """
-
-    runs: int
-    writes: tuple[WriteName, ...]
-    failures: tuple[Failure, ...]
-    unstruck: int = 0
-    complete: bool = True
-
-    def __str__(self) -> str:
-        tried = f"{self.runs} runs over {len(self.writes)} writes"
-        if not self.complete:
-            tried += ", not all of them"
-        if self.unstruck:
-            tried += f" ({self.unstruck} faults met no write)"
-        if not self.failures:
-            return f"{tried}: nothing is wrong"
-        told = "\n\n".join(f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
-        return f"{tried}: {len(self.failures)} ways to go wrong\n\n{told}"
 
 
 class SimulationFailedError(DeltaloopError, AssertionError):
@@ -284,7 +225,12 @@ class Simulation:
             failure = self.shrunk(failure)
             failures.setdefault(_signature(failure), failure)
         return SimulationReport(
-            runs=self._runs, writes=names, failures=tuple(failures.values()), unstruck=unstruck, complete=complete
+            runs=self._runs,
+            writes=names,
+            failures=tuple(failures.values()),
+            unstruck=unstruck,
+            complete=complete,
+            reference=self.reference,
         )
 
     def _without_faults(self, seed: int) -> SimulationRun:
@@ -425,14 +371,6 @@ def _signature(failure: Failure) -> tuple[object, ...]:
 def _line(write: ProgramWrite) -> str:
     body = hashlib.sha256(msgspec.json.encode(write.stored, order="sorted")).hexdigest()[:12] if write.stored else "-"
     return f"{write.at:.6f} {write.replica} {write} {write.code} {body}"
-
-
-def _story(failure: Failure) -> Iterator[str]:
-    struck = {fault.write: fault for fault in failure.schedule if isinstance(fault, ScheduledFault)}
-    for write in failure.run.writes:
-        what = str(write.code) if write.code else "no answer"
-        told = struck.get(write.name)
-        yield f"{write.at:9.3f} s  {write} -> {what}" + (f"   <- {told.story}" if told is not None else "")
 
 
 @contextmanager

@@ -46,6 +46,7 @@ T = TypeVar("T")
 
 _LOOP = pytest.StashKey["ItemLoop"]()
 _KUBECONFIG = "--deltaloop-kubeconfig"
+_SIMULATED = "deltaloop_world"
 _CONTEXT = "--deltaloop-context"
 
 
@@ -106,6 +107,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def _is_ours(item: pytest.Item) -> bool:
     """Whether this plugin runs an item: it is async, and it or the configuration asks for it."""
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
+        return False
+    if _SIMULATED in item.fixturenames:  # it has loops of its own
         return False
     marked = any(item.get_closest_marker(name) for name in ("real_time", "virtual_time"))
     return marked or item.config.getini("deltaloop_async_tests") == "virtual"

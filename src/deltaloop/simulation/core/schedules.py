@@ -222,7 +222,7 @@ def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
         for behind in REVISIONS if kind is FaultKind.STALE else (0,):
             for name in names:
                 yield (ScheduledFault(kind, name, behind),)
-    for order in OrderKind:
+    for order in OrderKind if names else ():
         for seed in range(1, 1 + ORDERS):
             yield (ScheduledOrder(order, seed),)
 

@@ -1,0 +1,243 @@
+"""What a simulation has found, and the forms in which it is told: text, JSON, a page, a test, lines for CI.
+
+    report ──▶ str               for a terminal: the faults, what is wrong, what was written
+           ──▶ report_fields     for programs (JSON)
+           ──▶ report_page       for a browser: each failure, and the run without faults, in one file
+           ──▶ annotation_lines  for GitHub's log: one line a failure, at the scenario's place
+           ──▶ replaying_test    for the project: a test for each failure, which makes its run again
+
+All of it holds names, codes and what ``redact`` leaves of fields; nothing of it holds an object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import Final, final
+
+import msgspec
+
+from deltaloop.simulation.core.oracles import Problem, SimulationRun
+from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, schedule_text
+from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+
+_NO_ANSWER: Final = "no answer"
+_MOST_IN_A_NAME: Final = 60
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2733; }
+h2 { margin-top: 2.5rem; border-top: 1px solid #d5dbe1; padding-top: 1rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
+th, td { text-align: left; padding: .15rem .6rem .15rem 0; vertical-align: top; }
+th { color: #5b6a78; font-weight: 600; }
+td { font-family: ui-monospace, monospace; font-size: 13px; }
+tr.struck td { background: #fff3d6; }
+.wrong { color: #a3200d; }
+code { background: #f0f2f4; padding: .1rem .3rem; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14191f; color: #d8dee5; } h2 { border-color: #35404b; } th { color: #93a1af; }
+  tr.struck td { background: #4a3a10; } .wrong { color: #ff8f7a; } code { background: #232b33; }
+}
+"""
+
+
+@final
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule under which the scenario goes wrong.
+
+    Attributes:
+        schedule: The faults, as few as it needs.
+        problems: What is wrong.
+        run: The run.
+    """
+
+    schedule: Schedule
+    problems: tuple[Problem, ...]
+    run: SimulationRun
+
+    @property
+    def replay(self) -> str:
+        """The schedule as ``replay`` and ``parse_schedule`` read it."""
+        return schedule_text(self.schedule)
+
+    @property
+    def story(self) -> str:
+        """The faults, as a sentence would have them."""
+        return "; ".join(fault.story for fault in self.schedule) or "without any fault"
+
+    def struck(self, write: ProgramWrite) -> str:
+        """Return what struck a write of its run; empty if nothing did."""
+        faults = (fault for fault in self.schedule if isinstance(fault, ScheduledFault))
+        return next((fault.story for fault in faults if fault.write == write.name), "")
+
+    def __str__(self) -> str:
+        told = "\n".join(f"    {problem}" for problem in self.problems)
+        story = "\n".join(f"    {line}" for line in self._lines())
+        return f"{self.story}:\n{told}\n  what was written:\n{story}\n  again: {self.replay!r}"
+
+    def _lines(self) -> Iterator[str]:
+        for write in self.run.writes:
+            struck = self.struck(write)
+            yield f"{write.at:9.3f} s  {write} -> {_answer(write)}" + (f"   <- {struck}" if struck else "")
+
+
+@final
+class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation has found.
+
+    Attributes:
+        runs: How many runs there were.
+        writes: The writes of the run without faults: the places where faults were tried.
+        failures: What goes wrong, by the fewest faults that it takes.
+        unstruck: Faults that were planned and never met their write.
+        complete: Whether every schedule of one fault was tried.
+        reference: The run without faults.
+    """
+
+    runs: int
+    writes: tuple[WriteName, ...]
+    failures: tuple[Failure, ...]
+    unstruck: int = 0
+    complete: bool = True
+    reference: SimulationRun | None = None
+
+    @property
+    def summary(self) -> str:
+        """One line: how much was tried, and how much is wrong."""
+        tried = f"{self.runs} runs over {len(self.writes)} writes"
+        if not self.complete:
+            tried += ", not all of them"
+        if self.unstruck:
+            tried += f" ({self.unstruck} faults met no write)"
+        found = len(self.failures)
+        wrong = "one way" if found == 1 else f"{found} ways"
+        return f"{tried}: {wrong} to go wrong" if found else f"{tried}: nothing is wrong"
+
+    def __str__(self) -> str:
+        told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
+        return "\n\n".join([self.summary, *told])
+
+
+def report_fields(report: SimulationReport) -> dict[str, object]:
+    """Return a report for programs: of plain values, in an order that stays."""
+    return {
+        "runs": report.runs,
+        "complete": report.complete,
+        "unstruck": report.unstruck,
+        "writes": [str(name) for name in report.writes],
+        "failures": [_failure_fields(failure) for failure in report.failures],
+    }
+
+
+def _failure_fields(failure: Failure) -> dict[str, object]:
+    return {
+        "replay": failure.replay,
+        "story": failure.story,
+        "problems": [
+            {"oracle": problem.oracle.value, "text": problem.text, "place": [*problem.place]}
+            for problem in failure.problems
+        ],
+        "writes": [
+            {
+                "at": round(write.at, 6),
+                "replica": write.replica,
+                "task": write.task,
+                "write": str(write),
+                "code": write.code or None,
+                "struck": failure.struck(write),
+            }
+            for write in failure.run.writes
+        ],
+    }
+
+
+def annotation_lines(report: SimulationReport, *, file: str, line: int) -> Iterator[str]:
+    """Give a line for each failure that GitHub's log shows beside the code.
+
+    Args:
+        report: What was found.
+        file: Of the scenario.
+        line: Where the scenario begins.
+    """
+    for failure in report.failures:
+        wrong = "; ".join(str(problem) for problem in failure.problems)
+        message = f"{failure.story}: {wrong}\nagain: {failure.replay}"
+        place = f"file={_property(file)},line={line},title={_property('simulation')}"
+        yield f"::error {place}::{_message(message)}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def replaying_test(report: SimulationReport, *, module: str, scenario: str) -> str:
+    """Return a file of tests, one for each failure, which fail until it is mended.
+
+    Args:
+        report: What was found.
+        module: Where the scenario can be imported from.
+        scenario: Its name there.
+    """
+    head = (
+        '"""What a simulation has found: each test makes one run again, and fails until it is mended."""\n\n'
+        "from __future__ import annotations\n\n"
+        f"from deltaloop.simulation import Simulation, parse_schedule\nfrom {module} import {scenario}\n"
+    )
+    names: set[str] = set()
+    return "\n\n".join([head, *(_test_of(failure, scenario, names) for failure in report.failures)])
+
+
+def _test_of(failure: Failure, scenario: str, names: set[str]) -> str:
+    name = re.sub(r"\W+", "_", failure.replay).strip("_").lower()[:_MOST_IN_A_NAME].rstrip("_") or "without_faults"
+    while name in names:
+        name += "_again"
+    names.add(name)
+    story = failure.story.replace("\\", "").replace('"', "'")
+    return (
+        f"def test_{name}() -> None:\n"
+        f'    """{story[0].upper()}{story[1:]}."""\n'
+        f"    failure = Simulation({scenario}).replay(parse_schedule({failure.replay!r}))\n"
+        "    assert failure is None, str(failure)\n"
+    )
+
+
+def report_page(report: SimulationReport, *, title: str) -> str:
+    """Return a page that tells each failure, beside the run without faults; it needs no other file.
+
+    Args:
+        report: What was found.
+        title: What was simulated.
+    """
+    parts = [
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1><p>{escape(report.summary)}.</p>",
+    ]
+    for number, failure in enumerate(report.failures, start=1):
+        parts.append(f"<h2>{number}. {escape(failure.story[0].upper() + failure.story[1:])}</h2><ul>")
+        parts += [
+            f'<li class="wrong">{escape(str(problem))} <small>({escape(problem.oracle.value)})</small></li>'
+            for problem in failure.problems
+        ]
+        parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
+        parts += [_table(failure.run.writes, failure)]
+    if report.reference is not None:
+        parts += ["<h2>Without any fault</h2>", _table(report.reference.writes, None)]
+    return "\n".join([*parts, "</body></html>\n"])
+
+
+def _table(writes: tuple[ProgramWrite, ...], failure: Failure | None) -> str:
+    rows = ["<table><tr><th>s</th><th>program</th><th>task</th><th>write</th><th>answer</th><th></th></tr>"]
+    for write in writes:
+        struck = "" if failure is None else failure.struck(write)
+        cells = [f"{write.at:.3f}", write.replica, write.task, str(write), _answer(write), struck]
+        shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        rows.append(f'<tr class="struck">{shown}</tr>' if struck else f"<tr>{shown}</tr>")
+    return "\n".join([*rows, "</table>"])
+
+
+def _answer(write: ProgramWrite) -> str:
+    return str(write.code) if write.code else _NO_ANSWER

@@ -1,0 +1,105 @@
+"""A pytest plugin: a test that names the fixture ``deltaloop_world`` is a scenario, and is run under faults.
+
+    @pytest.mark.simulate(runs=300)
+    async def test_nothing_is_lost(deltaloop_world):
+        await deltaloop_world.start(reconcile)
+        ...
+
+The marker takes what ``SimulationOptions`` has; without it a test has 100 runs. ``--deltaloop-replay=FAULTS`` makes one
+run of each such test that is chosen, with the program's own log. Other fixtures are made once, for all runs.
+
+pytest loads this module in every project that has deltaloop installed, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from deltaloop.simulation.simulator import Simulation
+    from deltaloop.testing.harness import Harness
+
+_FIXTURE: Final = "deltaloop_world"
+_MARKER: Final = "simulate"
+_REPLAY: Final = "--deltaloop-replay"
+_RUNS: Final = 100
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    group = parser.getgroup("deltaloop", "Kubernetes controllers")
+    group.addoption(_REPLAY, metavar="FAULTS", help="make this run only of each simulation, as `again` says")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers", "simulate(runs=, seconds=, seed=, ...): how a test that names deltaloop_world is run under faults"
+    )
+
+
+@pytest.fixture
+def deltaloop_world(request: pytest.FixtureRequest) -> Harness:
+    """A harness in a world of its own, for each run of a simulation another one; for async tests.
+
+    Raises:
+        pytest.UsageError: If it is asked for by something else than an async test.
+    """
+    node: object = request.node
+    if not isinstance(node, pytest.Function) or not _is_simulation(node):
+        raise pytest.UsageError(f"{_FIXTURE} is for async tests that name it themselves: each run has another one")
+    return None  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+
+def _is_simulation(item: pytest.Function) -> bool:
+    named = _FIXTURE in inspect.signature(item.obj).parameters
+    return named and inspect.iscoroutinefunction(inspect.unwrap(item.obj))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
+    """Run a test as a simulation; leave everything else to others."""
+    __tracebackhide__ = True
+    if _FIXTURE not in pyfuncitem.fixturenames or not _is_simulation(pyfuncitem):
+        return None
+    function: Callable[..., Awaitable[object]] = pyfuncitem.obj
+    names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
+
+    async def scenario(world: Harness) -> None:
+        await function(**{**arguments, _FIXTURE: world})
+
+    told = _told(_simulation_of(pyfuncitem, scenario), pyfuncitem.config.getoption(_REPLAY))
+    if told:
+        pytest.fail(f"{told}\n\n  in one line: pytest '{pyfuncitem.nodeid}' {_REPLAY}=FAULTS", pytrace=False)
+    return True
+
+
+def _simulation_of(item: pytest.Function, scenario: Callable[[Harness], Awaitable[object]]) -> Simulation:
+    from deltaloop.simulation.simulator import Simulation, SimulationOptions
+
+    marker = item.get_closest_marker(_MARKER)
+    options: dict[str, Any] = {"runs": _RUNS, **({} if marker is None else marker.kwargs)}
+    try:
+        return Simulation(scenario, SimulationOptions(**options))
+    except TypeError as error:
+        raise pytest.UsageError(f"@pytest.mark.{_MARKER} of {item.nodeid}: {error}") from None
+
+
+def _told(simulation: Simulation, replay: str | None) -> str:
+    """Run it; return what is wrong, or nothing."""
+    from deltaloop.simulation.core.schedules import parse_schedule
+    from deltaloop.simulation.simulator import BrokenReferenceError
+
+    try:
+        if replay:
+            failure = simulation.replay(parse_schedule(replay))
+            return "" if failure is None else str(failure)
+        report = simulation.explore()
+    except BrokenReferenceError as error:
+        return str(error)
+    return str(report) if report.failures else ""
