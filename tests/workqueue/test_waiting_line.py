@@ -27,10 +27,10 @@ async def test_tasks_are_woken_in_the_order_in_which_they_came() -> None:
         await settle()
         tasks.create_task(waiter(line, "first", seen, first=True))
         await settle()
-        assert (len(line), line.asleep) == (4, 4)
+        assert (len(line), len(line.asleep)) == (4, 4)
         line.wake(2)
         line.wake(2)  # the same two claims
-        assert (len(line), line.asleep, line.woken) == (4, 2, 2)
+        assert (len(line), len(line.asleep), line.woken) == (4, 2, 2)
         await settle()
         assert seen == ["first", "a"]
         assert line.woken == 0
@@ -50,7 +50,7 @@ async def test_a_cancelled_wait_leaves_no_trace(woken: bool) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (len(line), line.woken, line.asleep) == (1, 0, 1)
+    assert (len(line), line.woken, len(line.asleep)) == (1, 0, 1)
     line.wake(1)
     await other
     assert seen == ["b"]
@@ -90,6 +90,6 @@ async def test_a_wait_that_is_thrown_away_leaves_no_trace() -> None:
     line = WaitingLine()
     waiting = line.wait()
     waiting.send(None)
-    assert line.asleep == 1
+    assert len(line.asleep) == 1
     waiting.close()
-    assert (len(line), line.woken, line.asleep) == (0, 0, 0)
+    assert (len(line), line.woken, len(line.asleep)) == (0, 0, 0)

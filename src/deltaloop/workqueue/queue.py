@@ -29,7 +29,7 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.fork_safety import Torn, fork_safe
 from deltaloop.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import Ending, Finished, RunOutcome
+from deltaloop.workqueue.core.facts import AddOutcome, Ending, Finished, RunOutcome
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
@@ -141,9 +141,13 @@ class WorkQueue(Generic[K]):
         Source: client-go util/workqueue/queue.go ``Add``.
         """
         with self._lock:
-            self._core.add(item, self._clock() + self._clock_ahead, trigger=trigger, priority=priority)
-            ready, ending = len(self._core), self._core.shutting_down
-        self._grew(ready, ending=ending)
+            core = self._core
+            now = self._clock() + self._clock_ahead if core.dated else 0.0
+            outcome = core.add(item, now, trigger=trigger, priority=priority)
+        if outcome is AddOutcome.QUEUED:
+            self._grew()
+        elif self._metrics is not None:
+            self._tell_metrics()
 
     def done(self, item: K) -> None:
         """Say that the work on ``item`` has ended, well or not; once for each ``get``.
@@ -154,9 +158,10 @@ class WorkQueue(Generic[K]):
             ValueError: If no worker has it.
         """
         with self._lock:
+            if self._core.done_at_once(item):
+                return
             self._core.done(item, self._now())
-            ready, ending = len(self._core), self._core.shutting_down
-        self._grew(ready, ending=ending)
+        self._changed()
 
     def shut_down(self) -> None:
         """Take no more items.
@@ -259,7 +264,8 @@ class WorkQueue(Generic[K]):
 
     def _take_at_once(self) -> Run[K] | None:
         """Take an item without a wait, if there is one and it is not time to let others have their turn."""
-        self._bind()
+        if asyncio.get_running_loop() is not self._loop:
+            self._bind()
         if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
             return None
         self._unwaited += 1
@@ -291,24 +297,31 @@ class WorkQueue(Generic[K]):
 
     def _take_unclaimed(self) -> Run[K] | None:
         """Take an item unless those that came before have a claim on all there are."""
-        if not self._core.ended and (self._getters.asleep or len(self._core) <= self._getters.woken):
-            return None
-        return self._take_nowait()
+        line = self._getters
+        return self._take_nowait(None if line.asleep else line.woken)
 
-    def _take_nowait(self) -> Run[K] | None:
+    def _take_nowait(self, claimed: int | None = 0) -> Run[K] | None:
+        """Take an item.
+
+        Args:
+            claimed: How many items have to be left for others; None for all.
+        """
         with self._lock:
-            if self._core.ended:
+            core, run = self._core, None
+            if claimed == 0 or (claimed is not None and len(core) > claimed):
+                run = core.get(self._clock() + self._clock_ahead)
+            if run is None and core.ended:
                 raise QueueShutDownError(self._name)
-            run = self._core.get(self._now())
-        self._tell_metrics()
+        if self._metrics is not None:
+            self._tell_metrics()
         return run
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         with self._lock:
             finished = self._core.finish(run, self._now(), ending)
-            ready, ending_soon = len(self._core), self._core.shutting_down
-        if finished.fate is RunOutcome.FINISHED:
-            self._grew(ready, ending=ending_soon)
+            ending_soon = self._core.shutting_down
+        if finished.fate is RunOutcome.FINISHED and not ending_soon:
+            self._grew()
         else:
             self._changed()
         self._log_end(run, finished)
@@ -369,24 +382,18 @@ class WorkQueue(Generic[K]):
     def _bound(self) -> None:
         """Begin on a new loop: hook for what a queue keeps on it."""
 
-    def _grew(self, ready: int, *, ending: bool) -> None:
-        """Wake a worker after an add, or an end that may have put its item in line again: the usual case, kept short.
-
-        Args:
-            ready: How many items workers could take.
-            ending: Whether the queue is shut down, so that more may follow from the change.
-        """
-        if ending or self._metrics is not None or self._loop is None:
-            self._changed()
-            return
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if not here:
-            self._changed()
-        elif self._getters.asleep:
-            self._getters.wake(ready)
+    def _grew(self) -> None:
+        """Wake a worker if an item has joined the line and nothing else follows: ``_changed``, kept short."""
+        if self._metrics is None:
+            try:
+                here = asyncio.get_running_loop() is self._loop
+            except RuntimeError:
+                here = False
+            if here:
+                if self._getters.asleep:
+                    self._getters.wake(len(self._core))
+                return
+        self._changed()
 
     def _changed(self) -> None:
         """Bring what waits in line with the core, after a call from any thread."""

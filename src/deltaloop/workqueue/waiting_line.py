@@ -11,32 +11,32 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import final
+from typing import Final, final
 
 
 @final
 class WaitingLine:
-    """The tasks that wait, and how many of them were woken but have not run since."""
+    """The tasks that wait, and how many of them were woken but have not run since.
 
-    __slots__ = ("_waiting", "woken")
+    Attributes:
+        asleep: One future for each task that was not woken, in their order; only to be looked at.
+        woken: How many were woken and have not run since.
+    """
+
+    __slots__ = ("asleep", "woken")
 
     def __init__(self) -> None:
         """Make an empty line."""
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.asleep: Final[deque[asyncio.Future[None]]] = deque()
         self.woken: int = 0
 
-    @property
-    def asleep(self) -> int:
-        """Tasks that were not woken."""
-        return len(self._waiting)
-
     def __len__(self) -> int:
-        return len(self._waiting) + self.woken
+        return len(self.asleep) + self.woken
 
     def wake(self, claims: int) -> None:
         """See to it that ``claims`` tasks, counting those that were woken before, are awake."""
-        while self.woken < claims and self._waiting:
-            future = self._waiting.popleft()
+        while self.woken < claims and self.asleep:
+            future = self.asleep.popleft()
             if not future.done():  # one whose task was cancelled just now has nothing to claim
                 future.set_result(None)
                 self.woken += 1
@@ -53,9 +53,9 @@ class WaitingLine:
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if first:
-            self._waiting.appendleft(future)
+            self.asleep.appendleft(future)
         else:
-            self._waiting.append(future)
+            self.asleep.append(future)
         try:
             await future
         finally:
@@ -63,4 +63,4 @@ class WaitingLine:
                 self.woken -= 1
             else:
                 with suppress(ValueError):  # `wake` has taken it out already
-                    self._waiting.remove(future)
+                    self.asleep.remove(future)

@@ -114,6 +114,8 @@ class Spec:
             case "interrupt":
                 self.add(item)
                 self.end(item)
+            case "done":
+                self.end(item)
             case "revive":
                 self.add(item)
             case "discard":
@@ -125,7 +127,9 @@ class Spec:
     def possible(self) -> list[Step]:
         steps = [(what, item) for what in ("add", "add_after") for item in ITEMS]
         steps += [
-            (what, item) for what in ("succeed", "fail", "fail for good", "interrupt") for item in self.processing
+            (what, item)
+            for what in ("succeed", "fail", "fail for good", "interrupt", "done")
+            for item in self.processing
         ]
         steps += [(what, item) for what in ("revive", "discard") for item in self.parked]
         steps += [("get", "")] if self.line else []
@@ -145,6 +149,7 @@ class Pair:
         self.spec = Spec()
         self.now = 0.0
         self.runs: dict[str, Run[str]] = {}
+        self.ended: list[Run[str]] = []
 
     def step(self, what: str, item: str) -> None:
         self.spec.step(what, item)
@@ -157,6 +162,10 @@ class Pair:
         }
         if what in endings:
             core.finish(self.runs.pop(item), now, endings[what])
+        elif what == "done":
+            self.ended.append(self.runs.pop(item))
+            if not core.done_at_once(item):
+                core.done(item, now)
         elif what == "get":
             run = core.get(now)
             assert run is not None
@@ -179,6 +188,7 @@ class Pair:
         core, spec = self.core, self.spec
         assert len(core) == len(spec.line)
         assert [run.item for run in core.runs()] == spec.processing
+        assert all(run.over for run in self.ended)
         assert {item for item in core._dirty if item in core._processing} == set(spec.postponed)
         assert {delay.item: delay.due_at - self.now for delay in core.delayed()} == spec.due
         assert [letter.item for letter in core.dead_letters()] == spec.parked
@@ -238,6 +248,12 @@ MUTANTS = [
             )
         ],
         "ParkedItemKeepsItsFailures": [("        self.forget(item)\n        return outcome", "        return outcome")],
+        "ItemAddedMeanwhileIsDoneAtOnce": [
+            ("if self._observed or self._shutting_down or item in self._dirty:", "if self._observed:"),
+        ],
+        "DoneAtOnceLeavesTheItemToItsWorker": [
+            ("        run.over = True\n        return True\n", "        return True\n")
+        ],
         "RevivesAfterShutdown": [
             ("if letter is None or self._shutting_down:", "if letter is None:"),
             (
@@ -246,7 +262,13 @@ MUTANTS = [
             ),
         ],
         "NothingIsParkedAfterShutdown": [
-            ("if run is None:\n", "if self._shutting_down:\n            return False\n        if run is None:\n")
+            (
+                "if run is None:\n            return is_terminal",
+                (
+                    "if self._shutting_down:\n            return False\n"
+                    "        if run is None:\n            return is_terminal"
+                ),
+            )
         ],
         "SecondShutdownIsIgnored": [
             (

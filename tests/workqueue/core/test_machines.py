@@ -47,14 +47,14 @@ QUEUE_BUGS = [
         ],
         "PostponedItemJumpsTheLine": [
             (
-                "self._line.push(item, now, priority=waiting.triggers.priority)",
+                "self._line.push(item, now, priority=waiting.priority)",
                 (
                     "first = [self._line.pop() for _ in range(len(self._line))]\n"
                     "        [self._line.push(each, now, priority=0) for each in (item, *first)]"
                 ),
             )
         ],
-        "TriggerOfMergedAddLost": [("waiting.triggers.add(trigger, priority=priority)", "pass")],
+        "TriggerOfMergedAddLost": [("waiting.add(trigger, priority=priority)", "pass")],
         "TriggerGoesToThePresentRun": [
             (
                 "waiting = self._dirty.get(item)\n        if waiting is not None:",
@@ -68,8 +68,8 @@ QUEUE_BUGS = [
         ],
         "LatencyFromLastAdd": [
             (
-                "waiting.triggers.add(trigger, priority=priority)",
-                "waiting.triggers.add(trigger, priority=priority); waiting.added_at = now",
+                "waiting.add(trigger, priority=priority)",
+                "waiting.add(trigger, priority=priority); waiting.since = now",
             )
         ],
         "EndsBeforePostponedItems": [
@@ -91,11 +91,11 @@ QUEUE_BUGS = [
                 "outcome = self._hand_on(run, now); len(self._dirty) > 1 and self._dirty.pop(run.item, None)",
             )
         ],
-        "TriggersOfInterruptedRunLost": [("log.extend(waiting.triggers)\n            waiting.triggers = log", "pass")],
+        "TriggersOfInterruptedRunLost": [("log.extend(waiting)", "pass")],
         "TriggersOfInterruptedRunBehindNewOnes": [
             (
-                "log.extend(waiting.triggers)\n            waiting.triggers = log",
-                "waiting.triggers.extend(run.triggers)",
+                "log.extend(waiting)\n",
+                "waiting.extend(log)\n        log = waiting\n",
             )
         ],
     }.items()

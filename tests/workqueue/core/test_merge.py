@@ -69,7 +69,7 @@ def test_triggers_are_merged_wherever_adds_meet() -> None:
 
 
 def test_the_priority_is_the_highest_of_all_that_said_one() -> None:
-    low, nothing, high = TriggerLog(priority=-100), TriggerLog(), TriggerLog(priority=3)
+    low, nothing, high = TriggerLog(stated_priority=-100), TriggerLog(), TriggerLog(stated_priority=3)
     assert (low.priority, nothing.priority, high.priority) == (-100, 0, 3)
     nothing.extend(low)
     assert nothing.priority == -100

@@ -18,6 +18,7 @@ from deltaloop.workqueue.core.facts import (
     Started,
     Succeeded,
 )
+from deltaloop.workqueue.core.orders import FirstInFirstOut, PriorityOrder, QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, Run
 
 
@@ -198,3 +199,27 @@ def test_a_plain_queue_has_no_rule_for_a_later_run() -> None:
     core.add("a", 0.0)
     assert core.finish(taken(core), 0.0, Again(3.0)).fate is RunOutcome.FINISHED
     assert not core.can_delay
+
+
+def test_an_end_from_which_something_follows_is_not_made_at_once() -> None:
+    observed = QueueCore[str](observed=True)
+    observed.add("a", 0.0)
+    observed.get(0.0)
+    core = QueueCore[str]()
+    for item in "abc":
+        core.add(item, 0.0)
+    for _ in "abc":
+        core.get(0.0)
+    core.add("b", 0.0)
+    assert [core.done_at_once(item) for item in ("a", "a", "b", "nobody's")] == [True, False, False, False]
+    core.shut_down()
+    assert not core.done_at_once("c")
+    assert not observed.done_at_once("a")
+    assert (observed.processing, core.processing, core.statistics(0.0).done) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("order", [None, FirstInFirstOut[str](), PriorityOrder[str]({0: 0.0})])
+@pytest.mark.parametrize("observed", [False, True])
+def test_only_facts_and_other_orders_ask_when_an_item_was_added(order: QueueOrder[str] | None, observed: bool) -> None:
+    core = QueueCore[str](order=order, observed=observed)
+    assert core.dated == (observed or isinstance(order, PriorityOrder))

@@ -24,7 +24,6 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
@@ -47,19 +46,8 @@ from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTrigger
 K = TypeVar("K", bound=Hashable)
 
 
-class _Waiting:
-    """What is known of an item that needs a run."""
-
-    __slots__ = ("added_at", "triggers")
-
-    def __init__(self, added_at: float, triggers: TriggerLog) -> None:
-        self.added_at = added_at
-        self.triggers = triggers
-
-
 @final
-@dataclass(slots=True, eq=False)
-class Run(Generic[K]):
+class Run(msgspec.Struct, Generic[K], eq=False):
     """One run of one item, from ``get`` to ``done``.
 
     Attributes:
@@ -152,18 +140,18 @@ class QueueCore(Generic[K]):
         self._observed = observed
         self._merge_triggers = merge_triggers
         self._line: QueueOrder[K] = FirstInFirstOut() if order is None else order
-        self._dirty: dict[K, _Waiting] = {}
+        self.dated: Final = observed or not isinstance(self._line, FirstInFirstOut)
+        """Whether it matters when an item was added; if not, ``add`` may be given any time."""
+        self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
         self._failures: dict[K, int] = {}
         self._facts: list[Fact] = []
         self._shutting_down = False
         self._draining = False
-        self._adds = 0
         self._merged: int = 0
         self._ignored: int = 0
         self._retries: int = 0
         self._taken = 0
-        self._done = 0
 
     # -- adding
 
@@ -174,19 +162,22 @@ class QueueCore(Generic[K]):
             return AddOutcome.IGNORED
         waiting = self._dirty.get(item)
         if waiting is not None:
-            waiting.triggers.add(trigger, priority=priority)
+            waiting.add(trigger, priority=priority)
             self._merged_into(item, now, priority=priority)
             return AddOutcome.MERGED
-        return self._join(item, now, self._log(trigger, priority=priority))
+        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
+        if trigger is not None:
+            log.add(trigger)
+        return self._join(item, now, log)
 
     def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
-        log = TriggerLog(self._max_triggers, priority=priority, merge=self._merge_triggers)
+        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
         log.add(trigger)
         return log
 
-    def _merge(self, item: K, now: float, waiting: _Waiting, log: TriggerLog) -> None:
+    def _merge(self, item: K, now: float, waiting: TriggerLog, log: TriggerLog) -> None:
         """Let an item that is dirty already take over what another add brought."""
-        waiting.triggers.extend(log)
+        waiting.extend(log)
         self._merged_into(item, now, priority=log.priority)
 
     def _merged_into(self, item: K, now: float, *, priority: int) -> None:
@@ -196,8 +187,8 @@ class QueueCore(Generic[K]):
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
         """Let an item that is not dirty become it; ``log`` is its own from now on."""
-        self._dirty[item] = _Waiting(now, log)
-        self._adds += 1
+        log.since = now
+        self._dirty[item] = log
         if self._observed:
             self._tell(Added())
         if item in self._processing:
@@ -212,12 +203,11 @@ class QueueCore(Generic[K]):
         if not len(self._line):
             return None
         item = self._line.pop()
-        waiting = self._dirty.pop(item)
-        run = Run(item, waiting.triggers, now, self._failures.get(item, 0))
-        self._processing[item] = run
+        log = self._dirty.pop(item)
+        run = self._processing[item] = Run(item, log, now, self._failures.get(item, 0))
         self._taken += 1
         if self._observed:
-            self._tell(Started(max(0.0, now - waiting.added_at)))
+            self._tell(Started(max(0.0, now - log.since)))
         return run
 
     def done(self, item: K, now: float) -> bool:
@@ -230,13 +220,26 @@ class QueueCore(Generic[K]):
         if run is None:
             raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
         run.over = True
-        self._done += 1
         if self._observed:
             self._tell(Done(max(0.0, now - run.started_at)))
         waiting = self._dirty.get(item)
         if waiting is None:
             return False
-        self._line.push(item, now, priority=waiting.triggers.priority)
+        self._line.push(item, now, priority=waiting.priority)
+        return True
+
+    def done_at_once(self, item: K) -> bool:
+        """End the run of ``item`` if nothing follows from that, the usual case; return whether that was so.
+
+        Nothing has changed if not, and ``done`` is to be called: the item runs again, facts are collected, the queue
+        is shut down (others may wait for the end), or no worker has the item.
+        """
+        if self._observed or self._shutting_down or item in self._dirty:
+            return False
+        run = self._processing.pop(item, None)
+        if run is None:
+            return False
+        run.over = True
         return True
 
     def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
@@ -268,13 +271,18 @@ class QueueCore(Generic[K]):
         waiting = self._dirty.get(run.item)
         log = run.triggers.copy()
         if waiting is not None:
-            log.extend(waiting.triggers)
-            waiting.triggers = log
+            self._put_in_front(run.item, log, waiting)
             return AddOutcome.MERGED
         if self._shutting_down:
             self._ignored += 1
             return AddOutcome.IGNORED
         return self._join(run.item, now, log)
+
+    def _put_in_front(self, item: K, log: TriggerLog, waiting: TriggerLog) -> None:
+        """Let a dirty item have the triggers of ``log`` before those that it has; since when it needs a run stays."""
+        log.extend(waiting)
+        log.since = waiting.since
+        self._dirty[item] = log
 
     def forget(self, item: K) -> None:
         """Begin the count of failed runs of ``item`` again at zero."""
@@ -330,12 +338,12 @@ class QueueCore(Generic[K]):
             postponed=len(self._dirty) - len(self._line),
             delayed=0,
             failing=len(self._failures),
-            adds=self._adds,
+            adds=self._taken + len(self._dirty),
             merged=self._merged,
             ignored=self._ignored,
             retries=self._retries,
             taken=self._taken,
-            done=self._done,
+            done=self._taken - len(self._processing),
             unfinished_work_seconds=unfinished,
             longest_running_seconds=longest,
             next_due_in=None,

@@ -142,9 +142,8 @@ class RateLimitingCore(DelayingCore[K]):
         if self._observed:
             self._tell(Retried())
         priority = log.priority
-        log.extend(waiting.triggers)
+        self._put_in_front(item, log, waiting)
         log.add(trigger)
-        waiting.triggers = log
         if item not in self._processing:
             self._line.touch(item, now, priority=priority)
         if paid:
@@ -187,8 +186,7 @@ class RateLimitingCore(DelayingCore[K]):
     def _park(self, item: K, now: float, log: TriggerLog, *, error: BaseException | None, attempts: int) -> AddOutcome:
         waiting = self._dirty.get(item)
         if waiting is not None:
-            log.extend(waiting.triggers)
-            waiting.triggers = log
+            self._put_in_front(item, log, waiting)
             outcome = AddOutcome.MERGED
         else:
             self._dead.put(ParkedItem(item, error, attempts, log, now))

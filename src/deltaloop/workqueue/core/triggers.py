@@ -14,7 +14,10 @@ The priority of several adds is the highest of theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Final, TypeAlias, final
+
+import msgspec
 
 DEFAULT_MAX_TRIGGERS: Final = 16
 
@@ -23,31 +26,31 @@ MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[objec
 
 
 @final
-class TriggerLog:
-    """The triggers of one item, oldest first, at most ``bound`` of them, and its priority."""
+class TriggerLog(msgspec.Struct, eq=False):
+    """The triggers of one item, oldest first, at most ``bound`` of them, and its priority.
 
-    __slots__ = ("_bound", "_kept", "_merge", "_priority", "dropped")
+    A struct, and a tuple of triggers that is shared until the next one comes: there is one log for each item that is
+    added, so what it costs to make one is a large part of what an add costs.
 
-    def __init__(
-        self, bound: int = DEFAULT_MAX_TRIGGERS, *, priority: int | None = None, merge: MergeTriggers | None = None
-    ) -> None:
-        """Make an empty log.
+    Attributes:
+        bound: Most triggers kept; 0 keeps none and only counts them.
+        stated_priority: How urgent the item is, for queues with priorities; higher is more urgent. None says nothing.
+        merge: Folds a new trigger into those that are kept; None appends it. It must not raise.
+        since: When the item began to need the run that these triggers are for; the queue core says when.
+        dropped: How many triggers came that are not kept.
+    """
 
-        Args:
-            bound: Most triggers kept; 0 keeps none and only counts them.
-            priority: How urgent the item is, for queues with priorities; higher is more urgent. None says nothing.
-            merge: Folds a new trigger into those that are kept; None appends it. It must not raise.
-        """
-        self._bound = bound
-        self._merge = merge
-        self._kept: list[object] = []
-        self.dropped: int = 0
-        self._priority = priority
+    bound: int = DEFAULT_MAX_TRIGGERS
+    stated_priority: int | None = None
+    merge: MergeTriggers | None = None
+    since: float = 0.0
+    dropped: int = 0
+    _kept: tuple[object, ...] = ()
 
     @property
     def priority(self) -> int:
         """The highest priority of all that was merged; 0 if nothing was said."""
-        return 0 if self._priority is None else self._priority
+        return 0 if self.stated_priority is None else self.stated_priority
 
     def add(self, trigger: object | None, *, priority: int | None = None) -> None:
         """Append a trigger, or merge it; None stands for no trigger.
@@ -56,40 +59,37 @@ class TriggerLog:
             trigger: Why the item is to run.
             priority: How urgent it is; the highest counts.
         """
-        if priority is not None and (self._priority is None or priority > self._priority):
-            self._priority = priority
+        if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
+            self.stated_priority = priority
         if trigger is None:
             return
-        if self._merge is None and len(self._kept) < self._bound:
-            self._kept.append(trigger)
-            return
-        if self._merge is None or not self._kept:
-            self._kept.append(trigger)
+        kept, bound = self._kept, self.bound
+        if self.merge is None or not kept:
+            kept = (*kept, trigger)
         else:
-            before = len(self._kept)
-            self._kept = list(self._merge(tuple(self._kept), trigger))[: before + 1]
-            self.dropped += before + 1 - len(self._kept)
-        if len(self._kept) > self._bound:
-            del self._kept[(self._bound + 1) // 2]
+            before = len(kept)
+            kept = tuple(self.merge(kept, trigger))[: before + 1]
+            self.dropped += before + 1 - len(kept)
+        if len(kept) > bound:
+            first = (bound + 1) // 2
+            kept = kept[:first] + kept[first + 1 :]
             self.dropped += 1
+        self._kept = kept
 
     def extend(self, later: TriggerLog) -> None:
         """Append everything that ``later`` has, its count of dropped triggers too; the higher priority stays."""
         for trigger in later._kept:
             self.add(trigger)
         self.dropped += later.dropped
-        self._priority = max((p for p in (self._priority, later._priority) if p is not None), default=None)
+        self.add(None, priority=later.stated_priority)
 
     def copy(self) -> TriggerLog:
         """Return a log of its own with the same content."""
-        other = TriggerLog(self._bound, priority=self._priority, merge=self._merge)
-        other._kept = list(self._kept)
-        other.dropped = self.dropped
-        return other
+        return copy(self)
 
     def snapshot(self) -> tuple[object, ...]:
         """Return the kept triggers, oldest first."""
-        return tuple(self._kept)
+        return self._kept
 
     def __len__(self) -> int:
         return len(self._kept)
