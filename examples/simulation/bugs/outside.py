@@ -15,7 +15,7 @@ _TAKES: Final = 1.0
 
 @dl.controller(KIND, name="outside", writes=[KIND])
 async def outside(_: dl.Request, ctx: dl.Context) -> None:
-    """Make what a set lacks, end what it has too much of, and count those that are ready.
+    """Make what a set lacks, end what it has too much of, and count the ready ones, if the set has a place for it.
 
     It asks the server each time: what is tried here is the operator, and not Kubernetes. A volume outlives its Pod, and
     Pods have the finalizer that their set says.
@@ -37,6 +37,6 @@ async def outside(_: dl.Request, ctx: dl.Context) -> None:
             await live.delete(KIND, pod.name)
         if wanted and "volumes" in data and await live.find(KIND, f"volume-{node}") is None:
             await live.create(KIND, {"metadata": {"name": f"volume-{node}"}})
-    if data.get("ready") != data["size"]:
+    if data.get("ready", data["size"]) != data["size"]:
         await asyncio.sleep(_TAKES)
         await live.patch(KIND, "set", {"data": {"ready": data["size"]}})

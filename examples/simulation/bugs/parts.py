@@ -12,7 +12,7 @@ from deltaloop.testing import Harness
 KIND = dl.kinds.CONFIG_MAP
 CLUSTER = "cluster"
 
-Reconcile: TypeAlias = Callable[[dl.Context], Awaitable[object]]
+Reconcile: TypeAlias = Callable[[dl.Context], Awaitable[dl.Result | None]]
 Step: TypeAlias = Callable[[Harness], Awaitable[object]]
 
 
@@ -46,10 +46,11 @@ class Bug:
         function = self.mended if mended else self.wrong
 
         @dl.controller(KIND, name=self.name, writes=[KIND])
-        async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        async def reconcile(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
             woken = request.name == CLUSTER or self.outside is not None  # then, whatever changes may be its own
             if woken and await ctx.client.find(KIND, CLUSTER) is not None:
-                await function(ctx)
+                return await function(ctx)
+            return None
 
         async def scenario(world: Harness) -> None:
             if self.outside is not None:
@@ -132,6 +133,18 @@ async def value(ctx: dl.Context, name: str, field: str, *, live: bool = False) -
 async def exists(ctx: dl.Context, name: str) -> bool:
     """Tell whether there is an object."""
     return await ctx.client.find(KIND, name) is not None
+
+
+async def named(ctx: dl.Context, prefix: str, *, live: bool = False) -> set[str]:
+    """Return the names of the objects whose names begin with something.
+
+    Args:
+        ctx: Of the reconcile.
+        prefix: The beginning.
+        live: Whether the server is asked, and not the cache.
+    """
+    found = await (ctx.client.live if live else ctx.client).list(KIND)
+    return {each.name for each in found if each.name.startswith(prefix)}
 
 
 async def make(ctx: dl.Context, name: str, **data: str) -> None:

@@ -1,9 +1,13 @@
-"""A program that comes back believes an API server that lags, and undoes what is new."""
+"""A program that comes back believes an API server that lags, and undoes what is new, or does it once more."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import deltaloop as dl
+from examples.simulation.bugs.outside import MOST_PODS, outside
 from examples.simulation.bugs.parts import (
+    CLUSTER,
     KIND,
     Bug,
     Reconcile,
@@ -15,22 +19,27 @@ from examples.simulation.bugs.parts import (
     drop,
     exists,
     make,
+    named,
+    note,
+    put,
     value,
 )
 
-_FINALIZER = "example.com/volumes"
+_FINALIZER: Final = "example.com/volumes"
+_VOLUME: Final = "example.com/volume"
+_LOOKS_AGAIN: Final = 10.0
 
 
-def _cleans_up(*, by_name: bool) -> Reconcile:
+def _cleans_up(what: str, *, by_name: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
-        """Deletes the volume of a cluster that is being deleted: by its name, which the next cluster's has, too."""
+        """Deletes what a cluster has that is being deleted: by its name, which the next cluster's has, too."""
         present = await cluster(ctx)
         if present.deletion_timestamp is None:
             await ctx.client.add_finalizer(KIND, present, _FINALIZER)
-            if not await exists(ctx, "volume"):
-                await make(ctx, "volume")
+            if not await exists(ctx, what):
+                await make(ctx, what)
             return
-        await drop(ctx, "volume", by_name=by_name)
+        await drop(ctx, what, by_name=by_name)
         await ctx.client.remove_finalizer(KIND, present, _FINALIZER)
 
     return reconcile
@@ -76,12 +85,62 @@ def _replaces_a_budget(*, live: bool) -> Reconcile:
     return reconcile
 
 
+def _deletes_volumes(*, of_this_pod: bool) -> Reconcile:
+    async def reconcile(ctx: dl.Context) -> None:
+        """Deletes the volume of a Pod that it sees end: by a name, which that of the next Pod has, too."""
+        for node in range(MOST_PODS):
+            pod, volume = await ctx.client.find(KIND, f"pod-{node}"), f"volume-{node}"
+            if pod is None:
+                continue
+            if pod.deletion_timestamp is None:
+                if of_this_pod and await exists(ctx, volume):
+                    await note(ctx, volume, pod=pod.uid)
+                continue
+            if not of_this_pod or await value(ctx, volume, "pod", live=True) == pod.uid:
+                await drop(ctx, volume, by_name=True)
+            await ctx.client.remove_finalizer(KIND, pod, _VOLUME)
+        await put(ctx, "set", size=await asked(ctx, "nodes", live=True), volumes="yes", finalizers=_VOLUME)
+
+    return reconcile
+
+
+def _keeps_a_secret(*, of_its_own: bool) -> Reconcile:
+    async def reconcile(ctx: dl.Context) -> None:
+        """Deletes the secret that a cluster without TLS does not need: that of the cluster which has TLS since."""
+        present = await cluster(ctx)
+        if present["data"]["tls"] == "yes":
+            if not await exists(ctx, "secret"):
+                await make(ctx, "secret")
+            if of_its_own:
+                made = await ctx.client.live.get(KIND, "secret")
+                await note(ctx, CLUSTER, secret=made.uid)
+            return
+        secret = await ctx.client.live.find(KIND, "secret")
+        if secret is not None and (not of_its_own or present["data"].get("secret") == secret.uid):
+            await drop(ctx, "secret", by_name=True)
+
+    return reconcile
+
+
+def _makes_machines(*, live: bool) -> Reconcile:
+    async def reconcile(ctx: dl.Context) -> dl.Result | None:
+        """Makes the machines that it does not see; their names are drawn, so that none is in the way of another."""
+        wanted, seen = int(await asked(ctx, "machines")), await named(ctx, "machine-")
+        if live and len(seen) < wanted and await named(ctx, "machine-", live=True) - seen:
+            return dl.Result(requeue_after=_LOOKS_AGAIN)
+        for _ in range(wanted - len(seen)):
+            await ctx.client.create(KIND, {"metadata": {"generateName": "machine-"}})
+        return None
+
+    return reconcile
+
+
 ZOOKEEPER_312 = Bug(
     name="zookeeper-312",
     link="https://github.com/pravega/zookeeper-operator/issues/312",
     pattern="stale",
-    wrong=_cleans_up(by_name=True),
-    mended=_cleans_up(by_name=False),
+    wrong=_cleans_up("volume", by_name=True),
+    mended=_cleans_up("volume", by_name=False),
     steps=(creates(), deletes, creates()),
     replay="stale:create:configmaps:2:5",
 )
@@ -112,4 +171,50 @@ CASSKOP_321 = Bug(
     steps=(creates(most="1"), changes(most="2")),
     replay="stale:delete:configmaps:1:2",
 )
-BUGS = (ZOOKEEPER_312, ZOOKEEPER_314, RABBITMQ_653, CASSKOP_321)
+RABBITMQ_648 = Bug(
+    name="rabbitmq-648",
+    link="https://github.com/rabbitmq/cluster-operator/issues/648",
+    pattern="stale",
+    wrong=_cleans_up("set", by_name=True),
+    mended=_cleans_up("set", by_name=False),
+    steps=(creates(), deletes, creates()),
+    replay="stale:create:configmaps:2:5",
+)
+INSTACLUSTR_407 = Bug(
+    name="instaclustr-407",
+    link="https://github.com/instaclustr/cassandra-operator/issues/407",
+    pattern="stale",
+    wrong=_deletes_volumes(of_this_pod=False),
+    mended=_deletes_volumes(of_this_pod=True),
+    steps=(creates(nodes="1"), changes(nodes="0"), changes(nodes="1")),
+    replay="stale:update:configmaps:2:5",
+    outside=outside,
+)
+YUGABYTE_35 = Bug(
+    name="yugabyte-35",
+    link="https://github.com/yugabyte/yugabyte-operator/issues/35",
+    pattern="stale",
+    wrong=_keeps_a_secret(of_its_own=False),
+    mended=_keeps_a_secret(of_its_own=True),
+    steps=(creates(tls="no"), changes(tls="yes")),
+    replay="stale:create:configmaps:1:2",
+)
+K0SMOTRON_1534 = Bug(
+    name="k0smotron-1534",
+    link="https://github.com/k0sproject/k0smotron/issues/1534",
+    pattern="stale",
+    wrong=_makes_machines(live=False),
+    mended=_makes_machines(live=True),
+    steps=(creates(machines="1"), changes(machines="2")),
+    replay="stale:create:configmaps:2:1",
+)
+BUGS = (
+    ZOOKEEPER_312,
+    ZOOKEEPER_314,
+    RABBITMQ_653,
+    CASSKOP_321,
+    RABBITMQ_648,
+    INSTACLUSTR_407,
+    YUGABYTE_35,
+    K0SMOTRON_1534,
+)

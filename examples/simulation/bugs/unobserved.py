@@ -77,7 +77,7 @@ def _notes_its_size(*, makes_it_up: bool) -> Reconcile:
             if not makes_it_up and not await exists(ctx, "note"):
                 raise LookupError("the node of ZooKeeper that has the size is not there")
             await put(ctx, "note", size=nodes)
-        await put(ctx, "set", size=nodes)
+        await put(ctx, "set", size=nodes, **({"ready": "0"} if size is None else {}))
         if await value(ctx, "set", "ready") == nodes and not await exists(ctx, "note"):
             await put(ctx, "note", size=nodes)
 
@@ -101,7 +101,7 @@ INSTACLUSTR_410 = Bug(
     wrong=_decommissions(looks_back=False),
     mended=_decommissions(looks_back=True),
     steps=(creates(nodes="3"), changes(nodes="2"), changes(nodes="3")),
-    replay="hurried:patch:configmaps:2",
+    replay="hurried:patch:configmaps:1",
     outside=outside,
 )
 ZOOKEEPER_453 = Bug(
