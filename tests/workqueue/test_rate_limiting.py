@@ -119,3 +119,69 @@ async def test_the_hooks_of_a_rate_limiting_queue_hear_of_its_adds() -> None:
     queue.add("a")
     queue.add_rate_limited("b")
     assert (heard.adds, heard.retries) == (1, 1)
+
+
+class Grudging:
+    """Lets items wait for so many seconds, one after the other, and takes no token back."""
+
+    def __init__(self, *delays: float) -> None:
+        self._delays = list(delays)
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        return self._delays.pop(0)
+
+    def forget(self, item: Hashable) -> None:
+        """Remember nothing."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        return 0
+
+    def give_back(self, item: Hashable) -> None:
+        raise KeyError(item)
+
+
+async def come_in_time(queue: RateLimitingQueue[str], *items: tuple[str, float]) -> None:
+    loop = asyncio.get_running_loop()
+    for item in items:
+        assert (await queue.get(timeout=100.0), loop.time()) == item
+
+
+async def test_an_add_that_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+    queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0))
+    queue.add_rate_limited("a")
+    with pytest.raises(KeyError):
+        queue.add_after("a", 1.0)
+    queue.add_after("b", 2.0)
+    await come_in_time(queue, ("a", 1.0), ("b", 2.0))
+
+
+async def test_a_rate_limited_add_that_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+    queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0, 1.0))
+    queue.add_rate_limited("a")
+    with pytest.raises(KeyError):
+        queue.add_rate_limited("a")
+    queue.add_after("b", 2.0)
+    await come_in_time(queue, ("a", 1.0), ("b", 2.0))
+
+
+async def test_a_run_whose_end_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+    queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0, 1.0))
+    queue.add_rate_limited("a", trigger="x")
+    queue.add("a")
+    with pytest.raises(KeyError, match="a"):
+        async with await queue.get_work():
+            raise ValueError
+    queue.add_after("b", 2.0)
+    await come_in_time(queue, ("a", 1.0), ("b", 2.0))
+
+
+async def test_a_timer_that_fails_on_a_limiter_is_set_again() -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+    failed = list[BaseException]()
+    queue = RateLimitingQueue[str](rate_limiter=Grudging(1.0))
+    queue.add_rate_limited("a", trigger="x")
+    queue.add_after("b", 2.0)
+    queue.add("a")
+    await asyncio.sleep(1.5)
+    await come_in_time(queue, ("a", 1.5), ("b", 2.0))
+    assert [type(error) for error in failed] == [KeyError]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from tests.workqueue.test_metrics import Recorder
+from tests.workqueue.timers import live_timers
 
 
 @pytest.mark.real_time
@@ -189,3 +192,70 @@ async def test_nobody_touches_the_core_without_the_lock() -> None:
     public = {name for name in vars(RateLimitingCore) | vars(DelayingCore) | vars(QueueCore) if name[0] != "_"}
     properties = {"can_delay", "drain_over", "ended", "processing", "shutting_down"}
     assert public - called == properties
+
+
+STEPS = ("a thread adds late", "a thread adds soon", "the loop adds", "a thread cancels soon", "the loop hears of it")
+
+
+async def in_the_order(steps: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return what came of delays in which order, and what should have; threads reach the loop when it hears of it."""
+    loop, queue, expected = asyncio.get_running_loop(), DelayingQueue[str](), {"late": 3.0, "loop's": 2.0}
+    unheard = list[Callable[[], object]]()
+
+    def tell(callback: Callable[[], object]) -> None:
+        unheard.append(callback)
+
+    vars(loop)["call_soon_threadsafe"] = tell
+    try:
+        for step in (*steps, "the loop hears of it"):
+            calls: dict[str, Callable[[], object]] = {
+                "a thread adds late": lambda: queue.add_after("late", 3.0),
+                "a thread adds soon": lambda: queue.add_after("soon", 1.0),
+                "a thread cancels soon": lambda: queue.cancel_delayed("soon"),
+            }
+            if step in calls:
+                thread = threading.Thread(target=calls[step])
+                thread.start()
+                thread.join(5.0)
+            elif step == "the loop adds":
+                queue.add_after("loop's", 2.0)
+            while step == "the loop hears of it" and unheard:
+                unheard.pop(0)()
+    finally:
+        del vars(loop)["call_soon_threadsafe"]
+    if steps.index("a thread adds soon") > steps.index("a thread cancels soon"):
+        expected["soon"] = 1.0
+    wanted = sorted(expected, key=expected.__getitem__)
+    try:
+        return [await queue.get(timeout=10.0) for _ in wanted], wanted
+    except TimeoutError:
+        return [repr(queue)], wanted
+
+
+async def test_a_delay_comes_in_time_in_whatever_order_threads_and_the_loop_ask() -> None:
+    """Those that come later than another one set no timer, and count on whoever sees to that one."""
+    for steps in permutations(STEPS):
+        seen, wanted = await in_the_order(steps)
+        assert seen == wanted, steps
+
+
+@pytest.mark.real_time
+async def test_a_thread_that_stands_still_before_it_tells_the_loop_is_waited_for() -> None:
+    loop, queue = asyncio.get_running_loop(), DelayingQueue[str]()
+    stands, go_on, tell = threading.Event(), threading.Event(), loop.call_soon_threadsafe
+
+    def held_up(*arguments: Any, **options: Any) -> Any:
+        stands.set()
+        assert go_on.wait(5.0)
+        return tell(*arguments, **options)
+
+    vars(loop)["call_soon_threadsafe"] = held_up
+    thread = threading.Thread(target=queue.add_after, args=("first", 0.02))
+    thread.start()
+    assert stands.wait(5.0)
+    queue.add_after("second", 0.04)
+    assert live_timers() == 0  # the thread will see to it
+    go_on.set()
+    thread.join(5.0)
+    del vars(loop)["call_soon_threadsafe"]
+    assert [await queue.get(timeout=5.0), await queue.get(timeout=5.0)] == ["first", "second"]

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, final
 
 from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.delaying import DelayingCore
+from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.metrics import QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
@@ -79,9 +80,34 @@ class DelayingQueue(WorkQueue[K]):
 
         Source: client-go util/workqueue/delaying_queue.go ``AddAfter``.
         """
-        with self._lock:
-            self._delaying.add_after(item, self._now(), delay, trigger=trigger, priority=priority)
-        self._changed()
+        covered = False
+        try:
+            with self._lock:
+                core = self._delaying
+                before = core.next_due_at()
+                outcome = core.add_after(
+                    item, self._clock() + self._clock_ahead, delay, trigger=trigger, priority=priority
+                )
+                covered = self._covers(before, outcome)
+        finally:
+            if not covered:
+                self._changed()
+
+    def _covers(self, before: float | None, outcome: AddOutcome) -> bool:
+        """Whether the timer need not be set for an add that asked for a time; under the lock that the add had.
+
+        The line is what it was, and so is the time when the first one is due. Whoever made that the first time calls
+        ``_changed``, or has done so, after the lock was free again: what that arms the timer for comes no later.
+
+        Args:
+            before: When the first one was due before the add.
+            outcome: What the add did.
+        """
+        return (
+            self._metrics is None
+            and before == self._delaying.next_due_at()
+            and (outcome is AddOutcome.DELAYED or outcome is AddOutcome.MERGED)
+        )
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:
         """Return what waits for its time, the first due first.
@@ -134,9 +160,11 @@ class DelayingQueue(WorkQueue[K]):
 
     def _on_timer(self) -> None:
         self._timer = None
-        with self._lock:
-            self._delaying.promote(self._now())
-        self._changed()
+        try:
+            with self._lock:
+                self._delaying.promote(self._now())
+        finally:  # also when a limiter's `give_back` fails: what waits counts on this timer
+            self._changed()
 
 
 def _shown(delay: WaitingItem[K], now: float) -> DelayedItem[K]:

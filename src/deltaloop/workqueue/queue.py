@@ -317,9 +317,13 @@ class WorkQueue(Generic[K]):
         return run
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
-        with self._lock:
-            finished = self._core.finish(run, self._now(), ending)
-            ending_soon = self._core.shutting_down
+        try:
+            with self._lock:
+                finished = self._core.finish(run, self._now(), ending)
+                ending_soon = self._core.shutting_down
+        except BaseException:  # what a limiter raised while it took a token back: the run has ended all the same
+            self._changed()
+            raise
         if finished.fate is RunOutcome.FINISHED and not ending_soon:
             self._grew()
         else:

@@ -125,11 +125,17 @@ class RateLimitingQueue(DelayingQueue[K]):
 
         Source: client-go util/workqueue/rate_limiting_queue.go ``AddRateLimited``.
         """
-        with self._lock:
-            outcome = self._limiting.add_rate_limited(
-                item, self._now(), error=error, trigger=trigger, priority=priority
-            )
-        self._changed()
+        covered = False
+        try:
+            with self._lock:
+                before = self._limiting.next_due_at()
+                outcome = self._limiting.add_rate_limited(
+                    item, self._now(), error=error, trigger=trigger, priority=priority
+                )
+                covered = self._covers(before, outcome)
+        finally:
+            if not covered:
+                self._changed()
         if outcome is AddOutcome.PARKED:
             self._log(logging.ERROR, "work failed for good and is parked", {"key": item, "queue": self._name}, error)
 

@@ -1,8 +1,8 @@
 """Items that wait for their time: one heap, one entry that counts for each item.
 
 A heap cannot move or remove an entry cheaply, so an entry that no longer counts stays in it until it comes to the top
-(lazy deletion). The heap is rebuilt when such entries outnumber the ones that count: its length stays below
-``2 * items + SPARE``, and the cost of rebuilding is spread over the calls that made it necessary.
+(lazy deletion), which always counts. The heap is rebuilt when such entries outnumber the ones that count: its length
+stays below ``2 * items + SPARE``, and the cost of rebuilding is spread over the calls that made it necessary.
 
 Items that are due at the same time come in the order in which they were put in.
 
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
+
+import msgspec
 
 from deltaloop.workqueue.core.triggers import TriggerLog
 
@@ -24,8 +25,7 @@ SPARE: Final = 64
 
 
 @final
-@dataclass(slots=True, eq=False)
-class WaitingItem(Generic[K]):
+class WaitingItem(msgspec.Struct, Generic[K], eq=False):
     """One item that waits.
 
     Attributes:
@@ -33,12 +33,14 @@ class WaitingItem(Generic[K]):
         due_at: When it is added, in seconds on the queue's clock.
         triggers: The triggers of the run to come.
         paid: Whether a rate limiter was asked for this time and may get its token back.
+        order: The number of its put, by which equal times are sorted; the heap gives it.
     """
 
     item: K
     due_at: float
     triggers: TriggerLog
     paid: bool = False
+    order: int = 0
 
 
 @final
@@ -49,41 +51,46 @@ class DelayHeap(Generic[K]):
 
     def __init__(self) -> None:
         """Make an empty heap."""
-        self._waiting: dict[K, tuple[int, WaitingItem[K]]] = {}
+        self._waiting: dict[K, WaitingItem[K]] = {}
         self._heap: list[tuple[float, int, K]] = []
         self._order = 0
 
     def get(self, item: K) -> WaitingItem[K] | None:
         """Return the delay of ``item``, if it waits."""
-        found = self._waiting.get(item)
-        return None if found is None else found[1]
+        return self._waiting.get(item)
 
     def put(self, delay: WaitingItem[K]) -> None:
         """Put a delay in, instead of the one that its item may have."""
-        self._order += 1
-        self._waiting[delay.item] = (self._order, delay)
-        heapq.heappush(self._heap, (delay.due_at, self._order, delay.item))
-        self._tidy()
+        item = delay.item
+        order = self._order = delay.order = self._order + 1
+        replaces = item in self._waiting
+        self._waiting[item] = delay
+        heapq.heappush(self._heap, (delay.due_at, order, item))
+        if replaces:
+            self._tidy()
 
     def remove(self, item: K) -> WaitingItem[K] | None:
         """Take the delay of ``item`` out, whenever it is due."""
         found = self._waiting.pop(item, None)
-        self._tidy()
-        return None if found is None else found[1]
+        if found is not None:
+            self._tidy()
+        return found
 
     def next_due_at(self) -> float | None:
         """Return when the first one is due."""
-        self._drop_dead_top()
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
         """Take out everything that is due at ``until`` or before, in order."""
         due: list[WaitingItem[K]] = []
-        self._drop_dead_top()
-        while self._heap and self._heap[0][0] <= until:
-            _, _, item = heapq.heappop(self._heap)
-            due.append(self._waiting.pop(item)[1])
-            self._drop_dead_top()
+        heap, waiting = self._heap, self._waiting
+        while heap and heap[0][0] <= until:
+            _, order, item = heapq.heappop(heap)
+            delay = waiting.get(item)
+            if delay is not None and delay.order == order:
+                del waiting[item]
+                due.append(delay)
+        self._tidy()
         return due
 
     def clear(self) -> int:
@@ -95,8 +102,7 @@ class DelayHeap(Generic[K]):
 
     def in_order(self) -> list[WaitingItem[K]]:
         """Return all that wait, the first due first."""
-        found = sorted(self._waiting.values(), key=lambda entry: (entry[1].due_at, entry[0]))
-        return [delay for _, delay in found]
+        return sorted(self._waiting.values(), key=lambda delay: (delay.due_at, delay.order))
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -108,13 +114,12 @@ class DelayHeap(Generic[K]):
 
     def _counts(self, order: int, item: K) -> bool:
         found = self._waiting.get(item)
-        return found is not None and found[0] == order
-
-    def _drop_dead_top(self) -> None:
-        while self._heap and not self._counts(self._heap[0][1], self._heap[0][2]):
-            heapq.heappop(self._heap)
+        return found is not None and found.order == order
 
     def _tidy(self) -> None:
+        """See to it, after an entry has ceased to count, that the first one does and that such entries are few."""
         if len(self._heap) > 2 * len(self._waiting) + SPARE:
-            self._heap = [(delay.due_at, order, item) for item, (order, delay) in self._waiting.items()]
+            self._heap = [(delay.due_at, delay.order, item) for item, delay in self._waiting.items()]
             heapq.heapify(self._heap)
+        while self._heap and not self._counts(self._heap[0][1], self._heap[0][2]):
+            heapq.heappop(self._heap)
