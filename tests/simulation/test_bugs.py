@@ -31,7 +31,7 @@ def test_reports_are_named_once() -> None:
 
 @pytest.mark.real_time
 def test_the_table_says_what_was_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["bugs", "rabbitmq-782", "--seconds", "5"])
+    monkeypatch.setattr("sys.argv", ["bugs", "rabbitmq-782", "--runs", "15"])
     assert main() == 0
     _, line = capsys.readouterr().out.splitlines()
     assert line.split()[:2] == ["rabbitmq-782", "intermediate"]

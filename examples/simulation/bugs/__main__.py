@@ -1,6 +1,6 @@
 """Looks for all bugs by the default search, and for alarms on what is mended: ``make simulate-bugs``.
 
-    python -m examples.simulation.bugs [--seconds 60] [NAME ...]
+    python -m examples.simulation.bugs [--seconds 60] [--runs NUMBER] [NAME ...]
 
 Prints a table: bug, pattern, how many runs and CPU seconds until it was found, by how many faults; then how many runs
 of the mended version raised no alarm in so many seconds. Exit code 1 if a bug is not found, or something mended is.
@@ -20,10 +20,10 @@ BUGS = (*intermediate.BUGS, *stale.BUGS, *unobserved.BUGS)
 _MOST = 1_000_000
 
 
-def look(bug: Bug, seconds: float) -> bool:
+def look(bug: Bug, seconds: float, runs: int) -> bool:
     """Print a line about a bug, and tell whether it was found, and nothing in the mended version."""
     began = time.process_time()
-    options = SimulationOptions(runs=_MOST, seconds=seconds, most_failures=1)
+    options = SimulationOptions(runs=runs, seconds=seconds, most_failures=1)
     found = Simulation(bug.scenario(mended=False), options).explore()
     cpu = time.process_time() - began
     clean = Simulation(bug.scenario(mended=True), options).explore()
@@ -41,13 +41,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each search")
+    parser.add_argument("--runs", type=int, default=_MOST, help="of each search at most")
     asked = parser.parse_args()
     unknown = sorted({*asked.names} - {bug.name for bug in BUGS})
     if unknown:
         parser.error(f"there is no bug {', '.join(unknown)}; known are {', '.join(bug.name for bug in BUGS)}")
     print(f"{'bug':<16} {'pattern':<13} {'runs':>5} {'CPU s':>6}   {'found by':<42} {'runs':>6} mended")
     wanted = [bug for bug in BUGS if not asked.names or bug.name in asked.names]
-    right = [look(bug, asked.seconds) for bug in wanted]
+    right = [look(bug, asked.seconds, asked.runs) for bug in wanted]
     return 0 if all(right) else 1
 
 

@@ -73,6 +73,7 @@ _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
 _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
+_MOST_GARBAGE: Final = 500_000  # objects; an ordinary run leaves some thousands
 _RETRY_AFTER: Final = 1
 _LAGS_FOR: Final = 30.0
 _PLANNED: Final[dict[FaultKind, Planned]] = {
@@ -375,14 +376,16 @@ def _line(write: ProgramWrite) -> str:
 
 @contextmanager
 def _nothing_collected() -> Generator[None, None, None]:
-    """Collect no garbage in this block by chance: clean-up would come at a moment that nothing decides."""
-    enabled = gc.isenabled()
-    gc.disable()
+    """Collect no garbage in this block by chance: clean-up would come at a moment that nothing decides.
+
+    Only a run that makes very much of it, in a loop without end for instance, is not left to fill the memory.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_MOST_GARBAGE, *before[1:])
     try:
         yield
     finally:
-        if enabled:
-            gc.enable()
+        gc.set_threshold(*before)
 
 
 @contextmanager
