@@ -169,3 +169,12 @@ async def test_an_add_that_names_no_priority_is_no_more_urgent_than_one_that_nam
     queue.add("d")
     queue.add("e", priority=1)
     assert [await queue.get() for _ in range(5)] == ["e", "a", "b", "c", "d"]
+
+
+async def test_no_delay_at_all_wakes_a_worker_while_another_item_waits_for_its_time() -> None:
+    queue = DelayingQueue[str]()
+    queue.add_after("late", 9.0)
+    seen = asyncio.create_task(arrivals(queue, 2))
+    await asyncio.sleep(1.0)
+    queue.add_after("now", 0.0)
+    assert await seen == [("now", 1.0), ("late", 9.0)]

@@ -143,3 +143,11 @@ class BrokenHooks(Recorder):
 
     def longest_running(self, seconds: float) -> None:
         raise RuntimeError("broken")
+
+
+async def test_a_delay_is_heard_of_at_once_although_an_earlier_one_waits() -> None:
+    heard = Recorder()
+    queue = DelayingQueue[str](metrics=heard)
+    for item, delay in (("a", 5.0), ("b", 6.0), ("a", 7.0)):
+        queue.add_after(item, delay)
+    assert heard.retries == 3
