@@ -520,3 +520,25 @@ async def test_ignored_configurations(api: Api) -> None:
     made = policy(api, "q", "false", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, failurePolicy="Ignore")
     await bind(api, made, binding(api, "q", **missing))
     await api.created(api.config_maps, config_map("a"))
+
+
+@conformance("Policies: the status is left empty by the API server; a controller applies it, and takes warnings back")
+async def test_the_status_is_a_controllers(api: Api) -> None:
+    path = f"{ADMISSION}/validatingadmissionpolicies/{api.name('p')}"
+    await api.created(f"{ADMISSION}/validatingadmissionpolicies", policy(api, "p", "object.nope == 1"))
+    assert not (await api.get(path)).json.get("status")
+    own = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    warning = {"fieldRef": "spec.validations[0].expression", "warning": "undefined field"}
+    warned: dict[str, Any] = {"expressionWarnings": [warning]}
+    steps: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"typeChecking": {}}),
+        (warned, {"typeChecking": warned}),
+        ({}, {}),
+    ]
+    for checked, stored in steps:
+        status = {"observedGeneration": 1, "typeChecking": checked}
+        body = {**own, "metadata": {"name": api.name("p")}, "status": status}
+        manager = "fieldManager=validatingadmissionpolicy-status&force=true"
+        answered = await api.patch_with(f"{path}/status?{manager}", "apply-patch+yaml", body)
+        assert answered.status == 200, answered.text
+        assert answered.json["status"] == {"observedGeneration": 1, **stored}

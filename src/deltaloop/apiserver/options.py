@@ -16,9 +16,9 @@ from deltaloop.apiserver.core.admission.plugins import NAMES as ADMISSION_PLUGIN
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
 from deltaloop.option_types import check_types
 
-CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "coordinated-leases"})
+CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "policy-status", "coordinated-leases"})
 # What every cluster cleans up, for programs and tests that expect one.
-CLUSTER_CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection"})
+CLUSTER_CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "policy-status"})
 _SERVICE: Final = re.compile(r"[^/:]+/[^/:]+(:[0-9]+)?")
 _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:/@]+):[0-9]+")
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
@@ -60,9 +60,10 @@ class ServerOptions:
         authorization_mode: ``AlwaysAllow``: whoever has credentials may do everything. ``RBAC``: what roles and
             bindings allow; the usual first ones are made.
         controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up),
-            ``volume-protection`` (finalizers of claims and volumes) and ``coordinated-leases`` (KEP-4355). None by
-            default, as in a kube-apiserver alone: dependents stay, a deleted namespace or claim stays Terminating, and
-            candidates are not elected.
+            ``volume-protection`` (finalizers of claims and volumes), ``policy-status`` (warnings about the expressions
+            of ValidatingAdmissionPolicies) and ``coordinated-leases`` (KEP-4355). None by default, as in a
+            kube-apiserver alone: dependents stay, a deleted namespace or claim stays Terminating, the status of
+            policies stays empty, and candidates are not elected.
         enable_admission_plugins: Plugins that are on besides those that are on by default.
         disable_admission_plugins: Plugins that are off although they are on by default. Those are a real server's,
             but for ``ServiceAccount``, which refuses Pods without an account that a controller makes in a cluster.

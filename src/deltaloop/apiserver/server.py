@@ -411,6 +411,11 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
         from deltaloop.apiserver.core.controllers.volume_protection import release
 
         yield "volume-protection", partial(repeat, release)
+    if "policy-status" in options.controllers:
+        from deltaloop.apiserver.controllers.repeating import repeat
+        from deltaloop.apiserver.core.controllers.policy_status import write_statuses
+
+        yield "policy-status", partial(repeat, write_statuses)
     if "coordinated-leases" in options.controllers:
         from deltaloop.apiserver.controllers.coordinated_leases import elect_holders
 

@@ -41,9 +41,7 @@ DataDirectory = Annotated[
 ]
 Fsync = Annotated[bool, typer.Option("--fsync", help="With --data-dir: each write is on the disk before its answer.")]
 Load = Annotated[Path | None, typer.Option(help="Load the manifests of this file or directory at start, CRDs first.")]
-Controllers = Annotated[
-    str, typer.Option(help="What runs beside the server: gc, namespace, coordinated-leases, with commas between.")
-]
+Controllers = Annotated[str, typer.Option(help="What runs beside the server, such as gc,namespace,policy-status.")]
 EnabledPlugins = Annotated[
     str, typer.Option(help="Admission plugins besides the default ones, such as ServiceAccount, with commas between.")
 ]

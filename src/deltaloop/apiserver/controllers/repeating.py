@@ -1,4 +1,7 @@
-"""A controller that looks at the whole store after each change. Cores: ``namespace_cleanup``, ``volume_protection``."""
+"""A controller that looks at the whole store after each change.
+
+Cores: ``namespace_cleanup``, ``volume_protection``, ``policy_status``.
+"""
 
 from __future__ import annotations
 

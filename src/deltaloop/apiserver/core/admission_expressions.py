@@ -113,18 +113,19 @@ ANY: Final = ()
 class _Types:
     """The types of the request's parts, and of variables. A ``TypeProvider``."""
 
-    def __init__(self, variables: Mapping[str, cel.Type], more: cel.TypeProvider | None) -> None:
+    def __init__(self, variables: Mapping[str, cel.Type], *more: cel.TypeProvider) -> None:
         self._fields = {**_FIELDS, _COMPOSED.name: variables}
         self._more = more
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
         """Return the type of a field of an object."""
         found = self._fields.get(type_name, {}).get(field)
-        return found if found is not None or self._more is None else self._more.field_type(type_name, field)
+        others = (each.field_type(type_name, field) for each in self._more)
+        return found if found is not None else next((each for each in others if each is not None), None)
 
     def named_type(self, name: str) -> cel.Type | None:
         """Return a type of what is to be changed; expressions cannot name the others."""
-        return None if self._more is None else self._more.named_type(name)
+        return next((found for each in self._more if (found := each.named_type(name)) is not None), None)
 
 
 def environment(
@@ -151,9 +152,25 @@ def environment(
         names |= _AUTHORIZER
     if variables is not None:
         names[VARIABLES] = _COMPOSED
-    types = _Types({} if variables is None else variables, _MUTATION_TYPES if makes_patches else None)
+    types = _Types({} if variables is None else variables, *((_MUTATION_TYPES,) if makes_patches else ()))
     libraries = (JSON_PATCHES,) if makes_patches else ()
     return (STORED if is_stored else NEW).with_variables(names, types, libraries=libraries)
+
+
+def typed_environment(
+    names: Mapping[str, cel.Type], variables: Mapping[str, cel.Type], *types: cel.TypeProvider
+) -> cel.Environment:
+    """Return what a stored expression of a policy may use while its types are checked.
+
+    As on a real server there is no ``authorizer.requestResource`` meanwhile, and always ``variables``.
+
+    Args:
+        names: The types of ``object``, ``oldObject`` and, if there is one, ``params``.
+        variables: The types of ``variables``.
+        types: Where the fields of these types are looked up.
+    """
+    known = {**_ALWAYS, "authorizer": AUTHORIZER, VARIABLES: _COMPOSED, **names}
+    return STORED.with_variables(known, _Types(variables, *types))
 
 
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:

@@ -83,6 +83,21 @@ def declared(schema: dict[str, object], *, is_root: bool = False) -> Declared | 
     return None
 
 
+def declared_object(fields: dict[str, Declared]) -> Declared:
+    """Return an object with these fields, by their identifiers; its size is not asked."""
+    return Declared(_OBJECT, fields=fields)
+
+
+def declared_list(element: Declared) -> Declared:
+    """Return a list; its size is not asked."""
+    return Declared(_LIST, element=element)
+
+
+def declared_map(element: Declared) -> Declared:
+    """Return a map from texts; its size is not asked."""
+    return Declared(_MAP, element=element)
+
+
 def is_whole(schema: dict[str, object]) -> bool:
     """Tell whether a schema is that of a whole object inside another one."""
     return schema.get(EMBEDDED) is True
@@ -167,10 +182,11 @@ def _declared_object(schema: dict[str, object]) -> Declared:
 class DeclaredTypes:
     """The types of one scope: objects are named after where they are. A ``TypeProvider``."""
 
-    def __init__(self, root: Declared) -> None:
+    def __init__(self, root: Declared, name: str = "selfType") -> None:
+        """Take what is declared, and what its type is called."""
         self._root = root
         self._objects: dict[str, Declared] = {}
-        self.scope: cel.Type = self._type(root, "selfType")
+        self.scope: cel.Type = self._type(root, name)
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
         """Return the type of a field of an object."""

@@ -1,0 +1,127 @@
+"""What expressions of a ValidatingAdmissionPolicy say that cannot be said of the kinds that it is for.
+
+Only kinds that its rules name in full are looked at: a rule with a wildcard for groups or versions names none, nor does
+a subresource or a wildcard among resources. As on a real server:
+
+    the version alone decides where the group is "", so ``v1`` ``events`` are those of both groups
+    ten kinds of one rule end the search
+    only validations and their messages are looked at; variables count where these use them
+    a kind that is not served is left out
+    ``authorizer.requestResource`` is unknown, though the policy itself may use it
+
+Source: apiserver pkg/admission/plugin/policy/validating/typechecking.go; apimachinery pkg/api/meta/restmapper.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias, final
+
+from deltaloop import cel
+from deltaloop.apiserver.core.admission_expressions import typed_environment, variable_type
+from deltaloop.apiserver.core.crds.rules.declarations import Declared, DeclaredTypes
+from deltaloop.cel.faults import InvalidExpressionError
+from deltaloop.schemas.json_values import at, items, mapping, text, texts
+
+_MOST_KINDS: Final = 10
+_SUBRESOURCE_OR_ALL: Final = ("*", "/")
+
+
+class KindName(NamedTuple):
+    """A kind in one version; in the order in which kinds are told."""
+
+    group: str
+    version: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}, Kind={self.kind}"
+
+
+FindKinds: TypeAlias = Callable[[str, str, str], Iterable[KindName]]
+"""Returns the kinds that are served by a group, a version and a resource; a group of "" means any."""
+Declare: TypeAlias = Callable[[KindName], Declared | None]
+"""Returns what a kind's objects are declared as; None if nothing is known."""
+
+
+def expression_warnings(policy: Mapping[str, object], find: FindKinds, declare: Declare) -> list[dict[str, str]]:
+    """Return what is wrong with a policy's expressions as its status has it: ``fieldRef`` and ``warning``.
+
+    Args:
+        policy: The policy as it is stored.
+        find: Finds the kinds of a resource.
+        declare: Says what a kind's objects are.
+    """
+    spec = mapping(policy.get("spec"))
+    checkers = [_Checker(spec, kind, found, declare) for kind in _kinds(spec, find) if (found := declare(kind))]
+    warnings: list[dict[str, str]] = []
+    for path, source in _expressions(spec):
+        told = [f"{checker.kind}: {fault}\n" for checker in checkers if (fault := checker.fault(source))]
+        if told:
+            warnings.append({"fieldRef": path, "warning": "\n".join(told)})
+    return warnings
+
+
+def _expressions(spec: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the expressions that are looked at, and where they are."""
+    for place, validation in enumerate(items(spec.get("validations"))):
+        path = f"spec.validations[{place}]"
+        yield f"{path}.expression", text(at(validation, "expression"))
+        if message := text(at(validation, "messageExpression")):
+            yield f"{path}.messageExpression", message
+
+
+def _kinds(spec: Mapping[str, object], find: FindKinds) -> list[KindName]:
+    kinds: set[KindName] = set()
+    for rule in items(at(spec.get("matchConstraints"), "resourceRules")):
+        groups, versions = (sorted(texts(at(rule, field))) for field in ("apiGroups", "apiVersions"))
+        if any("*" in name for name in (*groups, *versions)):
+            continue
+        named = sorted(texts(at(rule, "resources")))
+        resources = [name for name in named if not any(mark in name for mark in _SUBRESOURCE_OR_ALL)]
+        count = 0
+        for searched in product(groups, versions, resources):
+            for kind in sorted(find(*searched)):
+                kinds.add(kind)
+                count += 1
+                if count == _MOST_KINDS:
+                    return sorted(kinds)
+    return sorted(kinds)
+
+
+@final
+class _Checker:
+    """Compiles the expressions of one policy for objects of one kind."""
+
+    def __init__(self, spec: Mapping[str, object], kind: KindName, found: Declared, declare: Declare) -> None:
+        self.kind = kind
+        # The real server's names of types end in digits, too; expressions cannot name them.
+        own = DeclaredTypes(found, f"{kind.kind}0")
+        providers: list[cel.TypeProvider] = [own]
+        names = {"object": own.scope, "oldObject": own.scope}
+        if (wanted := spec.get("paramKind")) is not None:
+            names["params"] = cel.DYN
+            group, _, version = text(at(wanted, "apiVersion")).rpartition("/")
+            params = declare(KindName(group, version, text(at(wanted, "kind"))))
+            if params is not None:
+                more = DeclaredTypes(params, f"{text(at(wanted, 'kind'))}1")
+                names["params"] = more.scope
+                providers.append(more)
+        variables: dict[str, cel.Type] = {}
+        self._uses = typed_environment(names, variables, *providers)
+        for variable in items(spec.get("variables")):
+            compiled = self._compiled(text(at(variable, "expression")))
+            variables[text(at(variable, "name"))] = variable_type(compiled)
+
+    def fault(self, source: str) -> str:
+        """Return what is wrong with an expression; "" if nothing is."""
+        found = self._compiled(source)
+        return found if isinstance(found, str) else ""
+
+    def _compiled(self, source: str) -> cel.CompiledExpression | str:
+        try:
+            return self._uses.compile(source)
+        except InvalidExpressionError as error:
+            # A constant that no program can be made of is no matter of types.
+            return "" if error.checked else str(error)
