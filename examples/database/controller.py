@@ -60,7 +60,10 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
     name = f"{request.name}-last-backup"
     job = await ctx.client.find(dl.kinds.JOB, name, namespace=request.namespace)
     if job is None:
-        database = await ctx.client.get(DATABASE, request.name, namespace=request.namespace)
+        # Asked of the server: a cache that lags still has what is gone, and a Job of nobody would be deleted at once.
+        database = await ctx.client.live.find(DATABASE, request.name, namespace=request.namespace)
+        if database is None:
+            return None
         await ctx.client.create(dl.kinds.JOB, backup_job(name, database))
         ctx.recorder.event(database, "Normal", "BackingUp", f"the last backup is made by Job {name}")
         return NOT_YET

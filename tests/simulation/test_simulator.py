@@ -406,6 +406,16 @@ async def never_ends(_: dl.Request, ctx: dl.Context) -> None:
     raise RuntimeError("again")
 
 
+async def writes_at_once(_: dl.Request, ctx: dl.Context) -> None:
+    """Never ends, and never waits: what it writes asks for it again."""
+    await put(ctx, "broker", number=str(random.random()))
+
+
+def test_a_loop_in_which_no_time_passes_is_found() -> None:
+    with pytest.raises(BrokenReferenceError, match=r"the programs do not come to rest: .*broker"):
+        Simulation(grows(writes_at_once)).explore()
+
+
 def test_a_scenario_that_is_wrong_without_any_fault_is_said_to_be() -> None:
     with pytest.raises(BrokenReferenceError, match="without any fault, with seed 0: the programs do not come to rest"):
         Simulation(grows(never_ends)).explore()

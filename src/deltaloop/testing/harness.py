@@ -15,6 +15,7 @@ import asyncio
 import contextvars
 import os
 import random
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
@@ -50,6 +51,7 @@ _MOST_PAUSES: Final = 100  # of that length, before it is given up
 _TURNS: Final = 500
 _REAL_PAUSE: Final = 0.05
 _HURRIED_FOR: Final = 30.0
+_HOT_AT_ONCE: Final = 200  # so often the same write while no time passed
 _DEFAULTS: Final = ManagerOptions(preflight=False, undeclared=UndeclaredAccess.REFUSE)
 
 
@@ -100,6 +102,8 @@ class Harness:
         self._installed: list[tuple[str, str, str]] = []
         self._always: list[Callable[[Client], Awaitable[object]]] = []
         self._broken: BaseException | None = None
+        self._instant = 0.0
+        self._at_once: Counter[str] = Counter()  # equal writes at that instant
         self._hurried: Process | None = None  # for whom the test is to go on
         self._waits_for: Process | None = None  # who stands still until it has
 
@@ -344,7 +348,8 @@ class Harness:
                     return
             if not left:
                 left = ("the event loop does not come to rest",)
-            if settling.look(states, left, now=clock()):
+            hot = max(self._at_once.values(), default=0) >= _HOT_AT_ONCE and self._instant == clock()
+            if settling.look(states, left, now=clock()) or hot:
                 raise NotSettledError(settling.report(map(str, self.writes[written:])), left=left)
             if idle:
                 await asyncio.sleep(pause)
@@ -384,6 +389,10 @@ class Harness:
     def wrote(self, write: ProgramWrite) -> None:
         """Take a write of a program."""
         self.writes.append(write)
+        if write.at != self._instant:
+            self._instant = write.at
+            self._at_once.clear()
+        self._at_once[str(write)] += 1
 
     async def carried_out(self, write: ProgramWrite) -> None:
         """Check what always has to be true."""
