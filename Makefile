@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -173,6 +173,9 @@ cel-fuzz: $(VENV)/.dev  ## Hold random expressions against cel-go in kube-apiser
 
 cel-record: $(VENV)/.dev  ## Write down anew what cel-go answers to our expressions; more of them are read, a line each
 	@$(BIN)/python -m tests.cel.record
+
+type-checks-record: $(VENV)/.dev  ## Write down anew what a status controller warns of in policies; more of them are read, a line each
+	@$(BIN)/python -m tests.apiserver.core.admission.policies.record_type_checks
 
 # No real server is needed: its answers are recorded.
 corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with what a real server answered to them once

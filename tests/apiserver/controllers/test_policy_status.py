@@ -47,6 +47,16 @@ async def test_a_policy_is_looked_at_once_for_each_generation() -> None:
         assert (await on.call.get(f"{POLICIES}/p")).json["metadata"]["resourceVersion"] == before
 
 
+async def test_the_controller_takes_the_status_over_from_others() -> None:
+    async with serving(controllers=CHECKED) as on:
+        await on.call.created(POLICIES, policy("p", "true"))
+        await status(on.call, "p")
+        await on.call.patch(f"{POLICIES}/p", {"spec": {"failurePolicy": "Ignore"}})
+        assert await status(on.call, "p") == {"observedGeneration": 2, "typeChecking": {}}
+        await on.call.patch(f"{POLICIES}/p/status", {"status": {"observedGeneration": 1}})
+        assert await status(on.call, "p") == {"observedGeneration": 2, "typeChecking": {}}
+
+
 async def test_custom_resources_are_known_by_their_schemas_once_they_are_served() -> None:
     async with serving(controllers=CHECKED) as on:
         await on.call.created(POLICIES, policy("early", "object.spec.nope == 1", "example.com", "widgets"))

@@ -39,7 +39,7 @@ def write_statuses(operations: Operations, *, stamp: Stamp) -> bool:
     if served is None or not operations.store.count(served.storage):
         return False
     before = operations.store.revision
-    kinds = _Kinds(operations.registry)
+    kinds = ServedKinds(operations.registry)
     for policy in operations.store.list(served.storage).items:
         fields = decode_object(served, policy)
         generation = integer(at(fields, "metadata", "generation"))
@@ -59,10 +59,11 @@ def write_statuses(operations: Operations, *, stamp: Stamp) -> bool:
 
 
 @final
-class _Kinds:
+class ServedKinds:
     """The kinds that are served now."""
 
     def __init__(self, registry: Registry) -> None:
+        """Look them up here."""
         self._registry = registry
 
     def find(self, group: str, version: str, resource: str) -> Iterator[KindName]:
