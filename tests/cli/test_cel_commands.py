@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.cli.main import main
 
 
@@ -85,3 +86,17 @@ def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == '"net.IP"\n'
     assert run("check", "1", "--kubernetes", "new") == 2
     assert "'new' is no version, such as 1.33" in capsys.readouterr().err
+
+
+def test_a_version_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    major, minor = (int(part) for part in MINOR.split("."))
+    for known in ("1.23", MINOR):
+        assert run("check", "1", "--kubernetes", known) == 0
+    assert capsys.readouterr().out == "int\nint\n"
+    for unknown in ("1.22", f"{major}.{minor + 1}", "1.99", "0.30", "2.0"):
+        for command in ("check", "eval"):
+            assert run(command, "1", "--kubernetes", unknown) == 2
+            printed = capsys.readouterr()
+            assert printed.out == ""
+            said = " ".join(printed.err.replace("│", " ").split())
+            assert f"{unknown} is no version of Kubernetes that is known here: 1.23 to {MINOR} are" in said

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
@@ -23,6 +23,9 @@ _Version = Annotated[
 ]
 _Cost = Annotated[bool, typer.Option("--cost", help="Print what it costs, too, in cel-go's units.")]
 _Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Such as 'self.replicas <= 5'.")]
+
+# The first version whose rules are written in the language (KEP-2876, alpha).
+_FIRST: Final = (1, 23)
 
 
 @app.command()
@@ -78,15 +81,25 @@ def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str |
     from deltaloop.cel.faults import InvalidExpressionError
     from deltaloop.cel.kubernetes import kubernetes_environment
 
-    major, _, minor = (version or "").partition(".")
-    if version is not None and not (major.isdecimal() and minor.isdecimal()):
-        raise typer.BadParameter(f"{version!r} is no version, such as 1.33")
-    since = None if version is None else (int(major), int(minor))
+    since = None if version is None else _known(version)
     try:
         return kubernetes_environment(since).with_variables(variables).compile(expression)
     except InvalidExpressionError as error:
         typer.echo(str(error), err=True)  # it begins with ERROR, and shows where
         raise typer.Exit(2) from None
+
+
+def _known(version: str) -> tuple[int, int]:
+    from deltaloop.api.kubernetes_version import MINOR
+
+    major, _, minor = version.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        raise typer.BadParameter(f"{version!r} is no version, such as 1.33")
+    newest = tuple(int(part) for part in MINOR.split("."))
+    if not _FIRST <= (int(major), int(minor)) <= newest:
+        first = ".".join(map(str, _FIRST))
+        raise typer.BadParameter(f"{version} is no version of Kubernetes that is known here: {first} to {MINOR} are")
+    return int(major), int(minor)
 
 
 def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
