@@ -21,12 +21,12 @@ async def outside(_: dl.Request, ctx: dl.Context) -> None:
     Pods have the finalizer that their set says.
     """
     live = ctx.client.live
-    present = await live.find(KIND, "set")
-    if present is None:
+    there = {each.name: each for each in await live.list(KIND)}
+    if "set" not in there:
         return
-    data = present["data"]
+    data = there["set"]["data"]
     for node in range(MOST_PODS):
-        pod, wanted = await live.find(KIND, f"pod-{node}"), node < int(data["size"])
+        pod, wanted = there.get(f"pod-{node}"), node < int(data["size"])
         if pod is None and wanted:
             finalizers = [_RUNS, *data.get("finalizers", "").split()]
             await live.create(KIND, {"metadata": {"name": f"pod-{node}", "finalizers": finalizers}})
@@ -35,7 +35,7 @@ async def outside(_: dl.Request, ctx: dl.Context) -> None:
             await live.remove_finalizer(KIND, pod, _RUNS)
         elif pod is not None and not wanted:
             await live.delete(KIND, pod.name)
-        if wanted and "volumes" in data and await live.find(KIND, f"volume-{node}") is None:
+        if wanted and "volumes" in data and f"volume-{node}" not in there:
             await live.create(KIND, {"metadata": {"name": f"volume-{node}"}})
     if data.get("ready", data["size"]) != data["size"]:
         await asyncio.sleep(_TAKES)
