@@ -222,6 +222,25 @@ async def test_a_leader_that_stands_still_is_replaced_and_does_nothing_when_it_g
     assert {write.replica for write in harness.writes[written:]} == {"replica-2"}
 
 
+async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+
+    @dl.controller(MAP, name="other", writes=[MAP])
+    async def other(request: dl.Request, ctx: dl.Context) -> None:
+        pass
+
+    first = await harness.start(login)
+    await harness.start(other)
+    first.pause()
+    with pytest.raises(NotSettledError, match="replica-1 stands still, and nobody stands in for it"):
+        await harness.settled(5)
+    with first.partition():
+        first.resume()
+        with pytest.raises(NotSettledError, match="replica-1 is parted from the server, and nobody stands in for it"):
+            await harness.settled(5)
+    await harness.settled()
+
+
 async def test_what_is_always_true_is_checked_after_every_write(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     looked: list[int] = []

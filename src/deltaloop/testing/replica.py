@@ -154,6 +154,7 @@ class Replica:
             stands_by=not self.leads,
             parted=self._transport.parted,
             paused=self._process.paused,
+            does=", ".join(controller.name for controller in self.controllers) or self.name,
             queues=queues,
         )
 

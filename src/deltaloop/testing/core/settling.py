@@ -65,6 +65,7 @@ class ReplicaState:
         stands_by: Whether another one leads, or nobody yet.
         parted: Whether it cannot reach the server: what it has to do has to wait.
         paused: Whether it stands still.
+        does: What it is there for: names of its controllers. Another one that does the same stands in for it.
         queues: The queues of its controllers.
     """
 
@@ -74,6 +75,7 @@ class ReplicaState:
     stands_by: bool = False
     parted: bool = False
     paused: bool = False
+    does: str = ""
     queues: tuple[QueueState, ...] = ()
 
 
@@ -84,6 +86,10 @@ def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
     working = [replica for replica in running if not (replica.stands_by or replica.parted or replica.paused)]
     if running and not working and not left:
         left.append(f"nobody works: {', '.join(map(_why_not, running))}")
+    elif working:
+        done = {replica.does for replica in working}
+        held_up = [replica for replica in running if replica.parted or replica.paused]
+        left += [f"{_why_not(replica)}, and nobody stands in for it" for replica in held_up if replica.does not in done]
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
 
