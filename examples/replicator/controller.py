@@ -31,6 +31,11 @@ async def copies_of(request: dl.Request, ctx: dl.Context) -> list[dl.Resource]:
     return await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", f"{request.namespace}.{request.name}")
 
 
+def stay(namespaces: Iterable[dl.Resource]) -> set[str]:
+    """Return the names of those that are not about to go."""
+    return {each.name for each in namespaces if each.deletion_timestamp is None}
+
+
 def to_source(obj: dl.Resource) -> Iterable[str]:
     """Map a copy to the key of its source, and a source to its own."""
     namespace, dot, name = source_of(obj).partition(".")
@@ -69,7 +74,7 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
             return
         copies = {copy.namespace: copy for copy in await copies_of(request, ctx)}
         found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
-        wanted = {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
+        wanted = stay(found) - {source.namespace}
         data = dict(source.get("data") or {})
         for namespace in sorted(wanted):
             copy = copies.get(namespace)
@@ -80,7 +85,11 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
                 changed = copy.edit()
                 changed["data"] = data
                 await ctx.client.update(dl.kinds.CONFIG_MAP, changed, namespace=namespace)
-        for namespace in sorted(copies.keys() - wanted):
+        unwanted = copies.keys() - wanted
+        if unwanted:
+            # After a restart the cache of namespaces may be older than these copies: who deletes asks the server.
+            unwanted -= stay(await ctx.client.live.list(dl.kinds.NAMESPACE, selector=source.annotations[TO]))
+        for namespace in sorted(unwanted):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
 
     @reconcile.cleanup

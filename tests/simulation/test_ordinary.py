@@ -6,6 +6,7 @@ import pytest
 from examples.simulation import ordinary
 
 from deltaloop.simulation import Simulation, SimulationOptions
+from deltaloop.simulation.core.schedules import parse_schedule
 
 
 @pytest.mark.parametrize("name", ordinary.SCENARIOS)
@@ -14,6 +15,17 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     assert not report.failures
     assert not report.unstruck
     assert {"replicator": 12, "provisioner": 2, "sample_controller": 8, "database": 9}[name] == len(report.writes)
+
+
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [
+        ("replicator", "stale:create:configmaps:1:8,order:priorities:130603"),
+        ("database", "missed:patch:databases.example.com:2"),
+    ],
+)
+def test_what_was_found_once_stays_mended(name: str, faults: str) -> None:
+    assert Simulation(ordinary.SCENARIOS[name]).replay(parse_schedule(faults)) is None
 
 
 def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
