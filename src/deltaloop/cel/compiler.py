@@ -53,7 +53,7 @@ from deltaloop.cel.costs import (
     Cost,
     paired,
 )
-from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload, sound
 from deltaloop.cel.library import Overload
 from deltaloop.cel.loops import (
     FIRST_SLOT,
@@ -510,13 +510,13 @@ class Compiler:
     def _list(self, node: ListLiteral) -> Closure:
         items = self._in_turn(node.items)
         if not node.optional:
-            return self._built(lambda frame: [item(frame) for item in items], items, LIST_COST)
+            return self._built(lambda frame: [sound(item(frame)) for item in items], items, LIST_COST)
         optional = node.optional
 
         def build(frame: Frame) -> list[Any]:
             values: list[Any] = []
             for place, item in enumerate(items):
-                value = item(frame)
+                value = sound(item(frame))
                 if place in optional:
                     if kind_of(value) is not OptionalValue:
                         raise no_such_overload()
@@ -535,7 +535,7 @@ class Compiler:
         def build(frame: Frame) -> dict[Any, Any] | ObjectValue:
             result: dict[Any, Any] = {}
             for key, value, optional in parts:
-                name, found = key(frame), value(frame)
+                name, found = sound(key(frame)), sound(value(frame))
                 if kind_of(name) not in _MAP_KEYS:
                     raise EvaluationError("unsupported key type")
                 if optional:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from deltaloop.root_error import DeltaloopError
 
@@ -93,6 +93,17 @@ class FailedValue:
 
     def __init__(self, error: EvaluationError) -> None:
         self.error: EvaluationError = error
+
+
+def sound(value: Any) -> Any:
+    """Return a value that is to be part of a list or a map.
+
+    Raises:
+        EvaluationError: If it could not be computed or read.
+    """
+    if type(value) is FailedValue:
+        raise value.error
+    return value
 
 
 def no_such_overload(*values: object, named: str = "") -> EvaluationError:

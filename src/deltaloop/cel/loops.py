@@ -19,7 +19,7 @@ from operator import length_hint
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from deltaloop.cel.costs import Cost
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload, sound
 from deltaloop.cel.operators import find, is_missing, sorting_key
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 
@@ -159,6 +159,8 @@ def _gathering(
         spent = frame[SPENT]
         try:
             found = gather(frame, _walk(collection, two=two)[1])
+            if FailedValue in map(kind_of, found):
+                raise no_such_overload(*found)
         except CostLimitError:
             raise
         except EvaluationError as error:
@@ -182,9 +184,7 @@ def _gather(slot: int, condition: Closure | None, body: Closure | None) -> _Gath
 
 def _gather_pairs(slots: Sequence[int], condition: Closure | None, body: Closure | None) -> _Gather:
     first, second = slots
-    if body is None:
-        assert condition is not None
-        return lambda frame, turns: [None for frame[first], frame[second] in turns if _holds(condition(frame))]
+    assert body is not None
     if condition is None:
         return lambda frame, turns: [body(frame) for frame[first], frame[second] in turns]
     return lambda frame, turns: [body(frame) for frame[first], frame[second] in turns if _holds(condition(frame))]
@@ -219,8 +219,7 @@ def _last_error(
             continue
         kept += 1
         try:
-            if body is not None:
-                body(frame)
+            sound(frame[slots[0]] if body is None else body(frame))
         except CostLimitError:
             raise
         except EvaluationError as raised:
@@ -243,7 +242,7 @@ def _both(bodies: Sequence[Closure]) -> tuple[Closure | None, Closure | None]:
 
 
 def _exactly_one(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
-    return _gathering(operand, slots, (bodies[0], None), prices, lambda found: len(found) == 1)
+    return _gathering(operand, slots, (bodies[0], lambda _: None), prices, lambda found: len(found) == 1)
 
 
 def _filter(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
@@ -260,7 +259,7 @@ def _transform_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Clos
     assert body is not None
 
     def entry(frame: Frame) -> tuple[Any, Any]:
-        return frame[slot], body(frame)
+        return frame[slot], sound(body(frame))
 
     return _gathering(operand, slots, (condition, entry), prices, _as_map)
 
@@ -274,7 +273,7 @@ def _transform_entries(
     def entries(frame: Frame) -> dict[Any, Any]:
         found = body(frame)
         if kind_of(found) is not dict:
-            raise no_such_overload()
+            raise no_such_overload(found)
         return cast("dict[Any, Any]", found)
 
     def finish(found: list[dict[Any, Any]]) -> dict[Any, Any]:
@@ -390,7 +389,7 @@ def _sort_by(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], 
     slot, body = slots[0], bodies[0]
 
     def pair(frame: Frame) -> tuple[Any, Any]:
-        return frame[slot], body(frame)
+        return frame[slot], sound(body(frame))
 
     pairs = _gathering(operand, slots, (None, pair), prices)
 

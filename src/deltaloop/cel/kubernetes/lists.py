@@ -6,9 +6,10 @@ Source: k8s.io/apiserver pkg/cel/library/lists.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.faults import EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.libraries.arithmetic import ARITHMETIC
 from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.operators import SIMPLE, equal, greater, less
@@ -42,7 +43,7 @@ def _says(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> bool:
 
 def _is_comparable(item: Any) -> Any:
     if kind_of(item) not in SIMPLE:
-        raise no_such_overload()
+        raise no_such_overload(item)
     return item
 
 
@@ -74,7 +75,7 @@ def _added(one: Any, other: Any) -> Any:
         if overload.accepts(kinds):
             assert overload.implementation is not None
             return overload.implementation(one, other)
-    raise no_such_overload()
+    raise no_such_overload(one, other)
 
 
 def _sum_from(zero: Any) -> Callable[[list[Any]], Any]:
@@ -111,13 +112,31 @@ def _each(
     )
 
 
+def _by_the_first(name: str, overloads: tuple[Overload, ...]) -> tuple[Overload, ...]:
+    """Return overloads that take no list whose first element could not be read: it tells which of them is meant."""
+
+    def guarded(implementation: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        def called(items: list[Any]) -> Any:
+            if items and kind_of(items[0]) is FailedValue:
+                raise EvaluationError(f"no such overload: {name}(list)", wrong_types=True)
+            return implementation(items)
+
+        return called
+
+    return tuple(
+        replace(each, implementation=guarded(each.implementation)) for each in overloads if each.implementation
+    )
+
+
 LISTS: Final = Library(
     "kubernetes.lists",
     {
-        "isSorted": _each("is_sorted_bool", _COMPARABLE, _is_sorted, BOOL),
-        "sum": tuple(overload for kind, zero in _ZEROS for overload in _each("sum_{}", (kind,), _sum_from(zero))),
-        "max": _each("max_{}", _COMPARABLE, _extreme("max", greater)),
-        "min": _each("min_{}", _COMPARABLE, _extreme("min", less)),
+        "isSorted": _by_the_first("isSorted", _each("is_sorted_bool", _COMPARABLE, _is_sorted, BOOL)),
+        "sum": _by_the_first(
+            "sum", tuple(overload for kind, zero in _ZEROS for overload in _each("sum_{}", (kind,), _sum_from(zero)))
+        ),
+        "max": _by_the_first("max", _each("max_{}", _COMPARABLE, _extreme("max", greater))),
+        "min": _by_the_first("min", _each("min_{}", _COMPARABLE, _extreme("min", less))),
         "indexOf": (method("list_a_index_of_int", (list_of(A), A), INT, lambda a, b: _place(a, b, range(len(a)))),),
         "lastIndexOf": (
             method("list_a_last_index_of_int", (list_of(A), A), INT, lambda a, b: _place(a, b, range(len(a))[::-1])),

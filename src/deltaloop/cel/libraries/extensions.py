@@ -11,7 +11,7 @@ from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_CO
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
-from deltaloop.cel.operators import contains, equal, is_zero_value, optional_index, sorting_key
+from deltaloop.cel.operators import contains, is_zero_value, optional_index, sorting_key
 from deltaloop.cel.types import (
     BOOL,
     BYTES,
@@ -108,7 +108,15 @@ def _equivalent(items: list[Any], others: list[Any]) -> bool:
 
 
 def _intersects(items: list[Any], others: list[Any]) -> bool:
-    return any(contains(other, items) for other in others)
+    return any(_is_in(item, others) for item in items)
+
+
+def _is_in(item: Any, others: list[Any]) -> bool:
+    """Tell whether an item is there for certain: what could not be read is equal to nothing."""
+    try:
+        return contains(item, others)
+    except EvaluationError:
+        return False
 
 
 SETS: Final = Library(
@@ -159,7 +167,7 @@ def _range(size: int) -> list[int]:
 def _distinct(items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        if not any(equal(item, other) for other in found):
+        if not _is_in(item, found):
             found.append(item)
     return found
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.conversions import CONVERSIONS
 from deltaloop.cel.types import REPRESENTED, Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
@@ -101,6 +101,8 @@ def _text(value: Any, digits: int = 0) -> str:  # noqa: ARG001
     kind = kind_of(value)
     if value is None:
         return "null"
+    if kind is FailedValue:
+        raise EvaluationError("error during formatting: no formatting function for error")
     if kind in LIST_KINDS:
         return f"[{', '.join(_nested(item) for item in cast('list[Any]', value))}]"
     if kind is dict:

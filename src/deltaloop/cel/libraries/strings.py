@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.formatting import format_text
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import DYN, INT, STRING, list_of
@@ -98,7 +98,11 @@ def _substring(text: str, start: int, end: int) -> str:
 
 
 def _joined(parts: list[Any], separator: str = "") -> str:
+    if parts and kind_of(parts[0]) is FailedValue:
+        raise EvaluationError("no such overload: join(list)", wrong_types=True)
     for part in parts:
+        if kind_of(part) is FailedValue:
+            raise EvaluationError(f"join: invalid input: {part.error}")
         if kind_of(part) is not str:
             raise EvaluationError(f"join: invalid input: {part}")
     return separator.join(parts)
