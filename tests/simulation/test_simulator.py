@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
+from deltaloop.api.kstatus import object_status
 from deltaloop.errors import BrokenReferenceError, SimulationFailedError
 from deltaloop.simulation import (
     Oracle,
@@ -536,3 +537,108 @@ def test_a_budget_is_kept() -> None:
     assert (report.runs, report.complete) == (5, False)
     assert "not all of them" in str(report)
     assert Simulation(grows(keeps_its_volume), SimulationOptions(seconds=0.0)).explore().runs == 3
+
+
+def leads(name: str, *, looks_again: bool) -> Callable[[dl.Client], Awaitable[None]]:
+    """A program with an election of its own: it takes the Lease if nobody has renewed it, and writes twice a round."""
+
+    async def main(client: dl.Client) -> None:
+        clock = asyncio.get_running_loop().time
+
+        async def write(number: int) -> None:
+            if looks_again and clock() - renewed_at > 10.0:
+                return
+            await client.patch(CONFIG_MAP, "broker", {"data": {f"write-{number}": "done"}})
+
+        while True:
+            lease = await client.find(dl.kinds.LEASE, "leader")
+            spec: dict[str, Any] = {} if lease is None else lease["spec"]
+            renewed_at = float(spec.get("leaseDurationSeconds") or 0)  # seconds of the loop, for want of a finer field
+            if spec.get("holderIdentity") == name or clock() - renewed_at > 15.0 or lease is None:
+                fields = {"spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, int(clock()))}}
+                if lease is None:
+                    await client.create(dl.kinds.LEASE, {"metadata": {"name": "leader"}, **fields})
+                else:
+                    fields["metadata"] = {"resourceVersion": lease.resource_version}
+                    await client.patch(dl.kinds.LEASE, "leader", fields)
+                renewed_at = clock()
+                await write(1)
+                await write(2)
+            await asyncio.sleep(5.0)
+
+    return main
+
+
+def two_leaders(*, looks_again: bool) -> Scenario:
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.run(leads("one", looks_again=looks_again))
+        await world.advance(2.0)
+        await world.run(leads("two", looks_again=looks_again))
+        await world.advance(40.0)
+        await world.crash()
+
+    return scenario
+
+
+def test_who_goes_on_writing_after_another_one_has_taken_the_lease_is_told_of() -> None:
+    schedule = parse_schedule("paused:patch:configmaps:3")
+    failure = Simulation(two_leaders(looks_again=False)).replay(schedule)
+    assert failure is not None
+    assert [problem.oracle for problem in failure.problems] == [Oracle.LEADERSHIP]
+    assert "replica-1 has lost the lease default/leader, and yet: patch configmaps default/broker" in str(failure)
+    assert Simulation(two_leaders(looks_again=True)).replay(schedule) is None
+
+
+def says_ready(*, waits: bool) -> Scenario:
+    """A Pod belongs to a Deployment; twenty seconds after it was made it is ready, and a client says so."""
+
+    status = dl.Access(dl.kinds.DEPLOYMENT, verbs=("patch",), subresource="status")
+
+    @dl.controller(dl.kinds.DEPLOYMENT, name="parent", writes=[status, dl.kinds.POD])
+    async def parent(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
+        owner = await ctx.client.get(dl.kinds.DEPLOYMENT, request.name)
+        pod = await ctx.client.find(dl.kinds.POD, request.name)
+        if pod is None:
+            metadata = {"name": request.name, "namespace": request.namespace}
+            made: dict[str, Any] = {"metadata": metadata, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+            dl.set_owner_reference(made, owner)
+            await ctx.client.create(dl.kinds.POD, made)
+            await asyncio.sleep(25.0)
+        elif waits and not object_status(pod).is_current:
+            return dl.Result(requeue_after=5.0)
+        said = {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}]}
+        await ctx.client.patch(dl.kinds.DEPLOYMENT, request.name, {"status": said}, subresource="status")
+        return None
+
+    async def scenario(world: Harness) -> None:
+        async def pods_get_ready() -> None:
+            for _ in range(200):
+                await asyncio.sleep(1.0)
+                pod = await world.client.find(dl.kinds.POD, "a")
+                if pod is not None and not pod.get("status", {}).get("conditions"):
+                    await asyncio.sleep(20.0)
+                    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+                    await world.client.patch(dl.kinds.POD, "a", {"status": status}, subresource="status")
+                    return
+
+        template = {"metadata": {"labels": {"a": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        spec = {"selector": {"matchLabels": {"a": "a"}}, "template": template}
+        await world.client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "a"}, "spec": spec})
+        await world.start(parent)
+        kubelet = asyncio.create_task(pods_get_ready())
+        await world.settled()
+        await world.advance(60.0)
+        await kubelet
+        await world.settled()
+
+    return scenario
+
+
+def test_who_says_ready_before_its_child_is_is_told_of() -> None:
+    schedule = parse_schedule("crash-after:create:pods:1")
+    failure = Simulation(says_ready(waits=False)).replay(schedule)
+    assert failure is not None
+    assert [problem.oracle for problem in failure.problems] == [Oracle.READY]
+    assert "apps/v1/Deployment default/a says Ready while v1/Pod default/a is" in str(failure)
+    assert Simulation(says_ready(waits=True)).replay(schedule) is None

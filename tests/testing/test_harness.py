@@ -305,6 +305,24 @@ async def test_a_hot_loop_is_named(deltaloop_harness: Harness) -> None:
     await harness.crash()
 
 
+async def test_a_loop_in_which_no_time_passes_stops_its_program_so_that_the_test_goes_on() -> None:
+    @dl.controller(MAP, name="hot", writes=[MAP], predicates=[dl.predicates.HasLabels("login")], hot_loops=None)
+    async def hot(request: dl.Request, ctx: dl.Context) -> None:
+        patch = {"metadata": {"annotations": {"number": str(ctx.number)}}}
+        await ctx.client.patch(MAP, request.name, patch, namespace=request.namespace)
+
+    async with embedded_harness() as harness:
+        await harness.start(hot)
+        await ask(harness.client)
+        with pytest.raises(NotSettledError) as raised:
+            await harness.advance(60.0)
+        key = f"{harness.client.namespace}/a"
+        assert raised.value.left == (f"replica-1: patch configmaps {key} was sent 200 times while no time passed",)
+        with pytest.raises(NotSettledError, match="200 times while no time passed"):
+            await harness.settled()
+        await harness.crash()
+
+
 async def logins(harness: Harness) -> None:
     await harness.start(login)
     await ask(harness.client)

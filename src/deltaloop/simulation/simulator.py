@@ -36,12 +36,15 @@ from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import mapping, text
+from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
 from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
 from deltaloop.simulation.core.oracles import SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
+    AGEING,
     FaultKind,
     Schedule,
+    ScheduledFault,
     ScheduledOrder,
     combined,
     names_of,
@@ -288,6 +291,8 @@ class _World:
         told = False
         async with embedded_harness(options, seed=seed) as harness:
             harness.patience = _SETTLES_WITHIN
+            claims = _Claims(harness)
+            harness.after_writes.append(claims.look)
             for fault in self._schedule:
                 if isinstance(fault, ScheduledOrder):
                     loop.order = fault.task_order(random.Random(str(fault)).random)
@@ -320,9 +325,13 @@ class _World:
             unsettled=_without_secrets(unsettled, writes),
             broken=_without_secrets(broken, writes),
             raised=_without_secrets(raised, writes),
+            claims=() if any(fault.kind in AGEING for fault in self._faults()) else tuple(claims.early),
             unstruck=tuple(planned),
             trace=tuple(map(_line, writes)),
         )
+
+    def _faults(self) -> list[ScheduledFault]:
+        return [fault for fault in self._schedule if isinstance(fault, ScheduledFault)]
 
     async def _objects(self, harness: Harness) -> list[Resource]:
         """Return all objects of the kinds that programs reconcile or write; none of kinds that are served no more."""
@@ -335,6 +344,26 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return [obj for kind in sorted(found) for obj in found[kind]]
+
+
+@final
+class _Claims:
+    """Looks at what belongs to an object when a program says that it is Ready."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.early: list[EarlyClaim] = []
+        self._harness = harness
+        self._ready = ReadyClaims()
+
+    async def look(self, write: ProgramWrite) -> None:
+        if not mapping(write.stored.get("status")):
+            return
+        obj = Resource.from_dict(write.stored)
+        if not self._ready.turns(obj):
+            return
+        for name in sorted({each.resource for each in self._harness.writes} - {write.resource}):
+            with suppress(UnknownResourceError, NotFoundError):
+                self.early += early_claims(obj, await self._harness.client.list_all(name))
 
 
 async def _rested(harness: Harness) -> None:

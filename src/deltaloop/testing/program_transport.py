@@ -23,7 +23,9 @@ from deltaloop.client.errors import RequestTimeoutError, TransportError
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.schemas.json_values import mapping
 from deltaloop.testing.core.program_writes import (
+    LEASES,
     CrashMoment,
+    HeldLeases,
     HeldWatches,
     Hurried,
     PartedAfter,
@@ -96,6 +98,7 @@ class ProgramTransport:
         self._lags_until = lags_until
         self._held_until = 0.0
         self._missed = False
+        self._leases = HeldLeases(plan.lease_holders)
 
     @property
     def parted(self) -> bool:
@@ -127,7 +130,10 @@ class ProgramTransport:
         info = describe(request.method, request.path, _segments(request.path), request.query)
         write = self._begin(info, request)
         if write is None:
-            return await self._answer(info, request, is_write=False)
+            answer = await self._answer(info, request, is_write=False)
+            if info.group_resource == LEASES and 200 <= answer.status < 300:
+                self._leases.wrote(info, _object(answer.body))
+            return answer
         planned = self._plan.planned_for(write)
         await self._crash_at(write, CrashMoment.BEFORE, planned, request)
         try:
@@ -136,7 +142,7 @@ class ProgramTransport:
         except TransportError:
             self._recorder.wrote(write)
             raise
-        stored = replace(write, code=answer.status, stored=_object(answer.body))
+        stored = replace(write, code=answer.status, stored=_object(answer.body), lost_lease=self._leases.lost())
         if stored.carried_out:
             await self._recorder.carried_out(stored)
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.oracles import Oracle, SimulationRun, problems_of
 from deltaloop.testing.core.program_writes import ProgramWrite
@@ -103,3 +106,19 @@ def test_ends_are_compared() -> None:
     (problem,) = problems_of(outcome(end=here), outcome(end=gone))
     assert (problem.oracle, str(problem)) == (Oracle.END_STATE, "v1/Secret default/a is missing")
     assert not problems_of(outcome(end=here), outcome(end=gone), ignored=frozenset({("v1/Secret", "default/a")}))
+
+
+def test_who_has_lost_its_lease_writes_no_more() -> None:
+    late = replace(write("update"), lost_lease="default/leader")
+    assert told(outcome(write("update")), outcome(late)) == [Oracle.LEADERSHIP]
+    assert told(outcome(write("update")), outcome(late, late)) == [Oracle.LEADERSHIP], "once for each object"
+    assert not told(outcome(late), outcome(late)), "so it is without faults, too"
+    assert not told(outcome(write("update")), outcome(replace(late, code=409)))
+
+
+def test_ready_is_said_too_early_unless_that_is_usual() -> None:
+    claim = EarlyClaim("v1/A", "default/a", "v1/Pod", "default/p", "InProgress", "it waits")
+    early = SimulationRun(end=NOTHING, writes=(), claims=(claim, claim))
+    assert told(outcome(), early) == [Oracle.READY]
+    usual = SimulationRun(end=NOTHING, writes=(), claims=(EarlyClaim("v1/A", "o", "v1/Pod", "p", "Failed", "no"),))
+    assert not told(usual, early)

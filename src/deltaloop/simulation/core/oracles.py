@@ -4,6 +4,8 @@
     remade       what that run keeps is not deleted, and not made again under another uid
     settles      the programs come to rest
     always       what the scenario says is true after every write (``Harness.always``)
+    leadership   nothing is written by a program that has lost the Lease that it held
+    ready        who says Ready has children that are, unless the run without faults says it too early, too
     scenario     what the scenario itself checks holds
 
 Source of the idea: Sieve (OSDI 2022), section 4: differential oracles.
@@ -20,6 +22,7 @@ import msgspec
 
 from deltaloop.api.keys import join_key
 from deltaloop.schemas.json_values import mapping, text
+from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import EndState, Place, differences
 from deltaloop.testing.core.program_writes import ProgramWrite
 
@@ -31,6 +34,8 @@ class Oracle(StrEnum):
     REMADE = "remade"
     SETTLES = "settles"
     ALWAYS = "always"
+    LEADERSHIP = "leadership"
+    READY = "ready"
     SCENARIO = "scenario"
 
 
@@ -46,6 +51,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
         broken: What is not always true, as one text; empty if all of it is.
         raised: What the scenario raised, as one text; empty if nothing.
+        claims: What was said to be Ready before its children were.
         unstruck: Faults of the schedule whose writes never came.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
     """
@@ -57,6 +63,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     unsettled: str = ""
     broken: str = ""
     raised: str = ""
+    claims: tuple[EarlyClaim, ...] = ()
     unstruck: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
 
@@ -97,6 +104,8 @@ def problems_of(
     if found.unsettled:
         told.append(Problem(Oracle.SETTLES, f"the programs do not come to rest: {found.unsettled}"))
     told += _remade(reference, found)
+    told += _without_lease(reference, found)
+    told += _too_early(reference, found)
     if reference.end is not None and found.end is not None:
         told += [
             Problem(Oracle.END_STATE, str(each), each.place)
@@ -127,6 +136,28 @@ def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
             elif deleted_here[place] > deleted[place]:
                 told.setdefault(place, Problem(Oracle.REMADE, f"{resource} {key} was deleted", place))
     return [*told.values()]
+
+
+def _without_lease(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
+    """Tell of the first write of each object by a program that had lost its Lease, if that is unusual."""
+    if any(write.lost_lease for write in reference.writes):
+        return []
+    told: dict[tuple[str, str], Problem] = {}
+    for write in found.writes:
+        if write.lost_lease and write.carried_out:
+            text = f"{write.replica} has lost the lease {write.lost_lease}, and yet: {write}"
+            told.setdefault((write.resource, write.key), Problem(Oracle.LEADERSHIP, text, (write.resource, write.key)))
+    return [*told.values()]
+
+
+def _too_early(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
+    """Tell of claims whose like the run without faults does not make."""
+    usual = {claim.kinds for claim in reference.claims}
+    return [
+        Problem(Oracle.READY, str(claim), (claim.kind, claim.key))
+        for claim in dict.fromkeys(found.claims)
+        if claim.kinds not in usual
+    ]
 
 
 def _phases(run: SimulationRun) -> Iterator[Sequence[ProgramWrite]]:

@@ -72,6 +72,8 @@ _STORY: Final = {
     FaultKind.HURRIED: "the user's next step comes right after {}",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
 }
+AGEING: Final = frozenset({FaultKind.HELD, FaultKind.MISSED, FaultKind.PARTED, FaultKind.PAUSED, FaultKind.STALE})
+"""Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
 REVISIONS: Final = (1, 2, 3, 5, 8)
 """How far behind restarts are tried."""
 ORDERS: Final = 5

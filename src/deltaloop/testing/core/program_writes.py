@@ -23,7 +23,8 @@ from deltaloop.apiserver.core.wire.request_info import RequestInfo
 from deltaloop.schemas.json_values import mapping, text
 
 WRITE_VERBS: Final = ("create", "update", "patch", "delete", "deletecollection")
-_OWN_AFFAIRS: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+LEASES: Final = "leases.coordination.k8s.io"
+_OWN_AFFAIRS: Final = frozenset({LEASES, "events", "events.events.k8s.io"})
 _QUESTIONS: Final = frozenset({"authorization.k8s.io", "authentication.k8s.io"})
 _HARM: Final = (
     Fault(do="refuse", code=500, verbs=WRITE_VERBS),
@@ -149,6 +150,8 @@ class ProgramWrite:
         code: HTTP status of the answer; 0 if there was none.
         stored: What the server answered; empty if that is no object.
         occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
+        lost_lease: The Lease that its program had held, and that was no longer its own when this was carried out; empty
+            if it holds one, or never held any.
     """
 
     number: int
@@ -163,6 +166,7 @@ class ProgramWrite:
     code: int = 0
     stored: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     occurrence: int = 1
+    lost_lease: str = ""
 
     @property
     def name(self) -> WriteName:
@@ -226,8 +230,51 @@ def failing_share(share: float) -> tuple[Fault, ...]:
 
 
 @final
+class HeldLeases:
+    """The Leases that one life of a program has taken, and whether it still holds any, by what programs wrote."""
+
+    def __init__(self, holders: dict[str, str]) -> None:
+        """Hold nothing.
+
+        Args:
+            holders: Identities by the keys of Leases, of all programs of one world.
+        """
+        self._holders = holders
+        self._taken: dict[str, str] = {}
+
+    def wrote(self, info: RequestInfo, answer: Mapping[str, object]) -> None:
+        """Take what the server has answered to a write of this program; all but Leases is passed over.
+
+        Args:
+            info: What was asked for.
+            answer: The object as it is stored.
+        """
+        if info.group_resource != LEASES or info.verb not in WRITE_VERBS:
+            return
+        key, identity = key_of(info, answer), text(mapping(answer.get("spec")).get("holderIdentity"))
+        self._holders[key] = identity
+        if identity:
+            self._taken[key] = identity
+
+    def lost(self) -> str:
+        """Return the key of a Lease that it has lost; empty if it holds one, or never held any."""
+        if any(self._holders.get(key) == identity for key, identity in self._taken.items()):
+            return ""
+        return next(iter(self._taken), "")
+
+
+@final
 class WritePlan:
-    """What happens to the requests of all programs of one world."""
+    """What happens to the requests of all programs of one world.
+
+    Attributes:
+        faults: Faults that strike by rules.
+        crash: The write by its number at which a program crashes.
+        planned: What happens to writes by their names.
+        sent: How many writes there were.
+        draw: Gives the chances of faults.
+        lease_holders: Who holds which Lease.
+    """
 
     def __init__(self, draw: Callable[[], float]) -> None:
         """Begin without faults.
@@ -240,6 +287,7 @@ class WritePlan:
         self.planned: dict[WriteName, Planned] = {}
         self.sent: int = 0
         self.draw: Callable[[], float] = draw
+        self.lease_holders: dict[str, str] = {}
         self._occurrences: Counter[tuple[str, str, str]] = Counter()
 
     def next_number(self) -> int:
