@@ -23,7 +23,7 @@ from deltaloop.simulation import (
     parse_schedule,
     simulate,
 )
-from deltaloop.simulation.core.schedules import REVISIONS, systematic
+from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, systematic
 from deltaloop.testing import Harness
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
@@ -108,6 +108,33 @@ def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
     report = Simulation(grows(keeps_its_volume), SimulationOptions(combinations=False)).explore()
     assert not report.failures
     assert str(report) == "98 runs over 5 writes: nothing is wrong"
+
+
+async def repairs(request: dl.Request, ctx: dl.Context) -> None:
+    """Marks that it is at work; what it finds marked it repairs, and what is repaired by then it throws away."""
+    mark, volume = [await ctx.client.live.find(CONFIG_MAP, name) for name in ("mark", "volume")]
+    if mark is None:
+        if volume is None:
+            await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "mark"}})
+            await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "volume"}})
+            await ctx.client.delete(CONFIG_MAP, "mark")
+        return
+    if volume is None:
+        await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "volume"}})
+    elif "repaired" in volume.annotations:
+        await ctx.client.delete(CONFIG_MAP, "volume")
+    else:
+        await ctx.client.patch(CONFIG_MAP, "volume", {"metadata": {"annotations": {"repaired": "yes"}}})
+    await ctx.client.delete(CONFIG_MAP, "mark")
+
+
+def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
+    options = SimulationOptions(runs=120, may_differ=(("v1/ConfigMap", "default/volume", "metadata", "annotations"),))
+    report = Simulation(grows(repairs), options).explore()
+    assert "patch" not in {name.verb for name in report.writes}
+    assert any("patch:configmaps:1" in failure.replay for failure in report.failures)
+    assert all(report.coverage[name][kind] for name in report.writes for kind in FaultKind)
+    assert any(name.verb == "patch" for name in report.coverage)
 
 
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:

@@ -14,6 +14,7 @@ from typing import Final, cast
 
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
+from deltaloop.simulation.core.coverage import coverage_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
 from deltaloop.simulation.core.schedules import names_of
 from deltaloop.simulation.simulator import Scenario
@@ -116,7 +117,8 @@ def simulate(
 
 def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
     report = simulation.explore()
-    return report, str(report)
+    table = f"\n\nhow often each write was struck:\n{coverage_text(report.coverage)}" if report.coverage else ""
+    return report, f"{report}{table}"
 
 
 def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport, str]:

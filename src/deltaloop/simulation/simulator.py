@@ -37,7 +37,9 @@ from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
+from deltaloop.simulation.core.coverage import count_struck
 from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
+from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
@@ -46,7 +48,6 @@ from deltaloop.simulation.core.schedules import (
     Schedule,
     ScheduledFault,
     ScheduledOrder,
-    combined,
     names_of,
     shorter,
     systematic,
@@ -215,7 +216,10 @@ class Simulation:
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
         singles = sum(1 for _ in systematic(names))
-        for number, schedule in enumerate(self._schedules(names)):
+        search = GuidedSearch(names, random.Random(f"combinations of {self._options.seed}").random)
+        search.ran((), self.reference)
+        counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
+        for number, schedule in enumerate(self._schedules(names, search)):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
                 complete = number >= singles
@@ -223,7 +227,9 @@ class Simulation:
             run = self.run(schedule)
             gc.collect()
             unstruck += len(run.unstruck)
+            count_struck(counts, schedule, run)
             failure = self.judge(schedule, run)
+            search.ran(schedule, run, right=failure is None)
             if failure is None:
                 continue
             failure = self.shrunk(failure)
@@ -234,6 +240,8 @@ class Simulation:
             failures=tuple(failures.values()),
             unstruck=unstruck,
             complete=complete,
+            coverage=counts,
+            states=search.states,
             reference=self.reference,
         )
 
@@ -244,12 +252,10 @@ class Simulation:
             raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}")
         return outcome
 
-    def _schedules(self, names: tuple[WriteName, ...]) -> Iterator[Schedule]:
+    def _schedules(self, names: tuple[WriteName, ...], search: GuidedSearch) -> Iterator[Schedule]:
         yield from systematic(names)
-        if self._options.combinations and len(names) > 1:
-            draw = random.Random(f"combinations of {self._options.seed}").random
-            while True:
-                yield combined(names, draw)
+        while self._options.combinations and len(names) > 1:
+            yield search.next()
 
     def shrunk(self, failure: Failure) -> Failure:
         """Return the failure with as few faults as show one of the same oracle."""

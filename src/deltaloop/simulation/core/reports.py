@@ -12,14 +12,15 @@ All of it holds names, codes and what ``redact`` leaves of fields; nothing of it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final, final
 
 import msgspec
 
+from deltaloop.simulation.core.coverage import Coverage, coverage_rows
 from deltaloop.simulation.core.oracles import Problem, SimulationRun
-from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, schedule_text
+from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, schedule_text
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
 
 _NO_ANSWER: Final = "no answer"
@@ -91,6 +92,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         failures: What goes wrong, by the fewest faults that it takes.
         unstruck: Faults that were planned and never met their write.
         complete: Whether every schedule of one fault was tried.
+        coverage: How often each write was struck, by kind of fault.
+        states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
         reference: The run without faults.
     """
 
@@ -99,6 +102,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...]
     unstruck: int = 0
     complete: bool = True
+    coverage: Coverage = msgspec.field(default_factory=dict[WriteName, Mapping[FaultKind, int]])
+    states: int = 0
     reference: SimulationRun | None = None
 
     @property
@@ -124,6 +129,10 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
         "runs": report.runs,
         "complete": report.complete,
         "unstruck": report.unstruck,
+        "states": report.states,
+        "coverage": {
+            str(name): {kind.value: count for kind, count in kinds.items()} for name, kinds in report.coverage.items()
+        },
         "writes": [str(name) for name in report.writes],
         "failures": [_failure_fields(failure) for failure in report.failures],
     }
@@ -224,9 +233,19 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         ]
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
         parts += [_table(failure.run.writes, failure)]
+    if report.coverage:
+        parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
     if report.reference is not None:
         parts += ["<h2>Without any fault</h2>", _table(report.reference.writes, None)]
     return "\n".join([*parts, "</body></html>\n"])
+
+
+def _coverage_table(counts: Coverage) -> str:
+    head, *rows = coverage_rows(counts)
+    cells = ["<table><tr>", *(f"<th>{escape(cell)}</th>" for cell in head), "</tr>"]
+    for row in rows:
+        cells += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in row), "</tr>"]
+    return "".join([*cells, "</table>"])
 
 
 def _table(writes: tuple[ProgramWrite, ...], failure: Failure | None) -> str:

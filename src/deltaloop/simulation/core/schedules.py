@@ -229,6 +229,19 @@ def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
             yield (ScheduledOrder(order, seed),)
 
 
+def drawn_fault(name: WriteName, draw: Callable[[], float]) -> ScheduledFault:
+    """Draw a fault of a kind that goes together with others.
+
+    Args:
+        name: What it strikes.
+        draw: Gives numbers in [0, 1).
+    """
+    kinds = tuple(kind for kind in FaultKind if kind is not FaultKind.HURRIED)  # with others, it is another story
+    kind = kinds[int(draw() * len(kinds))]
+    behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
+    return ScheduledFault(kind, name, behind)
+
+
 def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
     """Draw a schedule of two or three faults at different writes, in their order; a quarter in other orders of tasks.
 
@@ -236,16 +249,11 @@ def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
         names: The writes that may be struck; two at least.
         draw: Gives numbers in [0, 1).
     """
-    kinds = tuple(kind for kind in FaultKind if kind is not FaultKind.HURRIED)  # with others, it is another story
     wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
     places: set[int] = set()
     while len(places) < wanted:
         places.add(int(draw() * len(names)))
-    found: list[ScheduledFault | ScheduledOrder] = []
-    for place in sorted(places):
-        kind = kinds[int(draw() * len(kinds))]
-        behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
-        found.append(ScheduledFault(kind, names[place], behind))
+    found: list[ScheduledFault | ScheduledOrder] = [drawn_fault(names[place], draw) for place in sorted(places)]
     if draw() < _ORDERED:
         orders = tuple(OrderKind)
         found.append(ScheduledOrder(orders[int(draw() * len(orders))], 1 + int(draw() * _SEEDS)))
