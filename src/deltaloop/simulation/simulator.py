@@ -53,6 +53,7 @@ from deltaloop.simulation.core.schedules import (
     systematic,
 )
 from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.uncontrolled import looked_for
 from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashMoment,
@@ -219,6 +220,7 @@ class Simulation:
         search = GuidedSearch(names, random.Random(f"combinations of {self._options.seed}").random)
         search.ran((), self.reference)
         counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
+        uncontrolled = dict.fromkeys(self.reference.uncontrolled)
         for number, schedule in enumerate(self._schedules(names, search)):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
@@ -228,6 +230,7 @@ class Simulation:
             gc.collect()
             unstruck += len(run.unstruck)
             count_struck(counts, schedule, run)
+            uncontrolled |= dict.fromkeys(run.uncontrolled)
             failure = self.judge(schedule, run)
             search.ran(schedule, run, right=failure is None)
             if failure is None:
@@ -242,6 +245,7 @@ class Simulation:
             complete=complete,
             coverage=counts,
             states=search.states,
+            uncontrolled=tuple(uncontrolled),
             reference=self.reference,
         )
 
@@ -278,8 +282,9 @@ class _World:
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
-        with one_seed(seed, clock=self._time, epoch=_EPOCH):
-            return run_virtual(self._live(seed), network=MemoryNetwork())
+        with looked_for() as found, one_seed(seed, clock=self._time, epoch=_EPOCH):
+            run = run_virtual(self._live(seed), network=MemoryNetwork())
+        return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
 
     def _time(self) -> float:
         try:

@@ -53,6 +53,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         raised: What the scenario raised, as one text; empty if nothing.
         claims: What was said to be Ready before its children were.
         unstruck: Faults of the schedule whose writes never came.
+        uncontrolled: What the seed did not decide in it, for people: threads, processes, real connections.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
     """
 
@@ -65,6 +66,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     raised: str = ""
     claims: tuple[EarlyClaim, ...] = ()
     unstruck: tuple[str, ...] = ()
+    uncontrolled: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
 
 

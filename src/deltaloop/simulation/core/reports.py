@@ -94,6 +94,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         complete: Whether every schedule of one fault was tried.
         coverage: How often each write was struck, by kind of fault.
         states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
+        uncontrolled: What no seed decides, for people; with it, a run may not come again as it was.
         reference: The run without faults.
     """
 
@@ -104,6 +105,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
     coverage: Coverage = msgspec.field(default_factory=dict[WriteName, Mapping[FaultKind, int]])
     states: int = 0
+    uncontrolled: tuple[str, ...] = ()
     reference: SimulationRun | None = None
 
     @property
@@ -120,7 +122,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
-        return "\n\n".join([self.summary, *told])
+        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.uncontrolled])]
+        return "\n\n".join([self.summary, *told, *(left_open if self.uncontrolled else [])])
 
 
 def report_fields(report: SimulationReport) -> dict[str, object]:
@@ -130,6 +133,7 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
         "complete": report.complete,
         "unstruck": report.unstruck,
         "states": report.states,
+        "uncontrolled": [*report.uncontrolled],
         "coverage": {
             str(name): {kind.value: count for kind, count in kinds.items()} for name, kinds in report.coverage.items()
         },
@@ -233,11 +237,17 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         ]
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
         parts += [_table(failure.run.writes, failure)]
+    if report.uncontrolled:
+        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.uncontrolled), "</ul>"]
     if report.coverage:
         parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
     if report.reference is not None:
         parts += ["<h2>Without any fault</h2>", _table(report.reference.writes, None)]
     return "\n".join([*parts, "</body></html>\n"])
+
+
+def _item(text: str) -> str:
+    return f"<li>{escape(text)}</li>"
 
 
 def _coverage_table(counts: Coverage) -> str:
