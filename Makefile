@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -215,6 +215,9 @@ profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 # SECONDS=600 for long searches; NAME=rabbitmq-782 for one.
 simulate-bugs: $(VENV)/.dev  ## Look for published bugs of operators by the simulator, and for alarms on what is mended
 	@$(BIN)/python -m examples.simulation.bugs --seconds $(or $(SECONDS),60) $(NAME)
+
+same-again: $(VENV)/.dev  ## Make runs of the simulator twice, and compare them step by step
+	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.same_again --runs $(or $(RUNS),100)
 
 # RUNS=10000 for many schedules of each; NAME=database for one.
 simulate-examples: $(VENV)/.dev  ## Look for alarms of the simulator on the other examples

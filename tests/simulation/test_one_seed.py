@@ -5,11 +5,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import os
 import random
 import secrets
+import sys
+import threading
 import time
 import uuid
+from pathlib import Path
 from random import SystemRandom
 from time import time as wall_time
 from typing import Any
@@ -35,6 +39,8 @@ def seen(seed: int, now: float = 5.0) -> list[Any]:
             time.time_ns(),
             time.monotonic(),
             wall_time(),
+            time.clock_gettime(time.CLOCK_REALTIME),
+            time.clock_gettime_ns(time.CLOCK_MONOTONIC),
             dt.datetime.now(dt.UTC),
             dt.datetime.now(),
             dt.date.today(),
@@ -51,11 +57,34 @@ def test_one_seed_decides_all_of_it() -> None:
 @pytest.mark.real_time
 def test_time_is_the_clock_s() -> None:
     instant = dt.datetime(2026, 1, 1, 0, 0, 5, tzinfo=dt.UTC)
-    *_, wall, nanoseconds, monotonic, imported, aware, naive, day, ours = seen(1)
+    *_, wall, nanoseconds, monotonic, imported, of_the_system, running, aware, naive, day, ours = seen(1)
+    assert (of_the_system, running) == (EPOCH + 5, 5_000_000_000)
     assert (wall, nanoseconds, monotonic, imported) == (EPOCH + 5, int((EPOCH + 5) * 1e9), 5.0, EPOCH + 5)
     assert aware == ours == instant
     assert naive.tzinfo is None
     assert day == naive.date()
+
+
+@pytest.mark.real_time
+def test_the_processor_s_time_is_what_it_was() -> None:
+    with one_seed(1, clock=lambda: 1e9, epoch=EPOCH):
+        assert time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) < 1e9
+        assert time.clock_gettime(time.pthread_getcpuclockid(threading.get_ident())) < 1e9
+
+
+@pytest.mark.real_time
+def test_what_a_module_draws_when_it_is_imported_shifts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "draws_at_once.py").write_text("import uuid\n\ndrawn = uuid.uuid4()\n")
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+
+    def drawn() -> str:
+        with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+            importlib.import_module("draws_at_once")
+            return str(uuid.uuid4())
+
+    assert drawn() == drawn()
 
 
 @pytest.mark.real_time

@@ -39,8 +39,8 @@ class ChangeSignal:
         self._stride = stride
         self._published = store.revision
         self._woke_all_at = store.revision
-        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         # Ordered, so that who came first is told first.
+        self._waiting: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         self._looking: defaultdict[str, dict[Callable[[], None], None]] = defaultdict(dict)
         self._due: dict[str, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,11 +57,11 @@ class ChangeSignal:
         event = asyncio.Event()
         if self._closed:
             event.set()
-        self._waiting[resource].add(event)
+        self._waiting[resource][event] = None
         try:
             yield event
         finally:
-            self._waiting[resource].discard(event)
+            del self._waiting[resource][event]
             if not self._waiting[resource]:
                 del self._waiting[resource]
 
@@ -88,9 +88,9 @@ class ChangeSignal:
             return
         try:
             changes = self._store.changes_after(self._published, limit=self._stride)
-            changed = {change.resource for change in changes}
+            changed = dict.fromkeys(change.resource for change in changes)
             # Whoever watches a custom resource looks whether it is still what it was.
-            changed |= {change.key for change in changes if change.resource == _CRDS}
+            changed |= dict.fromkeys(change.key for change in changes if change.resource == _CRDS)
         except CompactedError:
             changed = self._everything()
         if revision - self._woke_all_at >= self._stride:
@@ -106,8 +106,8 @@ class ChangeSignal:
         for resource in self._everything():
             self._wake(resource)
 
-    def _everything(self) -> set[str]:
-        return {*self._waiting, *self._looking}
+    def _everything(self) -> dict[str, None]:
+        return dict.fromkeys((*self._waiting, *self._looking))
 
     def _wake(self, resource: str) -> None:
         for event in self._waiting.get(resource, ()):

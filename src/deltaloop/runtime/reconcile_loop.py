@@ -108,7 +108,7 @@ class ReconcileLoop:
         self._access = access
         self.memories: Memories = Memories()
         self._pool: ThreadPoolExecutor | None = None
-        self._idle: set[asyncio.Task[None]] = set()
+        self._idle: dict[asyncio.Task[None], None] = {}
         self._stopping = False
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
@@ -117,7 +117,7 @@ class ReconcileLoop:
         self.finalizing: FinalizedRuns | None = None
         self.tracker: Tracker | None = None
         self._left_behind = False
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[asyncio.Future[None], None] = {}
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
@@ -210,13 +210,13 @@ class ReconcileLoop:
 
     async def _take(self) -> Work[str] | None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        self._idle.add(task)
+        self._idle[task] = None
         try:
             return await self.queue.get_work()
         except QueueShutDownError:
             return None
         finally:
-            self._idle.discard(task)
+            del self._idle[task]
 
     async def _reconcile(self, work: Work[str], client: Client, guarded: Client) -> None:
         wait = self._observer.wait(work.key, attempts=work.attempts, now=self._clock())
@@ -288,12 +288,12 @@ class ReconcileLoop:
         waiter = loop.create_future()
         wake = partial(_wake, waiter)
         execution.future.add_done_callback(wake)
-        self._waiters.add(waiter)
+        self._waiters[waiter] = None
         timer = None if until is None else loop.call_later(max(0.0, until - self._clock()), wake)
         try:
             await waiter
         finally:
-            self._waiters.discard(waiter)
+            del self._waiters[waiter]
             execution.future.remove_done_callback(wake)
             if timer is not None:
                 timer.cancel()

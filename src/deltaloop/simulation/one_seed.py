@@ -4,7 +4,8 @@ While a run lasts, these give what the seed and the run's own clock say, in the 
 
     random.*               the module's own generator, seeded; random.Random() and numbers of its kind are the program's
     os.urandom             and with it uuid.uuid4, secrets, random.SystemRandom
-    time.time, monotonic   and their kin, and datetime.now, today, utcnow: the clock of the run's virtual event loop
+    time.time, monotonic   and their kin, and datetime.now, today, utcnow: the clock of the run's virtual event loop;
+                           time.clock_gettime, too, but for clocks of the processor's time
 
 A module that has written ``from time import time`` holds the function itself: those of the program under test are
 looked through, and get the simulated one for as long as the run lasts. Modules of the standard library and of installed
@@ -24,13 +25,18 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import lru_cache
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 _REAL_DATETIME: Final = dt.datetime
 _REAL_DATE: Final = dt.date
 _INSTALLED: Final = ("site-packages", "dist-packages")
+_TURN: Final = "_run_once"  # of an event loop
+_IMPORTS: Final = "<frozen importlib._bootstrap>"
 _NANOSECONDS: Final = 1_000_000_000
+_OF_THE_WALL: Final = {vars(time).get(name) for name in ("CLOCK_REALTIME", "CLOCK_TAI")} - {None}
+_RUNNING: Final = ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
+_CLOCKS: Final = _OF_THE_WALL | ({vars(time).get(name) for name in _RUNNING} - {None})
 
 
 @contextmanager
@@ -54,8 +60,11 @@ def one_seed(seed: int, *, clock: Callable[[], float], epoch: float) -> Generato
 def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tuple[ModuleType, str], object]:
     entropy = random.Random(f"entropy of {seed}")
 
+    real_urandom = os.urandom
+
     def urandom(size: int, /) -> bytes:
-        return entropy.randbytes(size)
+        # A module is executed once in a process, by the first run that needs it: what it draws shifts no other draw.
+        return real_urandom(size) if _imports(sys._getframe(1)) else entropy.randbytes(size)  # noqa: SLF001
 
     def now() -> float:
         return epoch + clock()
@@ -66,7 +75,17 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
     def monotonic_ns() -> int:
         return int(clock() * _NANOSECONDS)
 
+    real_clock = time.clock_gettime
+
+    def clock_gettime(clock_id: int, /) -> float:
+        return real_clock(clock_id) if clock_id not in _CLOCKS else now() if clock_id in _OF_THE_WALL else clock()
+
+    def clock_gettime_ns(clock_id: int, /) -> int:
+        return int(clock_gettime(clock_id) * _NANOSECONDS)
+
     simulated: dict[tuple[ModuleType, str], object] = {
+        (time, "clock_gettime"): clock_gettime,
+        (time, "clock_gettime_ns"): clock_gettime_ns,
         (os, "urandom"): urandom,
         (random, "_urandom"): urandom,
         (time, "time"): now,
@@ -80,6 +99,15 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
         (dt, "date"): _date_at(now),
     }
     return simulated
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Tell whether a module is being executed that is imported just now."""
+    while frame is not None and frame.f_code.co_name != _TURN:  # what is below runs the simulation, perhaps an import
+        if frame.f_code.co_filename == _IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _sleep(seconds: float, /) -> None:

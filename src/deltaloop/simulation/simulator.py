@@ -53,6 +53,7 @@ from deltaloop.simulation.core.schedules import (
     systematic,
 )
 from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.ordered_tasks import ordered_tasks
 from deltaloop.simulation.uncontrolled import looked_for
 from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.core.program_writes import (
@@ -282,7 +283,7 @@ class _World:
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
-        with looked_for() as found, one_seed(seed, clock=self._time, epoch=_EPOCH):
+        with looked_for() as found, ordered_tasks(), one_seed(seed, clock=self._time, epoch=_EPOCH):
             run = run_virtual(self._live(seed), network=MemoryNetwork())
         return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
 

@@ -262,10 +262,11 @@ class Process:
         self._loop = loop
         self._context = contextvars.copy_context()
         self._context.run(_process.set, self)
-        self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
-        self._for_threads: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
-        self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._generators: weakref.WeakSet[AsyncGenerator[Any, Any]] = weakref.WeakSet()
+        # Ordered, so that a crash takes them in the order in which they began.
+        self._tasks: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
+        self._for_threads: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
+        self._connections: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
+        self._generators: weakref.WeakKeyDictionary[AsyncGenerator[Any, Any], None] = weakref.WeakKeyDictionary()
         self._frozen: list[asyncio.Task[Any]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
@@ -341,19 +342,19 @@ class Process:
     def took(self, task: asyncio.Task[Any], *, for_thread: bool = False) -> None:
         """Know a task of this process; a thread that waits for one has to hear of a crash, since it cannot be ended."""
         tasks = self._for_threads if for_thread else self._tasks
-        tasks.add(task)
+        tasks[task] = None
         if self.crashed:
             self._end(task)
 
     def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
         """Know a connection, or a listening server."""
-        self._connections.add(connection)
+        self._connections[connection] = None
         if self.crashed:
             contextvars.Context().run(_cut, connection)
 
     def iterates(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Know an asynchronous generator."""
-        self._generators.add(generator)
+        self._generators[generator] = None
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         if task in self._for_threads:

@@ -22,7 +22,7 @@ import selectors
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, TypeVar, TypeVarTuple, cast, final
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 from deltaloop.testing.memory_network import MemoryNetwork
 from deltaloop.testing.processes import ProcessLoop
@@ -165,7 +165,13 @@ class _VirtualSelector(selectors.BaseSelector):
 
 @final
 class VirtualLoop(ProcessLoop):
-    """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer."""
+    """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer.
+
+    Attributes:
+        is_virtual: True: nothing that is slow, or blocks, can be told by its clock.
+    """
+
+    is_virtual: Final = True
 
     def __init__(self, *, start: float = 0.0, network: MemoryNetwork | None = None) -> None:
         """Make a loop whose clock shows ``start`` seconds.

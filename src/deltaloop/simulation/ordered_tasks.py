@@ -1,0 +1,88 @@
+"""Has asyncio walk its sets of tasks in the order in which the tasks were added.
+
+A task group cancels its tasks, ``as_completed`` starts coroutines, and ``wait`` returns tasks in sets. Their order is
+that of addresses in memory: another one in each run. Here these modules find another ``set`` than the built-in one.
+"""
+
+from __future__ import annotations
+
+import asyncio.taskgroups
+import asyncio.tasks
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Final, TypeVar, final
+
+T = TypeVar("T")
+
+_NAME: Final = "set"
+
+_MODULES: Final[tuple[ModuleType, ...]] = (asyncio.taskgroups, asyncio.tasks)
+
+
+@final
+class OrderedSet(set[T]):
+    """A set that is walked in the order in which its members came; what operators make of it is an ordinary set."""
+
+    def __init__(self, members: Iterable[T] = ()) -> None:
+        """Begin with some members."""
+        self._order = dict.fromkeys(members)
+        super().__init__(self._order)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._order)
+
+    def add(self, member: T) -> None:
+        """Add a member."""
+        self._order[member] = None
+        super().add(member)
+
+    def discard(self, member: object) -> None:
+        """Take a member out, if it is one."""
+        if member in self:
+            del self._order[member]  # type: ignore[arg-type]
+        super().discard(member)
+
+    def remove(self, member: T) -> None:
+        """Take a member out.
+
+        Raises:
+            KeyError: If it is none.
+        """
+        del self._order[member]
+        super().remove(member)
+
+    def pop(self) -> T:
+        """Take the first member out.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        if not self._order:
+            raise KeyError("pop from an empty set")
+        member = next(iter(self._order))
+        self.remove(member)
+        return member
+
+    def clear(self) -> None:
+        """Take all members out."""
+        self._order.clear()
+        super().clear()
+
+    def update(self, *others: Iterable[T]) -> None:
+        """Add members."""
+        for other in others:
+            for member in other:
+                self.add(member)
+
+
+@contextmanager
+def ordered_tasks() -> Generator[None, None, None]:
+    """Have asyncio keep the order of tasks in this block, in the whole process."""
+    for module in _MODULES:
+        setattr(module, _NAME, OrderedSet)
+    try:
+        yield
+    finally:
+        for module in _MODULES:
+            delattr(module, _NAME)
