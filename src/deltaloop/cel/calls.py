@@ -14,7 +14,7 @@ from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, n
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
 from deltaloop.cel.operators import SIMPLE
-from deltaloop.cel.types import REPRESENTED
+from deltaloop.cel.types import REPRESENTED, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
 
 Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
@@ -227,8 +227,13 @@ def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
         for overload in overloads:
             if overload.implementation is not None and overload.accepts(kinds):
                 return overload.implementation
-        operates = name.startswith(OPERATOR_SIGNS) and kinds[0] in _OPERATING.get(name, kinds)
-        raise no_such_overload(*values, named="" if operates else f": {name}")
+        if name in _UNNAMED or (name.startswith(OPERATOR_SIGNS) and kinds[0] in _OPERATING.get(name, kinds)):
+            raise no_such_overload(*values)
+        if name in _OF_ALL_TYPES or name.startswith(OPERATOR_SIGNS):
+            raise no_such_overload(*values, named=f": {name}")
+        types = [type_name(runtime_type(value)) for value in values]
+        shown = f"{types[0]}.{name}({', '.join(types[1:])})" if name == "flatten" else f"{name}({', '.join(types)})"
+        raise no_such_overload(*values, named=f": {shown}")
 
     return choose
 
@@ -236,6 +241,9 @@ def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
 _NUMBERS: Final = frozenset({int, Uint, float})
 # Types that have methods, which are asked for an operator that they have not.
 _ASKED: Final = frozenset({str, Timestamp, Duration})
+# Functions with one implementation for all overloads: of others, a message names the values' types, too.
+_OF_ALL_TYPES: Final = frozenset({"size", "type", "dyn", "sort"})
+_UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith", "matches", "find", "findAll"})
 # The types that have an operator, or are asked for it: of others, a message names it.
 _OPERATING: Final[Mapping[str, Collection[type[object]]]] = {
     "_+_": _NUMBERS | LIST_KINDS | _ASKED | {bytes},

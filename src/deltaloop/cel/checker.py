@@ -15,6 +15,7 @@ from typing import Final, final
 
 from deltaloop.cel.library import Overload
 from deltaloop.cel.syntax import (
+    USED_TWICE,
     Comprehension,
     FunctionCall,
     ListLiteral,
@@ -329,7 +330,10 @@ class _Checker:
     # Macros with variables.
 
     def _comprehension(self, node: Comprehension) -> Type:
+        before = len(self.found.faults)
         operand = self._applied(self.check(node.operand))
+        if node.macro in USED_TWICE:
+            self.found.faults.extend(self.found.faults[before:])
         variables = self._variables(node, operand)
         self._scopes.append(dict(zip(node.variables, variables, strict=True)))
         bodies = [self._applied(self.check(body)) for body in node.bodies]
@@ -339,7 +343,7 @@ class _Checker:
     def _variables(self, node: Comprehension, operand: Type) -> Sequence[Type]:
         if node.macro == "bind":
             return [operand]
-        if node.macro in {"optMap", "optFlatMap"}:
+        if node.macro in USED_TWICE:
             inside = optional_parameter(operand)
             if operand == NULL:  # it may stand for any optional value
                 return [self._substitution.fresh()]

@@ -73,6 +73,7 @@ from deltaloop.cel.operators import (
     select,
 )
 from deltaloop.cel.syntax import (
+    USED_TWICE,
     Comprehension,
     FunctionCall,
     ListLiteral,
@@ -567,14 +568,14 @@ class Compiler:
         again = self.fixed - again
         slots = [self._new_slot() for _ in node.variables]
         self._scopes.append(dict(zip(node.variables, slots, strict=True)))
-        if lazy or (node.macro in ("optMap", "optFlatMap") and self._costs is not None):
+        if lazy or (node.macro in USED_TWICE and self._costs is not None):
             self._bound.update(slots)
         bodies = [self._region(body) for body in node.bodies]
         self._scopes.pop()
         if self._costs is None:
             return LOOPS[node.macro](operand, slots, [body for body, _ in bodies], None)
         prices = _PRICES[node.macro]
-        if node.macro in ("optMap", "optFlatMap"):
+        if node.macro in USED_TWICE:
             self.fixed += 1  # whether there is a value
             prices = prices._replace(each=prices.each + again)
             return LOOPS[node.macro](operand, slots, [charged(*bodies[0])], prices)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from deltaloop.cel.types import Type
-from deltaloop.cel.values import OptionalValue, kind_of
+from deltaloop.cel.values import LIST_KINDS, OptionalValue, kind_of
 
 UNLIMITED: Final = 2**64 - 1
 TEXT_FACTOR: Final = 0.1
@@ -260,9 +260,9 @@ def made_list(factor: float, size: float) -> int:
 _TEXTS: Final[frozenset[type[object]]] = frozenset({str, bytes})
 
 
-def _paired(items: list[Any] | None) -> int:
-    """Return what it costs to compare each element with each other."""
-    is_text = items is not None and len(items) > 0 and kind_of(items[0]) in _TEXTS
+def _paired(items: object) -> int:
+    """Return what it costs to compare each element with each other; what is no list fails afterwards."""
+    is_text = kind_of(items) in LIST_KINDS and kind_of(next(iter(cast("list[object]", items)), None)) in _TEXTS
     return made_list(2 + TEXT_FACTOR * is_text, size_of(items) ** 2)
 
 
@@ -298,8 +298,8 @@ def _flatten_estimate(call: CallShape) -> CallEstimate:
 
 
 def _flattened(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
-    depth = values[1] if len(values) == 2 else 1
-    return made_list(float(depth or 0), size_of(values[0]))
+    depth = values[1] if len(values) == 2 and kind_of(values[1]) is int else 1  # of another type, it fails afterwards
+    return made_list(float(depth), size_of(values[0]))
 
 
 def as_large_as_result(estimated: CallEstimator) -> Cost:

@@ -32,6 +32,7 @@ from deltaloop.cel.costs import (
 )
 from deltaloop.cel.library import Overload
 from deltaloop.cel.syntax import (
+    USED_TWICE,
     Comprehension,
     FunctionCall,
     ListLiteral,
@@ -170,7 +171,7 @@ class _Expander:
         bodies = tuple(map(self.part, node.bodies))
         if node.macro == "bind":
             return _bind(node.variables[0], self.part(node.operand), bodies[0])
-        if node.macro in ("optMap", "optFlatMap"):
+        if node.macro in USED_TWICE:
             return self._optional(node, kind, bodies[0])
         if node.macro == "sortBy":
             return self._sorted(node, kind, bodies[0])

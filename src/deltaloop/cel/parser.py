@@ -59,6 +59,7 @@ _LITERALS: Final[Mapping[str, Callable[[str], Scalar]]] = {
 }
 _CONSTANTS: Final[Mapping[str, Scalar]] = {"true": True, "false": False, "null": None}
 _OPENING: Final = frozenset({"[", "{", "(", ".", "-", "!", "true", "false", "null"})
+_NUMBERS: Final = frozenset({"int", "float"})
 _VARIADIC: Final = ("_&&_", "_||_")
 _RELATION, _ADDITION = 3, 4
 _MOST_UNKNOWN: Final = 100
@@ -164,9 +165,13 @@ class _Parser:
         if first.kind == "sign" and first.text in {"!", "-"}:
             while self._take(first.text):
                 signs += 1
+        negated = first.text == "!" and signs > 0
+        is_negative = first.text == "-" and signs == 1
+        if negated and self._words[self._at].text == "-" and self._words[self._at + 1].kind in _NUMBERS:
+            is_negative = self._take("-")
         word = self._words[self._at]
-        if first.text == "-" and word.kind in {"int", "float"} and signs == 1:
-            signs = 0  # it belongs to the number; of several, none does
+        if is_negative and word.kind in _NUMBERS:
+            signs = signs if negated else 0  # the sign belongs to the number; of several, none does
             sign = self._words[self._at - 1]
             self._at += 1
             node: Node = self._literal(Token(word.kind, "-" + word.text, sign.offset))

@@ -114,6 +114,9 @@ class Comprehension:
     offset: int = dataclasses.field(default=0, compare=False)
 
 
+# Macros that cel-go writes out with their operand twice: what is wrong with it is told twice.
+USED_TWICE: Final = frozenset({"optMap", "optFlatMap"})
+
 Node: TypeAlias = Literal | Name | Select | FunctionCall | ListLiteral | MapLiteral | ObjectLiteral | Comprehension
 
 # Operators between two operands, with how strongly they bind; all are left-associative.

@@ -15,6 +15,7 @@ from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.libraries.formatting import CLAUSE, unfit_argument
 from deltaloop.cel.libraries.instants import parse_duration, parse_timestamp
 from deltaloop.cel.syntax import (
+    USED_TWICE,
     Comprehension,
     FunctionCall,
     ListLiteral,
@@ -46,7 +47,8 @@ def children(node: Node) -> tuple[Node, ...]:
         case MapLiteral() | ObjectLiteral():
             return tuple(part for entry in node.entries for part in (entry.key, entry.value))
         case Comprehension():
-            return (node.operand, *node.bodies)
+            twice = (node.operand,) if node.macro in USED_TWICE else ()
+            return (node.operand, *twice, *node.bodies)
         case _:
             return ()
 
@@ -70,12 +72,14 @@ def validate_constants(checked: Checked) -> Iterator[Fault]:
 
 
 def _is_duration(value: Scalar) -> bool:
-    return not isinstance(value, str) or _succeeds(parse_duration, value)
+    return value is not None if not isinstance(value, str) else _succeeds(parse_duration, value)
 
 
 def _is_timestamp(value: Scalar) -> bool:
     if isinstance(value, str):
         return _succeeds(parse_timestamp, value)
+    if value is None:
+        return False
     return not isinstance(value, int) or isinstance(value, bool | Uint) or _succeeds(as_timestamp, value * SECOND)
 
 

@@ -5,11 +5,11 @@ Source: k8s.io/apiserver pkg/cel/library/lists.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.libraries.arithmetic import ARITHMETIC
 from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.operators import SIMPLE, equal, greater, less
@@ -31,6 +31,7 @@ from deltaloop.cel.values import LIST_KINDS, Duration, Uint, kind_of
 
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _ZEROS: Final[tuple[tuple[Type, Any], ...]] = ((INT, 0), (UINT, Uint(0)), (DOUBLE, 0.0), (DURATION, Duration(0)))
+_ZERO_OF: Final[Mapping[type[object], Any]] = {kind_of(zero): zero for _, zero in _ZEROS}
 
 
 def _says(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> bool:
@@ -80,7 +81,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def _sum_from(zero: Any) -> Callable[[list[Any]], Any]:
     def summed(items: list[Any]) -> Any:
-        total = zero
+        total = _ZERO_OF[kind_of(items[0])] if items else zero
         for item in items:
             total = _added(total, item)
         return total
@@ -112,12 +113,12 @@ def _each(
     )
 
 
-def _by_the_first(name: str, overloads: tuple[Overload, ...]) -> tuple[Overload, ...]:
-    """Return overloads that take no list whose first element could not be read: it tells which of them is meant."""
+def _by_the_first(name: str, kinds: Collection[type[object]], overloads: tuple[Overload, ...]) -> tuple[Overload, ...]:
+    """Return overloads for lists whose first element is of one of these types: it tells which of them is meant."""
 
     def guarded(implementation: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         def called(items: list[Any]) -> Any:
-            if items and kind_of(items[0]) is FailedValue:
+            if items and kind_of(items[0]) not in kinds:
                 raise EvaluationError(f"no such overload: {name}(list)", wrong_types=True)
             return implementation(items)
 
@@ -131,12 +132,14 @@ def _by_the_first(name: str, overloads: tuple[Overload, ...]) -> tuple[Overload,
 LISTS: Final = Library(
     "kubernetes.lists",
     {
-        "isSorted": _by_the_first("isSorted", _each("is_sorted_bool", _COMPARABLE, _is_sorted, BOOL)),
+        "isSorted": _by_the_first("isSorted", SIMPLE, _each("is_sorted_bool", _COMPARABLE, _is_sorted, BOOL)),
         "sum": _by_the_first(
-            "sum", tuple(overload for kind, zero in _ZEROS for overload in _each("sum_{}", (kind,), _sum_from(zero)))
+            "sum",
+            _ZERO_OF,
+            tuple(overload for kind, zero in _ZEROS for overload in _each("sum_{}", (kind,), _sum_from(zero))),
         ),
-        "max": _by_the_first("max", _each("max_{}", _COMPARABLE, _extreme("max", greater))),
-        "min": _by_the_first("min", _each("min_{}", _COMPARABLE, _extreme("min", less))),
+        "max": _by_the_first("max", SIMPLE, _each("max_{}", _COMPARABLE, _extreme("max", greater))),
+        "min": _by_the_first("min", SIMPLE, _each("min_{}", _COMPARABLE, _extreme("min", less))),
         "indexOf": (method("list_a_index_of_int", (list_of(A), A), INT, lambda a, b: _place(a, b, range(len(a)))),),
         "lastIndexOf": (
             method("list_a_last_index_of_int", (list_of(A), A), INT, lambda a, b: _place(a, b, range(len(a))[::-1])),

@@ -5,6 +5,7 @@ Source: cel-go cel/library.go (optional types), ext/sets.go, ext/lists.go, ext/c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_COST, compared_sets, paired
@@ -54,8 +55,15 @@ def _last(items: list[Any]) -> OptionalValue:
     return OptionalValue(items[-1]) if items else NO_VALUE
 
 
-def _unwrapped(items: list[Any]) -> list[Any]:
-    return [item.value for item in items if item.present]
+def _unwrapping(name: str) -> Callable[[list[Any]], list[Any]]:
+    def unwrapped(items: list[Any]) -> list[Any]:
+        for place, item in enumerate(items):
+            if kind_of(item) is not OptionalValue:
+                why = f"value {item} is not optional" if place else f"no such overload: {name}(list)"
+                raise EvaluationError(why, wrong_types=not place)
+        return [item.value for item in items if item.present]
+
+    return unwrapped
 
 
 OPTIONALS: Final = Library(
@@ -64,8 +72,8 @@ OPTIONALS: Final = Library(
         "optional.of": (function("optional_of", (A,), _OPTIONAL, OptionalValue),),
         "optional.ofNonZeroValue": (function("optional_ofNonZeroValue", (A,), _OPTIONAL, _of_non_zero),),
         "optional.none": (function("optional_none", (), _OPTIONAL, lambda: NO_VALUE),),
-        "optional.unwrap": (function("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
-        "unwrapOpt": (method("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
+        "optional.unwrap": (function("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapping("optional.unwrap")),),
+        "unwrapOpt": (method("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrapping("unwrapOpt")),),
         "value": (method("optional_value", (_OPTIONAL,), A, _value),),
         "hasValue": (method("optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.present),),
         "or": (

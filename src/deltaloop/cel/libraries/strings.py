@@ -97,15 +97,14 @@ def _substring(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-def _joined(parts: list[Any], separator: str = "") -> str:
-    if parts and kind_of(parts[0]) is FailedValue:
-        raise EvaluationError("no such overload: join(list)", wrong_types=True)
+def _joined(parts: list[Any], *separator: str) -> str:
+    if parts and kind_of(parts[0]) is not str:  # the first one tells whether it is a list of texts
+        raise EvaluationError(f"no such overload: join(list{', string' * len(separator)})", wrong_types=True)
     for part in parts:
-        if kind_of(part) is FailedValue:
-            raise EvaluationError(f"join: invalid input: {part.error}")
         if kind_of(part) is not str:
-            raise EvaluationError(f"join: invalid input: {part}")
-    return separator.join(parts)
+            why = part.error if isinstance(part, FailedValue) else part
+            raise EvaluationError(f"join: invalid input: {why}")
+    return "".join(separator).join(parts)
 
 
 STRINGS: Final = Library(
