@@ -1,4 +1,4 @@
-"""The test that docs/testing.md shows is run, on a server of its own, on a shared one, and on another cluster."""
+"""The tests that docs/testing.md shows are run, on a server of its own, on a shared one, and on another cluster."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ USED_INSIDE = (apiserver, blocking, client, cluster, item_loop, relay)
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 
 
-def write(pytester: pytest.Pytester, *, ini: str = "") -> None:
-    found = re.search(r"<!-- snippet: test_controller -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+CONTROLLER, ENVIRONMENT = "<!-- snippet: test_controller -->", "<!-- snippet: test_environment -->"
+
+
+def write(pytester: pytest.Pytester, *, comment: str = CONTROLLER, ini: str = "") -> None:
+    found = re.search(rf"{comment}\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     pytester.makepyprojecttoml(
         f'[tool.pytest.ini_options]\nfilterwarnings = ["error"]\ndeltaloop_async_tests = "virtual"\n{ini}\n'
@@ -27,6 +30,11 @@ def write(pytester: pytest.Pytester, *, ini: str = "") -> None:
 
 def test_on_a_server_of_its_own(pytester: pytest.Pytester) -> None:
     write(pytester)
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+
+
+def test_with_the_rest_of_the_cluster(pytester: pytest.Pytester) -> None:
+    write(pytester, comment=ENVIRONMENT)
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
 
 

@@ -127,6 +127,11 @@ class ApiServer:
         """Revision of the last write."""
         return self._store.revision
 
+    @property
+    def options(self) -> ServerOptions:
+        """How it runs."""
+        return self._options
+
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Tell whether an object of a resource was written after a revision; True if that is too long ago to know.
 

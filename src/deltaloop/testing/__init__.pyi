@@ -13,6 +13,7 @@ from deltaloop.testing.core.relay import Reset as Reset
 from deltaloop.testing.core.relay import Stall as Stall
 from deltaloop.testing.core.relay import Throttle as Throttle
 from deltaloop.testing.crash_exploration import crash_at_every_write as crash_at_every_write
+from deltaloop.testing.environment.core.models import ModelName as ModelName
 from deltaloop.testing.harness import Harness as Harness
 from deltaloop.testing.harness import embedded_harness as embedded_harness
 from deltaloop.testing.memory_network import MemoryNetwork as MemoryNetwork

@@ -25,12 +25,15 @@ from typing import Final, Self, TypeVar, final
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
+from deltaloop.api.times import utc_now
 from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
 from deltaloop.apiserver.core.fault_rules import FaultBook
 from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
+from deltaloop.client.opening import open_transport
 from deltaloop.client.transport import Transport
 from deltaloop.events import EventDraft
 from deltaloop.leaderelection import LeaderElectionConfig
@@ -41,6 +44,8 @@ from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.cluster import Cluster, default_server_options
 from deltaloop.testing.core.program_writes import CrashAt, CrashMoment, ProgramWrite, WritePlan, failing_share
 from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
+from deltaloop.testing.environment.core.models import ModelName
+from deltaloop.testing.environment.driver import ClusterEnvironment
 from deltaloop.testing.processes import Process
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
@@ -101,6 +106,8 @@ class Harness:
         self.buried: list[tuple[Process, Transport]] = []
         self.hurries: int = 0
         self._cluster = cluster
+        self._seed = seed
+        self._environment: ClusterEnvironment | None = None
         self._installed: list[tuple[str, str, str]] = []
         self.after_writes: list[Callable[[ProgramWrite], Awaitable[object]]] = []
         self._always: list[Callable[[Client], Awaitable[object]]] = []
@@ -126,6 +133,8 @@ class Harness:
                 else:
                     await replica.crash()
         finally:
+            if self._environment is not None:
+                await self._environment.stop()
             for process, transport in self.buried:
                 await _close_cut(transport)  # before the program's own clean-up would, and get stuck half way
                 process.dispose()
@@ -164,6 +173,38 @@ class Harness:
         await self.client.with_field_manager(MANAGER).apply(kind, fields, namespace=place, force=True)
         if kind == str(kinds.CUSTOM_RESOURCE_DEFINITION):
             await self.client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, name, established())
+
+    async def environment(self, *models: ModelName, failing: Callable[[Resource], bool] | None = None) -> None:
+        """Have small models do what else a cluster does: Pods are made, get nodes and volumes, start, end.
+
+        How long each step takes is drawn by the seed. They are no programs under test: they never crash, what they
+        write is not among ``writes``, and ``settled`` waits for what they have to do::
+
+            await world.environment("deployments")
+
+        Args:
+            models: ``pods`` (scheduler and kubelets), ``volumes``, ``replicasets``, ``deployments``, ``statefulsets``,
+                ``jobs``, ``endpoints``; each brings those that it needs. None is all of them. A second call adds more.
+            failing: Tells of a Pod whether its program ends by an error: it never becomes ready, a Job's has failed.
+
+        Raises:
+            InvalidArgumentError: If there is no such model; or on a cluster that is not the embedded server, and has
+                its own.
+        """
+        if not self._cluster.embedded:
+            raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
+        if self._environment is None:
+            transport = open_transport(self.client.config, self.client.options.http)
+            self._environment = ClusterEnvironment(
+                Client(self.client.config, transport=transport, options=self.client.options),
+                namespace=self.namespace,
+                seed=self._seed,
+                wall_clock=utc_now if self.server is None else self.server.options.wall_clock,
+                server=self.server,
+            )
+        if failing is not None:
+            self._environment.failing = failing
+        await self._environment.run(*models)
 
     # -- programs
 
@@ -321,8 +362,9 @@ class Harness:
     async def settled(self, timeout: float | None = None) -> None:
         """Wait until the programs have nothing left to do.
 
-        No key waits, is reconciled, or is to be tried again; the caches hold what the server has; the Events are sent.
-        What a reconcile asked for with ``requeue_after`` may still be due: ``advance`` brings it on.
+        No key waits, is reconciled, or is to be tried again; the caches hold what the server has; the Events are sent;
+        and the models of ``environment`` have done what there was to do. What a reconcile asked for with
+        ``requeue_after`` may still be due: ``advance`` brings it on.
 
         Args:
             timeout: Seconds that it may take, in virtual time if the test is; None is ``patience``.
@@ -388,7 +430,8 @@ class Harness:
     def _look(self) -> tuple[list[ReplicaState], tuple[str, ...]]:
         found = [replica.state() for replica in self.replicas]
         states = [state for state in found if state is not None]
-        return states, left_to_do(states)
+        left = () if self._environment is None else self._environment.left()
+        return states, (*left_to_do(states), *left)
 
     async def _behind(self) -> tuple[str, ...]:
         return tuple([text for replica in self.replicas if replica.alive for text in await replica.behind()])

@@ -1,0 +1,1 @@
+"""Tests of its models, on a naive store."""
