@@ -24,6 +24,7 @@ from deltaloop.simulation.simulator import Scenario
 
 _MOST_MOVED = 3000
 _CONTEXT = 3
+_RUN, _CALLBACK = "_run", "_callback"  # of asyncio's handles
 
 
 class SameAgain:
@@ -63,18 +64,17 @@ class SameAgain:
 def _noted() -> Generator[list[str], None, None]:
     """Write down what event loops run in this block."""
     steps: list[str] = []
-    handle = cast("Any", asyncio.Handle)
-    before = handle._run
+    before = getattr(asyncio.Handle, _RUN)
 
-    def run(self: Any) -> Any:
-        steps.append(_name_of(self._callback))
-        return before(self)
+    def run(handle: asyncio.Handle) -> Any:
+        steps.append(_name_of(getattr(handle, _CALLBACK)))
+        return before(handle)
 
-    handle._run = run
+    setattr(asyncio.Handle, _RUN, run)
     try:
         yield steps
     finally:
-        handle._run = before
+        setattr(asyncio.Handle, _RUN, before)
 
 
 def _name_of(callback: object) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -35,6 +36,11 @@ async def connects() -> None:
 
 
 async def uses_the_pool() -> None:
+    with ThreadPoolExecutor(1, initializer=int) as pool:
+        await asyncio.get_running_loop().run_in_executor(pool, int)
+
+
+async def uses_a_thread_that_takes_turns() -> None:
     await asyncio.to_thread(int)
 
 
@@ -54,12 +60,12 @@ def scenario_of(work: Callable[[], Awaitable[None]]) -> Callable[[Harness], Awai
 @pytest.mark.parametrize(
     ("work", "told"),
     [
-        (starts_a_thread, "test_uncontrolled.py:24 (starts_a_thread) starts a thread"),
-        (starts_a_process, "test_uncontrolled.py:29 (starts_a_process) starts a process"),
-        (connects, "test_uncontrolled.py:34 (connects) connects to the real network"),
+        (starts_a_thread, "test_uncontrolled.py:25 (starts_a_thread) starts a thread"),
+        (starts_a_process, "test_uncontrolled.py:30 (starts_a_process) starts a process"),
+        (connects, "test_uncontrolled.py:35 (connects) connects to the real network"),
         (
             uses_the_pool,
-            "test_uncontrolled.py:38 (uses_the_pool) runs a function in a thread, whose turns the machine decides",
+            "test_uncontrolled.py:40 (uses_the_pool) runs a function in a thread, whose turns the machine decides",
         ),
     ],
 )
@@ -69,24 +75,10 @@ def test_it_is_named_by_the_line_of_the_program(work: Callable[[], Awaitable[Non
     assert told in str(report)
 
 
-def test_a_plain_function_is_one_that_the_machine_takes_turns_with() -> None:
-    @dl.controller(CONFIG_MAP, name="plain", writes=[CONFIG_MAP])
-    def plain(request: dl.Request, ctx: dl.Context) -> None:
-        pass
-
-    async def scenario(world: Harness) -> None:
-        await world.client.create(CONFIG_MAP, {"metadata": {"name": "a"}})
-        await world.start(plain)
-        await world.settled()
-
-    assert Simulation(scenario).run().uncontrolled == (
-        "a controller runs a function in a thread, whose turns the machine decides",
-    )
-
-
 def test_nothing_is_told_of_a_program_that_does_nothing_of_the_kind_nor_after_a_run() -> None:
     async def works() -> None:
         await asyncio.sleep(1.0)
+        await uses_a_thread_that_takes_turns()
 
     assert not Simulation(scenario_of(works)).run().uncontrolled
     with looked_for() as found:

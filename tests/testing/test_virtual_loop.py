@@ -260,7 +260,8 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
         "import asyncio, runpy, sys, threading, types\n"
         "packages = ('deltaloop', 'deltaloop.testing', 'deltaloop.testing.core')\n"
         "sys.modules.update({name: types.ModuleType(name) for name in packages})\n"
-        "for path, name in zip(sys.argv[2:], ('core.task_orders', 'memory_network', 'processes'), strict=True):\n"
+        "names = ('core.task_orders', 'memory_network', 'thread_turns', 'processes')\n"
+        "for path, name in zip(sys.argv[2:], names, strict=True):\n"
         "    below = sys.modules['deltaloop.testing.' + name] = types.ModuleType('deltaloop.testing.' + name)\n"
         "    vars(below).update(runpy.run_path(path, run_name=below.__name__))\n"
         "loaded = runpy.run_path(sys.argv[1], run_name='virtual_loop')\n"
@@ -294,7 +295,10 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
         "except StalledError:\n"
         "    print(run_virtual(main()))\n"
     )
-    module, below = Path(virtual_loop.__file__), ("core/task_orders.py", "memory_network.py", "processes.py")
+    module, below = (
+        Path(virtual_loop.__file__),
+        ("core/task_orders.py", "memory_network.py", "thread_turns.py", "processes.py"),
+    )
     try:
         done = subprocess.run(
             [python, "-W", "error", str(script), str(module), *(str(module.parent / name) for name in below)],

@@ -28,6 +28,8 @@ from functools import lru_cache
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from deltaloop.testing.thread_turns import sleep
+
 _REAL_DATETIME: Final = dt.datetime
 _REAL_DATE: Final = dt.date
 _INSTALLED: Final = ("site-packages", "dist-packages")
@@ -94,7 +96,7 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
         (time, "monotonic_ns"): monotonic_ns,
         (time, "perf_counter"): clock,
         (time, "perf_counter_ns"): monotonic_ns,
-        (time, "sleep"): _sleep,
+        (time, "sleep"): sleep,
         (dt, "datetime"): _datetime_at(now),
         (dt, "date"): _date_at(now),
     }
@@ -108,12 +110,6 @@ def _imports(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _sleep(seconds: float, /) -> None:
-    """Take no time: the clock is the event loop's, which does not move while anything runs."""
-    if seconds < 0:
-        raise ValueError("sleep length must be non-negative")
 
 
 @contextmanager

@@ -70,6 +70,7 @@ from deltaloop.testing.core.program_writes import (
 from deltaloop.testing.core.settling import NotSettledError
 from deltaloop.testing.harness import Harness, embedded_harness
 from deltaloop.testing.memory_network import MemoryNetwork
+from deltaloop.testing.thread_turns import thread_turns
 from deltaloop.testing.virtual_loop import StalledError, VirtualLoop, run_virtual
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
@@ -280,6 +281,7 @@ class _World:
         self._scenario = scenario
         self._schedule = schedule
         self._server = server
+        self._loop: VirtualLoop | None = None
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
@@ -288,14 +290,16 @@ class _World:
         return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
 
     def _time(self) -> float:
-        try:
-            return asyncio.get_running_loop().time()
-        except RuntimeError:  # before the loop runs, and after it
-            return 0.0
+        return 0.0 if self._loop is None else self._loop.time()  # in all threads
 
     async def _live(self, seed: int) -> SimulationRun:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
+        self._loop = loop
+        with thread_turns(loop) as loop.turns:
+            return await self._lived(seed, loop)
+
+    async def _lived(self, seed: int, loop: VirtualLoop) -> SimulationRun:
         clock = loop.time
         options = replace(self._server, wall_clock=lambda: from_epoch(_EPOCH + clock()))
         unsettled = broken = raised = ""

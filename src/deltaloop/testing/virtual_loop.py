@@ -10,7 +10,8 @@ waits in real time. A peer in another thread or process does not work: while it 
 clock for those.
 
 Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time: the clock
-stands still until the last of them has returned, also when what waited for it was cancelled.
+stands still until the last of them has returned, also when what waited for it was cancelled. A simulation has them take
+turns instead (``thread_turns.py``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 from deltaloop.testing.memory_network import MemoryNetwork
 from deltaloop.testing.processes import ProcessLoop
+from deltaloop.testing.thread_turns import ThreadTurns
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -169,6 +171,7 @@ class VirtualLoop(ProcessLoop):
 
     Attributes:
         is_virtual: True: nothing that is slow, or blocks, can be told by its clock.
+        turns: Has its threads take turns (``thread_turns.py``); None is that they go on beside the loop.
     """
 
     is_virtual: Final = True
@@ -181,6 +184,7 @@ class VirtualLoop(ProcessLoop):
             network: Where its TCP goes; None is the machine's.
         """
         self.network = network
+        self.turns: ThreadTurns | None = None
         self._virtual_selector = _VirtualSelector(start)
         super().__init__(self._virtual_selector)
         self._virtual_selector.next_timer_at = self._next_timer_at
@@ -244,7 +248,9 @@ class VirtualLoop(ProcessLoop):
             raise RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Run a function in a thread, holding virtual time until it has returned."""
+        """Run a function in a thread, holding virtual time until it has returned, or in turns with the loop."""
+        if self.turns is not None and self.turns.takes(executor):
+            return self.turns.start(func, *args)
         # Counted twice: by the loop until the result has reached it, and by the thread until it has really returned,
         # which is later if the waiting side was cancelled. What goes to other processes cannot count itself.
         threads = self._virtual_selector.threads
@@ -257,6 +263,11 @@ class VirtualLoop(ProcessLoop):
         threads.add(1)
         future.add_done_callback(lambda _: threads.add(-1), context=context)
         return future
+
+    def _run_once(self) -> None:
+        if self.turns is not None:
+            self.turns.go_on()
+        super()._run_once()
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:
         """Wait in real time for the default executor's threads; a time limit in virtual time would pass at once."""

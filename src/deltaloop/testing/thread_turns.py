@@ -1,0 +1,255 @@
+"""Threads of an event loop that take turns: one goes on at a time, while the loop and all others stand still.
+
+    loop:     … a turn of the loop ─┐                    ┌─▶ … a turn of the loop ─┐
+    thread 1:                       └─▶ until it waits ──┤                         │
+    thread 2:                          (ready)           └─▶ until it waits ──▶ …  │
+
+Who is ready goes on before the next turn of the loop, in the order in which they became so. A thread gives its turn
+back when it ends, or waits: ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, in a
+simulation ``time.sleep``, too. So the order of what threads ask of the loop, and of each other, follows from the
+program alone, and time, which is virtual, passes while all of them wait.
+
+Only what the loop runs in threads takes turns (``run_in_executor``, ``asyncio.to_thread``, reconcilers that are plain
+functions); each call has a thread of its own. What a program starts by itself goes on as the machine likes. A thread
+that waits for something else (a lock that is held elsewhere, a socket, a process) keeps the turn: after some seconds of
+real time the loop goes on beside it, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_PATIENCE: Final = 5.0
+_log: Final = logging.getLogger("deltaloop.testing")
+_own: Final = threading.local()
+_wait: Final = threading.Condition.wait
+_start: Final = threading.Thread.start  # as it is before anybody looks at who starts threads
+
+
+class _OverError(RuntimeError):
+    """The event loop is no more: what waits for it waits in vain."""
+
+    def __init__(self) -> None:
+        super().__init__("the event loop has ended, and what this thread waits for with it")
+
+
+@final
+class _Turn:
+    """One call in a thread of its own."""
+
+    def __init__(self, turns: ThreadTurns) -> None:
+        self.turns = turns
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.woken: threading.Lock | None = None  # free once somebody has notified it
+        self.late = False  # whether the time limit of its wait is over
+        self.over = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether what it waits for has come; asked by the loop while all threads stand still."""
+        return self.over or self.late or self.woken is None or not self.woken.locked()
+
+    def wait(self, condition: Any, timeout: float | None) -> bool:
+        """Wait for a condition as ``Condition.wait`` does, and let others go on meanwhile."""
+        if self.over:
+            raise _OverError
+        self.woken = threading.Lock()
+        self.woken.acquire()
+        self.late = timeout is not None and timeout <= 0
+        condition._waiters.append(self.woken)  # noqa: SLF001
+        state = condition._release_save()  # noqa: SLF001
+        try:
+            self.rest(timeout)
+            notified = not self.woken.locked()
+            if not notified:
+                condition._waiters.remove(self.woken)  # noqa: SLF001
+        finally:
+            self.woken = None
+            condition._acquire_restore(state)  # noqa: SLF001
+        if self.over and not notified:
+            raise _OverError
+        return notified
+
+    def rest(self, timeout: float | None) -> None:
+        """Give the turn back, and come back with the next one."""
+        if timeout is not None and not self.late:
+            self.turns.loop.call_soon_threadsafe(self._wake_after, timeout)
+        self.turns.give_back(self)
+        self.gate.acquire()
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much virtual time pass."""
+        condition = threading.Condition()
+        with condition:
+            self.wait(condition, seconds)
+
+    def _wake_after(self, timeout: float) -> None:
+        woken = self.woken
+
+        def wake() -> None:
+            if self.woken is woken:
+                self.late = True
+
+        self.turns.loop.call_later(timeout, wake)
+
+
+@final
+class ThreadTurns:
+    """Has the threads of one event loop take turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
+        """Know of no thread.
+
+        Args:
+            loop: Whose; one in virtual time.
+            patience: How many seconds of real time a thread may keep the turn.
+        """
+        self.loop = loop
+        self._patience = patience
+        self._resting: deque[_Turn] = deque()
+        self._back = threading.Semaphore(0)
+        self._freed: set[_Turn] = set()
+
+    def takes(self, executor: Executor | None) -> bool:
+        """Tell whether calls for an executor can take turns: those of threads that need no preparation."""
+        return executor is None or (
+            isinstance(executor, ThreadPoolExecutor) and getattr(executor, "_initializer", None) is None
+        )
+
+    def start(self, function: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Call a function in a thread, from its first turn on, and return what becomes of it."""
+        called: Future[T] = Future()
+        turn = _Turn(self)
+        thread = threading.Thread(target=self._run, args=(turn, called, function, args), daemon=True)
+        self._resting.append(turn)
+        _start(thread)
+        return asyncio.wrap_future(called, loop=self.loop)
+
+    def _run(self, turn: _Turn, called: Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        _own.turn = turn
+        turn.gate.acquire()
+        try:
+            if turn.over or not called.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*args)
+            except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+                _settle(called.set_exception, error)
+            else:
+                _settle(called.set_result, result)
+        finally:
+            self.hand_back(turn)
+
+    def go_on(self) -> None:
+        """Let those go on that are ready, one after the other, each until it waits or ends; called by the loop."""
+        ready = True
+        while ready:
+            ready = False
+            for turn in tuple(self._resting):
+                if turn.ready:
+                    ready = True
+                    self._resting.remove(turn)
+                    self._let(turn)
+
+    def _let(self, turn: _Turn) -> None:
+        turn.gate.release()
+        if not self._back.acquire(timeout=self._patience):
+            self._freed.add(turn)
+            _log.warning(
+                "a thread waits for something outside the event loop's time; from here on the machine decides its turns"
+            )
+
+    def give_back(self, turn: _Turn) -> None:
+        """Take the turn back from a thread that waits."""
+        self._resting.append(turn)
+        self.hand_back(turn)
+
+    def hand_back(self, turn: _Turn) -> None:
+        """Have the loop go on, or look who is ready if it has gone on already."""
+        if turn in self._freed:
+            self._freed.discard(turn)
+            self.loop.call_soon_threadsafe(_nothing)  # the loop looks who is ready
+        else:
+            self._back.release()
+
+    def close(self) -> None:
+        """End those that still wait: their calls raise."""
+        while self._resting:
+            turn = self._resting.popleft()
+            turn.over = True
+            self._let(turn)
+
+
+def _nothing() -> None:
+    """Have the loop take a turn."""
+
+
+def _settle(put: Callable[[Any], None], value: object) -> None:
+    try:
+        put(value)
+    except RuntimeError:  # the loop that would hear of it is closed
+        _log.debug("a thread has ended after its event loop")
+
+
+def current_turn() -> _Turn | None:
+    """Return the turn of the present thread; None if it takes none."""
+    return cast("_Turn | None", getattr(_own, "turn", None))
+
+
+def sleep(seconds: float, /) -> None:
+    """Sleep as ``time.sleep`` does, in a thread that takes turns in virtual time; elsewhere no time passes.
+
+    Raises:
+        ValueError: If the number is negative.
+    """
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    turn = current_turn()
+    if turn is not None:
+        turn.sleep(seconds)
+
+
+@contextmanager
+def thread_turns(loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> Generator[ThreadTurns, None, None]:
+    """Have threads take turns in this block; what waits for a condition in one of them gives its turn back.
+
+    Args:
+        loop: Whose threads; it calls ``go_on``.
+        patience: How many seconds of real time a thread may keep the turn; then the loop goes on beside it.
+    """
+    turns = ThreadTurns(loop, patience=patience)
+
+    def wait(condition: threading.Condition, timeout: float | None = None) -> bool:
+        turn = current_turn()
+        return _wait(condition, timeout) if turn is None else turn.wait(condition, timeout)
+
+    def now() -> float:
+        return monotonic() if current_turn() is None else loop.time()
+
+    replaced: tuple[tuple[Any, str, object], ...] = (
+        (threading.Condition, "wait", wait),
+        (threading, "_time", now),  # of Condition.wait_for
+        (queue, "time", now),  # of Queue.get
+    )
+    before = [getattr(owner, name) for owner, name, _ in replaced]
+    for owner, name, value in replaced:
+        setattr(owner, name, value)
+    try:
+        yield turns
+    finally:
+        turns.close()
+        for (owner, name, _), value in zip(replaced, before, strict=True):
+            setattr(owner, name, value)

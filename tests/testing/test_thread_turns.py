@@ -1,0 +1,176 @@
+"""Threads of an event loop that take turns."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from deltaloop.testing.thread_turns import sleep, thread_turns
+from deltaloop.testing.virtual_loop import VirtualLoop
+
+
+def in_turns(main: Callable[[], Awaitable[Any]], *, patience: float = 5.0) -> Any:
+    """Run something on a loop of its own, whose threads take turns."""
+
+    async def run() -> Any:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        with thread_turns(loop, patience=patience) as loop.turns:
+            return await main()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(run())
+
+
+@pytest.mark.real_time
+def test_threads_go_on_one_at_a_time_in_the_order_in_which_they_became_ready() -> None:
+    for _ in range(20):
+        seen: list[str] = []
+
+        def works(name: str, *, seen: list[str] = seen) -> None:
+            for step in range(3):
+                seen.extend(f"{name}{step}" for _ in range(50))
+                sleep(1.0)
+
+        async def main(works: Callable[[str], None] = works) -> float:
+            await asyncio.gather(*(asyncio.to_thread(works, name) for name in "abc"))
+            return asyncio.get_running_loop().time()
+
+        assert in_turns(main) == pytest.approx(3.0)
+        assert seen == [f"{name}{step}" for step in range(3) for name in "abc" for _ in range(50)]
+
+
+@pytest.mark.real_time
+def test_a_thread_gets_what_it_asks_the_loop_for_and_time_passes_meanwhile() -> None:
+    async def main() -> tuple[str, float]:
+        loop = asyncio.get_running_loop()
+
+        async def answer() -> str:
+            await asyncio.sleep(5.0)
+            return "it"
+
+        def asks() -> str:
+            return asyncio.run_coroutine_threadsafe(answer(), loop).result(timeout=60.0)
+
+        return await asyncio.to_thread(asks), loop.time()
+
+    assert in_turns(main) == ("it", pytest.approx(5.0))
+
+
+@pytest.mark.real_time
+def test_events_and_queues_between_threads_and_their_limits_are_in_virtual_time() -> None:
+    async def main() -> tuple[list[object], float]:
+        handed: queue.Queue[int] = queue.Queue()
+        event = threading.Event()
+
+        def takes() -> list[object]:
+            found: list[object] = [event.wait(10.0), event.wait(100.0), handed.get(), handed.get(timeout=30.0)]
+            with pytest.raises(queue.Empty):
+                handed.get(timeout=30.0)
+            return found
+
+        def gives() -> None:
+            sleep(20.0)
+            event.set()
+            handed.put(1)
+            sleep(10.0)
+            handed.put(2)
+
+        taken, _ = await asyncio.gather(asyncio.to_thread(takes), asyncio.to_thread(gives))
+        return taken, asyncio.get_running_loop().time()
+
+    assert in_turns(main) == ([False, True, 1, 2], pytest.approx(60.0))
+
+
+@pytest.mark.real_time
+def test_what_a_thread_raises_is_raised_where_it_is_awaited() -> None:
+    async def main() -> None:
+        def fails() -> None:
+            raise LookupError("this one")
+
+        with pytest.raises(LookupError, match="this one"):
+            await asyncio.to_thread(fails)
+
+    in_turns(main)
+
+
+@pytest.mark.real_time
+def test_what_still_waits_at_the_end_is_told_so() -> None:
+    ended: list[str] = []
+
+    async def main() -> None:
+        def waits() -> None:
+            try:
+                threading.Event().wait()
+            except RuntimeError as error:
+                ended.append(str(error))
+            with pytest.raises(RuntimeError):
+                sleep(1.0)
+            ended.append("ended")
+
+        asyncio.get_running_loop().run_in_executor(None, waits)
+        await asyncio.sleep(1.0)
+
+    in_turns(main)
+    assert ended == ["the event loop has ended, and what this thread waits for with it", "ended"]
+
+
+@pytest.mark.real_time
+def test_the_loop_goes_on_beside_a_thread_that_waits_for_the_machine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+
+    async def main() -> str:
+        def waits() -> str:
+            with lock:
+                sleep(3.0)
+                return "got it"
+
+        waiting = asyncio.ensure_future(asyncio.to_thread(waits))
+        await asyncio.sleep(10.0)
+        assert not waiting.done()
+        lock.release()
+        for _ in range(10_000):
+            if waiting.done():
+                break
+            await asyncio.sleep(1.0)
+            threading.Event().wait(0.001)  # a moment of the machine's time
+        return await waiting
+
+    assert in_turns(main, patience=0.05) == "got it"
+    assert "a thread waits for something outside the event loop's time" in caplog.text
+
+
+@pytest.mark.real_time
+def test_a_pool_that_prepares_its_threads_keeps_them() -> None:
+    async def main() -> object:
+        prepared = threading.local()
+
+        def prepare() -> None:
+            prepared.by = "the pool"
+
+        with ThreadPoolExecutor(1, initializer=prepare) as pool:
+            return await asyncio.get_running_loop().run_in_executor(pool, lambda: prepared.by)
+
+    assert in_turns(main) == "the pool"
+
+
+@pytest.mark.real_time
+def test_afterwards_conditions_are_as_they_were() -> None:
+    before = threading.Condition.wait
+
+    async def main() -> None:
+        assert threading.Condition.wait is not before
+
+    in_turns(main)
+    assert threading.Condition.wait is before
+    with pytest.raises(ValueError, match="non-negative"):
+        sleep(-1.0)
