@@ -162,6 +162,29 @@ OF_ITSELF = (
     "-self == 1",
     "self + 1 == 1",
 )
+# Of an old value and a new one, one of which is null or has a null.
+OF_TWO = ("oldSelf == self", "self == oldSelf", "!(oldSelf == self)", "!(self == oldSelf)", "oldSelf != self")
+OF_INSTANT = "self == timestamp('2020-01-01T00:00:00Z')"
+# Some are instants, some have the format, some neither.
+INSTANTS = (
+    *("x", "", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00", "2020-01-01t00:00:00z", "2020-01-01T00:00:00,5Z"),
+    *("2020-01-01T0:00:00Z", "2020-01-01T00:00:00x5Z", "2020-01-01T24:00:00+24:00", "2020-01-02T00:00:00+24:00"),
+    *("2020-01-02T01:00:00+24:60", "2020-01-01T00:00:00+25:00", "2020-01-01T00:00:00+00:61", "2020-13-01T00:00:00Z"),
+    *("2020-02-30T00:00:00Z", "2020-01-01T00:60:00Z", "2020-01-01T00:00:60Z", "2020-01-01", "2020-01-01T00:00:00é"),
+    *("2020-01-01T00:00:00.", "2020-01-01 00:00:00Z", "2019-12-31T23:30:00-00:30", '2020-01-01T00:00"', "T00:00:00Z"),
+)
+DATES = (
+    "x",
+    "",
+    "2020-01-01",
+    "2020-1-1",
+    "2020-13-01",
+    "2020-02-30",
+    "2020-01-01T00:00:00Z",
+    "2020-00-01",
+    "0000-01-01",
+)
+SPANS = ("x", "", "1s", "1 s", "s", "1 second", "1S", "1x", "0")
 
 DEFINITIONS: dict[str, Json] = {
     "right": struct("self.a == 'x'", a=TEXT),
@@ -537,6 +560,18 @@ VALUES: dict[str, tuple[Json, Steps]] = {
     ),
     "a value that cannot be read": (mapped(NUMBER, *OF_VALUES, maxProperties=9), (({"a": "x", "b": 1},) * 2,)),
     "what cannot be read": ({**NUMBER, **rule(*OF_ITSELF)}, (("x", "x"),)),
+    "a null and a list": (
+        listed(listed(TEXT, maxItems=3, nullable=True), *OF_TWO, maxItems=3),
+        (([["a"]], [None]), ([None], [["a"]]), ([None], [None, None]), ([None, ["a"]], [None, ["b"]])),
+    ),
+    "a null and an object": (
+        mapped({**struct(a=TEXT), "nullable": True}, *OF_TWO, maxProperties=3),
+        (({"x": {"a": "b"}}, {"x": None}), ({"x": None}, {"x": {"a": "b"}})),
+    ),
+    "a null and a text": (listed({**TEXT, "nullable": True}, *OF_TWO, maxItems=3), ((["a"], [None]), ([None], ["a"]))),
+    "an instant": ({**TEXT, "format": "date-time", **rule(OF_INSTANT)}, tuple((each, each) for each in INSTANTS)),
+    "a date": ({**TEXT, "format": "date", **rule(OF_INSTANT)}, tuple((each, each) for each in DATES)),
+    "a span": ({**TEXT, "format": "duration", **rule("self == duration('1s')")}, tuple((each, each) for each in SPANS)),
     "too long": ({**TEXT, "maxLength": 3, **rule("self == 'x'")}, (("abcd",), ("abc",))),
     "no enum": ({**TEXT, "enum": ["x", "y"], **rule("self == 'x'")}, (("z",), ("y",))),
     "a pattern": ({**TEXT, "pattern": "^x", **rule("self == 'x'")}, (("z",), ("xy",))),

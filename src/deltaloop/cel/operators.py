@@ -56,7 +56,7 @@ def equal(left: Any, right: Any) -> bool:
         return _equal_lists(left, right)
     if kind is dict:
         return len(left) == len(right) and all(
-            (found := find(right, key)) is not _MISSING and equal(value, found) for key, value in left.items()
+            (found := find(right, key)) is not _MISSING and _equal_within(value, found) for key, value in left.items()
         )
     if kind is OptionalValue:
         return left.present == right.present and equal(left.value, right.value)
@@ -77,7 +77,14 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
         return before.keys() == after.keys() and all(equal(before[key], item) for found, item in keyed for key in found)
     if isinstance(left, SetList):
         return all(contains(item, left) for item in right) and all(contains(item, right) for item in left)
-    return all(map(equal, left, right))
+    return all(map(_equal_within, left, right))
+
+
+def _equal_within(left: Any, right: Any) -> bool:
+    """Tell whether parts of two values are equal; a list or an object of a schema is not compared with a null."""
+    if right is None and (kind_of(left) is dict or kind_of(left) in LIST_KINDS):
+        raise no_such_overload()
+    return equal(left, right)
 
 
 def compare_numbers(compare: Callable[[Any, Any], bool], left: float, right: float) -> bool:

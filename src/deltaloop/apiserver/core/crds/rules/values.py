@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
 from deltaloop.apiserver.core.crds.rules.declarations import is_whole, with_identity
 from deltaloop.apiserver.core.crds.rules.names import RESERVED, escaped
-from deltaloop.cel import Duration
+from deltaloop.cel import Duration, Timestamp
 from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.instants import parse_timestamp
-from deltaloop.cel.values import KeyedList, SetList
-from deltaloop.schemas.formats import duration_nanoseconds
+from deltaloop.cel.values import SECOND, KeyedList, SetList
+from deltaloop.schemas.formats import duration_nanoseconds, fits
 from deltaloop.schemas.go_numbers import go_type
+from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import INT_OR_STRING
 
@@ -85,10 +87,41 @@ def _text(value: object) -> object:
 
 
 def _date(value: str) -> object:
-    return parse_timestamp(f"{value}T00:00:00Z")
+    why = why_no_time(DATE_LAYOUT, value)
+    return _failed(f"Invalid date formatted string {value}: {why}") if why else _instant(f"{value}T00:00:00", "")
+
+
+_FOUR_HUNDRED_YEARS: Final = 146_097 * 86_400
+# An instant may lack its zone, an hour its first digit; a zone may be a whole day and an hour of minutes ahead.
+_DATE_TIME: Final = re.compile(r"(?s)(.*?)(?:Z|([+-])([01][0-9]|2[0-4]):([0-5][0-9]|60))?")
+
+
+def _date_time(value: str) -> object:
+    if not value:
+        return Timestamp(0)
+    match = _DATE_TIME.fullmatch(value)
+    assert match is not None  # every text matches
+    local, sign, hours, minutes = match.groups()
+    if not why_no_time(LOCAL_LAYOUT, local):
+        return _instant(local, sign or "", int(hours or "0") * 3600 + int(minutes or "0") * 60)
+    # Of the layouts that are tried, the last one has no zone.
+    return _failed(f"Invalid date-time formatted string {value}: {why_no_time(LOCAL_LAYOUT, value)}")
+
+
+def _instant(local: str, sign: str, seconds: int = 0) -> object:
+    date, _, time = local.partition("T")
+    if date.startswith("0000"):  # which has a year of 366 days like the year 400, but no expression can write it
+        date, seconds_before = f"0400{date[4:]}", _FOUR_HUNDRED_YEARS
+    else:
+        seconds_before = 0
+    instant = parse_timestamp(f"{date}T{'0' if time[1] == ':' else ''}{time}Z")
+    ahead = -seconds if sign == "-" else seconds
+    return Timestamp(instant.nanoseconds - (ahead + seconds_before) * SECOND, ahead)
 
 
 def _span(value: str) -> object:
+    if not fits("duration", value):
+        return _failed(f"Invalid duration {value}: unable to parse {value} as duration")
     return Duration(duration_nanoseconds(value))
 
 
@@ -108,24 +141,16 @@ def _bytes(value: str) -> object:
         return _failed(_BASE64 % (value, len(value) // 4 * 4))
 
 
-def _formatted(name: str, read: Callable[[str], object]) -> Reader:
-    def read_text(value: object) -> object:
-        if not isinstance(value, str):
-            return _text(value)
-        try:
-            return read(value)
-        except EvaluationError:
-            return _failed(f"Invalid {name} {value}")
-
-    return read_text
+def _formatted(read: Callable[[str], object]) -> Reader:
+    return lambda value: read(value) if isinstance(value, str) else _text(value)
 
 
 _SCALARS: Final[dict[str, Reader]] = {"number": _number, "integer": _integer, "boolean": _boolean}
 _TEXTS: Final[dict[str, Reader]] = {
-    "date-time": _formatted("date-time formatted string", parse_timestamp),
-    "date": _formatted("date formatted string", _date),
-    "duration": _formatted("duration", _span),
-    "byte": lambda value: _bytes(value) if isinstance(value, str) else _text(value),
+    "date-time": _formatted(_date_time),
+    "date": _formatted(_date),
+    "duration": _formatted(_span),
+    "byte": _formatted(_bytes),
 }
 
 
