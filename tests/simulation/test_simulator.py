@@ -23,7 +23,7 @@ from deltaloop.simulation import (
     parse_schedule,
     simulate,
 )
-from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, systematic
+from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind, systematic
 from deltaloop.testing import Harness
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
@@ -129,11 +129,18 @@ async def repairs(request: dl.Request, ctx: dl.Context) -> None:
 
 
 def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
-    options = SimulationOptions(runs=120, may_differ=(("v1/ConfigMap", "default/volume", "metadata", "annotations"),))
+    options = SimulationOptions(
+        runs=100,
+        faults=(FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER, FaultKind.LOST),
+        may_differ=(("v1/ConfigMap", "default/volume", "metadata", "annotations"),),
+    )
     report = Simulation(grows(repairs), options).explore()
     assert "patch" not in {name.verb for name in report.writes}
-    assert any("patch:configmaps:1" in failure.replay for failure in report.failures)
-    assert all(report.coverage[name][kind] for name in report.writes for kind in FaultKind)
+    struck = {getattr(fault, "write", None) for failure in report.failures for fault in failure.schedule}
+    assert struck - {*report.writes, None}
+    assert all(
+        report.coverage[name][kind] for name in report.writes for kind in (FaultKind.CRASH_AFTER, FaultKind.LOST)
+    )
     assert any(name.verb == "patch" for name in report.coverage)
 
 
@@ -181,7 +188,8 @@ async def makes_twice(_: dl.Request, ctx: dl.Context) -> None:
 
 
 def test_what_is_made_anew_is_found_although_the_end_looks_the_same() -> None:
-    report = Simulation(grows(makes_twice), SimulationOptions(combinations=False)).explore()
+    options = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_AFTER, FaultKind.LOST))
+    report = Simulation(grows(makes_twice), options).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.REMADE}
 
 
@@ -269,7 +277,8 @@ def test_what_a_hurried_user_s_own_checks_say_counts_for_nothing() -> None:
     simulation = Simulation(scenario)
     run = simulation.run(parse_schedule("hurried:create:configmaps:1"))
     assert (run.end, run.raised, run.unstruck) == (None, "", ())
-    assert not Simulation(scenario, SimulationOptions(combinations=False)).explore().failures
+    options = SimulationOptions(faults=(FaultKind.HURRIED,))
+    assert not Simulation(scenario, options).explore().failures, "it goes together with no other"
 
 
 async def takes_turns(_: dl.Request, ctx: dl.Context) -> None:
@@ -313,7 +322,7 @@ def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
         await world.start(broker(trusts_its_order))
         await world.settled()
 
-    report = Simulation(scenario, SimulationOptions(combinations=False, runs=200)).explore()
+    report = Simulation(scenario, SimulationOptions(combinations=False, faults=(*OrderKind,))).explore()
     assert report.failures
     assert any(failure.replay.startswith("order:") for failure in report.failures)
     assert "tasks take their steps in" in str(report)
@@ -396,7 +405,9 @@ def comes_back(function: Reconcile) -> Scenario:
 
 def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
     """The pattern of pravega/zookeeper-operator#312: the old broker is seen being deleted, the new volume goes."""
-    report = Simulation(comes_back(cleans_up(by_name=True)), SimulationOptions(combinations=False)).explore()
+    report = Simulation(
+        comes_back(cleans_up(by_name=True)), SimulationOptions(combinations=False, faults=(FaultKind.STALE,))
+    ).explore()
     (failure,) = report.failures
     assert failure.replay == "stale:create:configmaps:2:5"
     assert [problem.oracle for problem in failure.problems] == [Oracle.REMADE]
@@ -424,7 +435,7 @@ def test_what_a_scenario_checks_counts() -> None:
         await world.settled()
         assert await world.client.find(CONFIG_MAP, "made") is not None, "it was given up"
 
-    report = Simulation(scenario, SimulationOptions(combinations=False)).explore()
+    report = Simulation(scenario, SimulationOptions(combinations=False, faults=(FaultKind.CONFLICT,))).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.SCENARIO}
     assert "it was given up" in str(report)
 
@@ -471,7 +482,8 @@ def test_nothing_secret_is_in_a_report() -> None:
         found = (await world.client.get(SECRET, "password"))["data"]["it"]
         assert found == "cGxhbnRlZA==", f"password={found}"
 
-    simulation = Simulation(scenario, SimulationOptions(combinations=False))
+    options = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER))
+    simulation = Simulation(scenario, options)
     report = simulation.explore()
     told = f"{report} {report!r} {simulation.reference} {[failure.run.end for failure in report.failures]}"
     problems = [problem for failure in report.failures for problem in failure.problems]
@@ -524,12 +536,15 @@ def test_faults_that_meet_no_write_are_counted() -> None:
         await world.start(broker(gives_up))
         await world.settled()
 
-    singles = Simulation(scenario, SimulationOptions(combinations=False, most_failures=100)).explore()
+    refused = (FaultKind.CONFLICT, FaultKind.LOST, FaultKind.BROKEN)
+    singles = Simulation(scenario, SimulationOptions(combinations=False, most_failures=100, faults=refused)).explore()
     assert singles.complete
     assert not singles.unstruck
     both = Simulation(scenario).run(parse_schedule("conflict:create:configmaps:1,lost:create:configmaps:2"))
     assert both.unstruck == ("2nd create of configmaps",)
-    report = Simulation(scenario, SimulationOptions(runs=singles.runs + 20, most_failures=100)).explore()
+    report = Simulation(
+        scenario, SimulationOptions(runs=singles.runs + 20, most_failures=100, faults=refused)
+    ).explore()
     assert report.unstruck > 0
     assert f"{report.unstruck} faults met no write" in str(report)
 

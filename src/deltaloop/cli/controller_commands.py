@@ -87,6 +87,10 @@ def simulate(
         float | None, typer.Option(metavar="SECONDS", help="After these no further run begins.", min=0)
     ] = None,
     combinations: Annotated[bool, typer.Option(help="Go on with two and three faults at once, after one each.")] = True,
+    faults: Annotated[
+        str | None,
+        typer.Option(metavar="KINDS", help="Try only these, such as crash-before,stale,order."),
+    ] = None,
     replay: Annotated[
         str | None,
         typer.Option(metavar="FAULTS", help="Make this run only, with its log, as `again` says."),
@@ -111,8 +115,10 @@ def simulate(
             raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
     command.with_fixed_hash_seed(os.environ)
     from deltaloop.simulation import SimulationOptions, parse_schedule
+    from deltaloop.simulation.core.schedules import ALL_KINDS, parse_kinds
 
-    options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations)
+    kinds = ALL_KINDS if faults is None else parse_kinds(faults)
+    options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
     schedule = None if replay is None else parse_schedule(replay)
     telling = command.Telling(output=output, html=html, test=write_test)
     if not command.simulate(command.load_scenario(target), options, schedule, typer.echo, telling):

@@ -44,10 +44,13 @@ from deltaloop.simulation.core.oracles import SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
     AGEING,
+    ALL_KINDS,
     FaultKind,
+    Kind,
     Schedule,
     ScheduledFault,
     ScheduledOrder,
+    combining,
     names_of,
     shorter,
     systematic,
@@ -107,6 +110,7 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
         runs: Most runs, those without faults included.
         seconds: Seconds of real time after which no further run begins; None has no limit.
         combinations: Whether runs with two and three faults follow those with one.
+        faults: What is tried; everything by default. ``hurried`` and orders of tasks are not combined alone.
         most_failures: After so many different failures the search ends.
         server: Options of the embedded server; None is that of the pytest plugin.
         may_differ: Places of the end state that may differ from the run without faults: kind, key, then the way to a
@@ -117,6 +121,7 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1000
     seconds: float | None = None
     combinations: bool = True
+    faults: tuple[Kind, ...] = ALL_KINDS
     most_failures: int = _MOST_FAILURES
     server: ServerOptions | None = None
     may_differ: tuple[Place, ...] = ()
@@ -218,8 +223,9 @@ class Simulation:
         names = names_of(self.reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
-        singles = sum(1 for _ in systematic(names))
-        search = GuidedSearch(names, random.Random(f"combinations of {self._options.seed}").random)
+        singles = sum(1 for _ in systematic(names, self._options.faults))
+        draw = random.Random(f"combinations of {self._options.seed}").random
+        search = GuidedSearch(names, draw, self._options.faults)
         search.ran((), self.reference)
         counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
         uncontrolled = dict.fromkeys(self.reference.uncontrolled)
@@ -259,8 +265,8 @@ class Simulation:
         return outcome
 
     def _schedules(self, names: tuple[WriteName, ...], search: GuidedSearch) -> Iterator[Schedule]:
-        yield from systematic(names)
-        while self._options.combinations and len(names) > 1:
+        yield from systematic(names, self._options.faults)
+        while self._options.combinations and len(names) > 1 and combining(self._options.faults):
             yield search.next()
 
     def shrunk(self, failure: Failure) -> Failure:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.simulation.core.schedules import (
+    ALL_KINDS,
     ORDERS,
     REVISIONS,
     FaultKind,
@@ -18,7 +19,9 @@ from deltaloop.simulation.core.schedules import (
     ScheduledFault,
     ScheduledOrder,
     combined,
+    combining,
     names_of,
+    parse_kinds,
     parse_schedule,
     schedule_text,
     shorter,
@@ -123,3 +126,23 @@ def test_shorter_schedules_lack_one_fault_each(schedule: Schedule) -> None:
     found = [*shorter(schedule)]
     assert len(found) == (len(schedule) if len(schedule) > 1 else 0)
     assert all(len(each) == len(schedule) - 1 for each in found)
+
+
+def test_only_what_is_asked_for_is_tried() -> None:
+    names = (WriteName("create", "secrets"), WriteName("delete", "secrets"))
+    kinds = parse_kinds("lost, order")
+    assert kinds == (FaultKind.LOST, *OrderKind)
+    assert parse_kinds(",".join([*(kind.value for kind in FaultKind), "order"])) == ALL_KINDS
+    singles = [schedule_text(schedule) for schedule in systematic(names, kinds)]
+    assert singles[:3] == ["lost:create:secrets:1", "lost:delete:secrets:1", "order:random:1"]
+    assert len(singles) == 2 + 2 * ORDERS
+    draw = random.Random(0).random
+    drawn = [fault for _ in range(50) for fault in combined(names, draw, kinds)]
+    assert {fault.kind for fault in drawn} == {*kinds}
+    assert not combining((FaultKind.HURRIED, *OrderKind))
+
+
+@pytest.mark.parametrize("text", ["", " , ", "crash", "lost,order:random"])
+def test_a_kind_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"known are crash-before, .*, stale, order"):
+        parse_kinds(text)

@@ -22,10 +22,13 @@ import msgspec
 from deltaloop.schemas.json_values import mapping
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import (
+    ALL_KINDS,
     MOST_AT_ONCE,
+    Kind,
     Schedule,
     ScheduledFault,
     combined,
+    combining,
     drawn_fault,
     names_of,
 )
@@ -40,13 +43,17 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 class GuidedSearch:
     """Draws schedules of several faults."""
 
-    def __init__(self, names: Sequence[WriteName], draw: Callable[[], float]) -> None:
+    def __init__(
+        self, names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS
+    ) -> None:
         """Know of no run.
 
         Args:
             names: The writes of the run without faults; two at least, or ``next`` has nothing to draw from.
             draw: Gives numbers in [0, 1).
+            kinds: What is tried; a fault that goes together with others is among them.
         """
+        self._kinds = kinds
         self._names = names
         self._draw = draw
         self._seen: set[object] = set()
@@ -78,10 +85,10 @@ class GuidedSearch:
     def next(self) -> Schedule:
         """Draw a schedule."""
         if not self._kept or self._draw() >= _FROM_KEPT:
-            return combined(self._names, self._draw)
+            return combined(self._names, self._draw, self._kinds)
         schedule, later = self._kept[int(self._draw() * len(self._kept))]
         name = later[int(self._draw() * len(later))]
-        return (*schedule, drawn_fault(name, self._draw))
+        return (*schedule, drawn_fault(name, combining(self._kinds), self._draw))
 
 
 def _after(writes: Sequence[ProgramWrite], struck: set[WriteName]) -> tuple[WriteName, ...]:

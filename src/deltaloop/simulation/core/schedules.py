@@ -218,44 +218,77 @@ def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
     return tuple(dict.fromkeys(write.name for write in writes))
 
 
-def systematic(names: Sequence[WriteName]) -> Iterator[Schedule]:
-    """Give every schedule of one fault: each kind at each write, stale restarts by several distances; then orders."""
-    for kind in FaultKind:
-        for behind in REVISIONS if kind is FaultKind.STALE else (0,):
-            for name in names:
-                yield (ScheduledFault(kind, name, behind),)
-    for order in OrderKind if names else ():
-        for seed in range(1, 1 + ORDERS):
-            yield (ScheduledOrder(order, seed),)
+Kind: TypeAlias = FaultKind | OrderKind
+ALL_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
+"""All that is tried, in the order in which it is."""
 
 
-def drawn_fault(name: WriteName, draw: Callable[[], float]) -> ScheduledFault:
-    """Draw a fault of a kind that goes together with others.
+def parse_kinds(text: str) -> tuple[Kind, ...]:
+    """Read names of kinds with commas between them; ``order`` is both kinds of other orders of tasks.
+
+    Raises:
+        InvalidArgumentError: If a name is none, or there is none at all.
+    """
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    known = {kind.value: (kind,) for kind in FaultKind} | {_ORDER: tuple[Kind, ...](OrderKind)}
+    unknown = sorted(names - {*known})
+    if unknown or not names:
+        problem = f"{', '.join(unknown)} is no kind of fault" if unknown else "no kind of fault is named"
+        raise InvalidArgumentError(f"{text!r}: {problem}; known are {', '.join(known)}")
+    wanted = {kind for name in names for kind in known[name]}
+    return tuple(kind for kind in ALL_KINDS if kind in wanted)
+
+
+def systematic(names: Sequence[WriteName], kinds: Sequence[Kind] = ALL_KINDS) -> Iterator[Schedule]:
+    """Give every schedule of one fault: each kind at each write, stale restarts by several distances; then orders.
+
+    Args:
+        names: The writes.
+        kinds: What is tried.
+    """
+    for kind in kinds:
+        if isinstance(kind, FaultKind):
+            for behind in REVISIONS if kind is FaultKind.STALE else (0,):
+                for name in names:
+                    yield (ScheduledFault(kind, name, behind),)
+        elif names:
+            for seed in range(1, 1 + ORDERS):
+                yield (ScheduledOrder(kind, seed),)
+
+
+def combining(kinds: Sequence[Kind]) -> tuple[FaultKind, ...]:
+    """Return the faults that go together with others: a user who does not wait makes it another story."""
+    return tuple(kind for kind in kinds if isinstance(kind, FaultKind) and kind is not FaultKind.HURRIED)
+
+
+def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], float]) -> ScheduledFault:
+    """Draw a fault.
 
     Args:
         name: What it strikes.
+        kinds: Of which kinds; one at least.
         draw: Gives numbers in [0, 1).
     """
-    kinds = tuple(kind for kind in FaultKind if kind is not FaultKind.HURRIED)  # with others, it is another story
     kind = kinds[int(draw() * len(kinds))]
     behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
     return ScheduledFault(kind, name, behind)
 
 
-def combined(names: Sequence[WriteName], draw: Callable[[], float]) -> Schedule:
+def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS) -> Schedule:
     """Draw a schedule of two or three faults at different writes, in their order; a quarter in other orders of tasks.
 
     Args:
         names: The writes that may be struck; two at least.
         draw: Gives numbers in [0, 1).
+        kinds: What is tried; a fault that goes together with others is among them.
     """
     wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
     places: set[int] = set()
     while len(places) < wanted:
         places.add(int(draw() * len(names)))
-    found: list[ScheduledFault | ScheduledOrder] = [drawn_fault(names[place], draw) for place in sorted(places)]
-    if draw() < _ORDERED:
-        orders = tuple(OrderKind)
+    faults, orders = combining(kinds), tuple(kind for kind in kinds if isinstance(kind, OrderKind))
+    found: list[ScheduledFault | ScheduledOrder] = [drawn_fault(names[place], faults, draw) for place in sorted(places)]
+    if orders and draw() < _ORDERED:
         found.append(ScheduledOrder(orders[int(draw() * len(orders))], 1 + int(draw() * _SEEDS)))
     return tuple(found)
 
