@@ -50,6 +50,47 @@ def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
 
 
+@pytest.mark.parametrize(
+    ("expression", "printed"),
+    [
+        ("ip('::1')", '"::1"'),
+        ("[cidr('10.0.0.0/8').masked()]", '["10.0.0.0/8"]'),
+        ("quantity('1.5Gi')", '"1536Mi"'),
+        ("quantity('1').add(quantity('500m'))", '"1500m"'),
+        ("quantity('3').add(5)", '"8"'),
+        ("semver('1.2.3-a.1+b.c')", '"1.2.3-a.1+b.c"'),
+        ("url('http://a.b/c?d')", '"http://a.b/c?d"'),
+        ("format.named('dns1123Label').value()", '"DNS1123Label"'),
+        ("{true: 1u}", '{"true": 1}'),
+        ("{2: optional.of('a')}", '{"2": "a"}'),
+        ("optional.none()", '"optional_type"'),
+        ("[null]", "[null]"),
+        ("9007199254740993", "9007199254740993"),
+    ],
+)
+def test_what_json_has_no_form_for_is_the_text_that_it_was_made_of(
+    expression: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("eval", expression) == 0
+    assert capsys.readouterr().out == f"{printed}\n"
+
+
+def test_a_type_is_written_as_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    for written in ("list(int)", "map(string, list(optional_type(int)))", "net.IP", "kubernetes.Quantity", "dyn"):
+        assert run("check", "n", "--variable", f"n:{written}") == 0
+        assert capsys.readouterr().out == f"{written}\n"
+    for wrong, told in (
+        ("list(integer)", "integer"),
+        ("list(int", "list(int"),
+        ("map(int)", "map(int)"),
+        ("list()", ""),
+    ):
+        assert run("check", "n", "--variable", f"n:{wrong}") == 2
+        said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+        assert f"'{told}' is none of any, bool" in said
+        assert "list(TYPE), map(TYPE, TYPE)" in said
+
+
 def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "self.a", "--variable", "self={}") == 2
     assert capsys.readouterr().err == "error: no such key: a\n"
@@ -82,8 +123,6 @@ def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture
     assert "undeclared reference to 'semver'" in capsys.readouterr().err
     assert run("check", "names.all(n, n != '')", "--variable", "names", "--cost") == 0
     assert capsys.readouterr().out.splitlines() == ["bool", "cost: 2 to any"]
-    assert run("eval", "ip('::1')") == 0
-    assert capsys.readouterr().out == '"net.IP"\n'
     assert run("check", "1", "--kubernetes", "new") == 2
     assert "'new' is no version, such as 1.33" in capsys.readouterr().err
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -66,13 +65,15 @@ def evaluate(
 ) -> None:
     """Print the value of an expression as JSON; or its error, with exit code 2."""
     from deltaloop import cel
+    from deltaloop.cel.json_values import as_json
+    from deltaloop.cel.operators import shown_key
 
     bindings = dict(_bound(each) for each in variable or ())
     compiled = _compiled(expression, dict.fromkeys(bindings, cel.DYN), kubernetes)
     found = compiled.evaluate_with_cost(bindings, limit=cel.UNLIMITED if budget is None else budget)
     if found.error is not None:
         raise found.error
-    typer.echo(json.dumps(_as_json(found.value), ensure_ascii=False))
+    typer.echo(json.dumps(as_json(found.value, _leaf, shown_key), ensure_ascii=False))
     if cost:
         typer.echo(f"cost: {found.cost}")
 
@@ -103,18 +104,55 @@ def _known(version: str) -> tuple[int, int]:
 
 
 def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
-    from deltaloop.cel.types import DYN, NAMED
-
-    types = {**NAMED, "any": DYN}
     declared: dict[str, cel.Type] = {}
     for each in written:
         name, _, type_name = each.partition(":")
         if not _is_name(name):
             raise typer.BadParameter(f"{each!r} is not NAME[:TYPE]")
-        if (type_name or "dyn") not in types:
-            raise typer.BadParameter(f"{type_name!r} is none of {', '.join(sorted(types))}")
-        declared[name] = types[type_name or "dyn"]
+        declared[name] = _type(type_name or "dyn")
     return declared
+
+
+def _type(written: str) -> cel.Type:
+    """Read a type as ``check`` prints it: ``int``, ``list(string)``, ``map(string, list(int))``, ``net.IP``."""
+    from deltaloop.cel.types import DYN, NAMED, list_of, map_of, optional_of
+
+    types = {**NAMED, **_kubernetes_types(), "any": DYN}
+    if written in types:
+        return types[written]
+    name, _, rest = written.partition("(")
+    match name, _apart(rest.removesuffix(")")) if rest.endswith(")") else []:
+        case "list", [item]:
+            return list_of(_type(item))
+        case "map", [key, value]:
+            return map_of(_type(key), _type(value))
+        case "optional_type", [value]:
+            return optional_of(_type(value))
+        case _:
+            pass
+    known = [*sorted(types), "list(TYPE)", "map(TYPE, TYPE)", "optional_type(TYPE)"]
+    raise typer.BadParameter(f"{written!r} is none of {', '.join(known)}")
+
+
+def _kubernetes_types() -> dict[str, cel.Type]:
+    from deltaloop.cel.kubernetes.addresses import CIDR, IP
+    from deltaloop.cel.kubernetes.quantities import QUANTITY
+    from deltaloop.cel.kubernetes.urls import URL
+    from deltaloop.cel.kubernetes.versions import SEMVER
+
+    return {each.name: each for each in (CIDR, IP, QUANTITY, SEMVER, URL)}
+
+
+def _apart(written: str) -> list[str]:
+    """Return the parts between the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for sign in written:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
 
 
 def _is_name(written: str) -> bool:
@@ -139,30 +177,16 @@ def _bound(written: str) -> tuple[str, object]:
     return name, read_yaml(text, source=source)
 
 
-def _as_json(value: object) -> object:
+def _leaf(value: object, path: str) -> object:  # noqa: ARG001
     """Return a value as JSON has it; what JSON has no word for is a text."""
-    from deltaloop import cel
-    from deltaloop.cel.libraries.instants import duration_text, timestamp_text
-    from deltaloop.cel.types import runtime_type, type_name
+    from deltaloop.cel.json_values import plain_json
+    from deltaloop.cel.types import Type, runtime_type, type_name
 
-    match value:
-        case float() if not math.isfinite(value):
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case cel.Timestamp():
-            return timestamp_text(value)
-        case cel.Duration():
-            return duration_text(value)
-        case cel.OptionalValue():
-            return _as_json(value.value)
-        case cel.Type():
-            return type_name(value)
-        case list():
-            return [_as_json(item) for item in cast("list[object]", value)]
-        case dict():
-            return {str(key): _as_json(item) for key, item in cast("dict[object, object]", value).items()}
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            return type_name(runtime_type(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Type):
+        return type_name(value)
+    found = plain_json(value)
+    if found is not None or value is None:
+        return found
+    return str(value) if "__str__" in vars(type(value)) else type_name(runtime_type(value))

@@ -28,6 +28,9 @@ class IPValue:
 
     address: Address
 
+    def __str__(self) -> str:
+        return str(self.address)
+
     def __len__(self) -> int:
         return self.address.bits // 8
 
@@ -46,6 +49,9 @@ class CIDRValue:
     cel_type: ClassVar[Type] = CIDR
 
     network: Network
+
+    def __str__(self) -> str:
+        return str(self.network)
 
     def __len__(self) -> int:
         return (self.network.bits + 7) // 8

@@ -43,6 +43,9 @@ class NamedFormat:
     problems: Callable[[str], list[str]]
     pattern_size: int
 
+    def __str__(self) -> str:
+        return self.name
+
     def cel_equals(self, other: object) -> bool:
         """Tell whether another value is the same format."""
         if isinstance(other, NamedFormat):

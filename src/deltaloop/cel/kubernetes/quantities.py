@@ -12,7 +12,7 @@ from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_of
 from deltaloop.cel.values import INT_LEAST, INT_MOST
-from deltaloop.schemas.quantity import MalformedQuantityError, decimal_quantity
+from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity, decimal_quantity
 
 QUANTITY: Final = object_of("kubernetes.Quantity")
 
@@ -27,6 +27,7 @@ class Quantity:
         scale: The power of ten.
         short: Whether Go keeps the number in 64 bits; others are no integers.
         computed: Whether it is a sum or a difference; Go compares nothing with such a value.
+        text: How it was written; "" if it was computed.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -35,6 +36,13 @@ class Quantity:
     scale: int
     short: bool
     computed: bool = False
+    text: str = ""
+
+    def __str__(self) -> str:
+        if self.text:
+            return canonical_quantity(self.text)
+        billionths = self.units * 10 ** (self.scale + 9)
+        return canonical_quantity(f"{billionths}n")
 
     def cel_equals(self, other: object) -> bool:
         """Tell whether another value is the same amount."""
@@ -45,7 +53,7 @@ class Quantity:
 
 def _parsed(text: str) -> Quantity:
     try:
-        return Quantity(*decimal_quantity(text))
+        return Quantity(*decimal_quantity(text), text=text)
     except MalformedQuantityError as error:
         raise EvaluationError(str(error)) from None
 

@@ -25,6 +25,9 @@ class URLValue:
 
     parts: Url
 
+    def __str__(self) -> str:
+        return str(self.parts)
+
     def cel_equals(self, other: object) -> bool:
         """Tell whether another value is written the same."""
         if isinstance(other, URLValue):

@@ -25,12 +25,18 @@ _Part: TypeAlias = tuple[int, int, str]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SemanticVersion:
-    """A version; what was built is of no matter, and not kept."""
+    """A version; ``build`` is of no matter where versions are compared."""
 
     cel_type: ClassVar[Type] = SEMVER
 
     numbers: tuple[int, int, int]
     before_release: tuple[_Part, ...] = ()
+    build: str = ""
+
+    def __str__(self) -> str:
+        before = ".".join(word or str(number) for _, number, word in self.before_release)
+        numbers = ".".join(map(str, self.numbers))
+        return numbers + (f"-{before}" if before else "") + (f"+{self.build}" if self.build else "")
 
     def cel_equals(self, other: object) -> bool:
         """Tell whether another value is the same version."""
@@ -55,7 +61,7 @@ def _parsed(text: str) -> SemanticVersion:
             raise EvaluationError("Build meta data is empty")
         if not _WORD.fullmatch(part):
             raise EvaluationError(f"Invalid character(s) found in build meta data {quoted(part)}")
-    return SemanticVersion((major, minor, number), found)
+    return SemanticVersion((major, minor, number), found, build)
 
 
 def _number(name: str, text: str) -> int:

@@ -35,6 +35,7 @@ from deltaloop.apiserver.core.admission.policies.bound import (
     variables_of,
 )
 from deltaloop.apiserver.core.admission.policies.mutation_values import (
+    NoNumberError,
     WrongValueError,
     applied_fields,
     atomic_parts,
@@ -181,6 +182,8 @@ class _Round:
             made = make(self.attributes, served, outcome.value)
         except WrongValueError as error:
             raise _FailedError(str(error)) from None
+        except NoNumberError as error:
+            raise failures.internal(str(error)) from None
         self.attributes = replace(self.attributes, after=made)
 
     def _fail(self, invocation: Invocation, why: str) -> None:

@@ -8,35 +8,61 @@ Source: apiserver pkg/cel/mutation/dynamic/objects.go, pkg/admission/plugin/poli
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
 from deltaloop.apiserver.core.apply.field_set import shown
-from deltaloop.cel.libraries.instants import duration_text, timestamp_text
-from deltaloop.cel.types import runtime_type
+from deltaloop.cel.json_values import as_json, plain_json
+from deltaloop.cel.kubernetes.mutations import JSON_PATCH
+from deltaloop.cel.types import Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, ObjectValue, OptionalValue, Timestamp, Uint, kind_of
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, value_type
 from deltaloop.schemas.types import TypeNode
 
 _LISTS: Final = ("keyed", "set")
-_WHOLE: Final = 2.0**53
+# Whole doubles below are written without an exponent, as Go writes them.
+_WHOLE: Final = 1e21
+_MOST_SAFE: Final = 2**53 - 1
+_UNFIT: Final = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+# What Go calls the types of libraries, in an expression's value and beneath.
+_GO_TYPES: Final = {
+    "net.IP": ("IP", "netip.Addr"),
+    "net.CIDR": ("CIDR", "netip.Prefix"),
+    "kubernetes.Quantity": ("Quantity", "*resource.Quantity"),
+    "kubernetes.URL": ("URL", "*url.URL"),
+    "kubernetes.Semver": ("Semver", "semver.Version"),
+    "kubernetes.NamedFormat": ("Format", "cel.Format"),
+}
+_NOT_IN_OBJECTS: Final[Mapping[type[object], str]] = {
+    Timestamp: "time.Time",
+    Duration: "time.Duration",
+    type(None): "structpb.NullValue",
+}
+_KEYS: Final[Mapping[type[object], str]] = {
+    bool: "type conversion error from bool to 'string'",
+    int: "unsupported type conversion from 'int' to string",
+    Uint: "unsupported type conversion from 'uint' to string",
+}
 
 
 class WrongValueError(Exception):
     """The value of an expression is no mutation; the message is the real server's."""
 
 
+class NoNumberError(Exception):
+    """The value of an expression has a number that JSON has not; the message is the real server's."""
+
+
 def applied_fields(value: object) -> dict[str, object]:
     """Return the fields of an object that an expression gave.
 
     Raises:
-        WrongValueError: If there is an object in it whose type is another part's, or a null.
+        WrongValueError: If there is an object in it whose type is another part's, a null, or what is no data.
+        NoNumberError: If there is a number in it that JSON has not.
     """
-    fields = mapping(_checked(value))
-    if null := next(_nulls(fields, ""), None):
-        raise WrongValueError(f"error applying patch: failed to convert patch object to typed object: {null}: is null")
-    return fields
+    _check(value)
+    return mapping(as_json(value, _applied, _key))
 
 
 def patch_operations(value: object) -> list[dict[str, object]]:
@@ -55,54 +81,106 @@ def patch_operations(value: object) -> list[dict[str, object]]:
         if operation.get("from"):
             fields["from"] = operation["from"]
         if "value" in operation:
-            fields["value"] = _checked(operation["value"])
+            _check(operation["value"])
+            fields["value"] = _in_patch(operation["value"])
         found.append(fields)
     return found
 
 
-def _nulls(value: object, path: str) -> Iterator[str]:
-    if value is None:
-        yield path
-    for name, inner in mapping(value).items():
-        yield from _nulls(inner, f"{path}.{name}")
-    for position, inner in enumerate(items(value)):
-        yield from _nulls(inner, f"{path}[{position}]")
-
-
-def _data(value: object) -> object:
-    """Return a value as JSON has it."""
+def _applied(value: object, path: str) -> object:
+    """Return what is applied: what Go has a type of its own for is not."""
     kind = kind_of(value)
-    if kind in (dict, ObjectValue):
-        return {_key(name): _data(inner) for name, inner in mapping(value).items()}
-    if kind in LIST_KINDS:
-        return [_data(inner) for inner in items(value)]
-    if isinstance(value, OptionalValue):
-        return _data(value.value) if value.present else None
-    if isinstance(value, Timestamp):
-        return timestamp_text(value)
-    if isinstance(value, Duration):
-        return duration_text(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
-        return int(value)
-    if kind is Uint:
-        return int(cast("Uint", value))
-    if value is None or isinstance(value, bool | int | float | str):
+    if kind is float:
+        number = cast("float", value)
+        if not math.isfinite(number):
+            raise NoNumberError(f"json: unsupported value: {_go_number(number)}")
+        return _whole(number)
+    if kind in (str, int, bool):
         return value
-    raise WrongValueError(f"{runtime_type(value)} has no form in JSON")
+    if kind is OptionalValue:
+        return None
+    if isinstance(value, Type):
+        return type_name(value)
+    why = "is null" if value is None else f"a value of type {type_name(runtime_type(value))} cannot be applied"
+    raise WrongValueError(f"error applying patch: failed to convert patch object to typed object: {path}: {why}")
 
 
-def _key(name: object) -> str:
+def _in_patch(value: object) -> object:
+    """Return the value of an operation: integers that doubles have not are texts, but not in an object.
+
+    Source: cel-go common/types, ``ConvertToNative``; pkg/cel/mutation/dynamic/objects.go, ``ConvertToNative``.
+    """
+    if isinstance(value, ObjectValue):
+        if value.type_name == JSON_PATCH.name:
+            raise WrongValueError(f"{_UNFIT}cannot convert to native type: *structpb.Value")
+        return as_json(value, _in_object, _key)
+    if kind_of(value) is dict:
+        return {_key(name, _KEYS): _in_patch(inner) for name, inner in mapping(value).items()}
+    if kind_of(value) in LIST_KINDS:
+        return [_in_patch(inner) for inner in items(value)]
+    if isinstance(value, OptionalValue):
+        if not value.present:
+            raise WrongValueError(f"{_UNFIT}optional.none() dereference")
+        return _in_patch(value.value)
+    if kind_of(value) in (int, Uint) and not -_MOST_SAFE <= cast("int", value) <= _MOST_SAFE:
+        return str(int(cast("int", value)))
+    if isinstance(value, Type):
+        raise WrongValueError(f"{_UNFIT}type conversion not supported for 'type'")
+    return _number_or_text(value, _no_form)
+
+
+def _in_object(value: object, path: str) -> object:  # noqa: ARG001
+    kind = kind_of(value)
+    if kind in (int, Uint):
+        return _whole(float(cast("int", value)))
+    if kind is OptionalValue:
+        return None
+    if isinstance(value, Type):
+        return type_name(value)
+    if kind in _NOT_IN_OBJECTS:
+        raise WrongValueError(f"{_UNFIT}proto: invalid type: {_NOT_IN_OBJECTS[kind]}")
+    return _number_or_text(value, lambda name: f"proto: invalid type: {_GO_TYPES.get(name, (name, name))[1]}")
+
+
+def _number_or_text(value: object, no_form: Callable[[str], str]) -> object:
+    if value is None:
+        return None
+    if kind_of(value) is float:
+        number = cast("float", value)
+        if not math.isfinite(number):
+            words = (
+                "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value"
+            )
+            raise WrongValueError(f"{_UNFIT}{words}: invalid {_go_number(number)} value")
+        return _whole(number)
+    found = plain_json(value)
+    if found is None:
+        raise WrongValueError(_UNFIT + no_form(type_name(runtime_type(value))))
+    return found
+
+
+def _no_form(name: str) -> str:
+    return f"type conversion error from '{_GO_TYPES.get(name, (name, name))[0]}' to '*structpb.Value'"
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
+
+
+def _go_number(number: float) -> str:
+    return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
+
+
+def _key(name: object, words: Mapping[type[object], str] | None = None) -> str:
     if not isinstance(name, str):
-        raise WrongValueError("the keys of what is to be changed have to be texts")
+        told = (words or {}).get(kind_of(name), "")
+        raise WrongValueError(f"{_UNFIT}{told}" if told else "the keys of what is to be changed have to be texts")
     return name
 
 
-def _checked(value: object) -> object:
+def _check(value: object) -> None:
     if isinstance(value, ObjectValue) and (wrong := "\n".join(_type_faults(value, value.type_name))):
         raise WrongValueError(f"type mismatch: {wrong}")
-    return _data(value)
 
 
 def _type_faults(value: object, path: str) -> Iterator[str]:
