@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -140,3 +141,55 @@ def test_the_hash_seed_is_fixed_by_a_process_of_its_own(given: dict[str, str], a
     begun: list[tuple[Any, ...]] = []
     with_fixed_hash_seed({"A": "b", **given}, replace_process=lambda *arguments: begun.append(arguments))
     assert begun == ([(sys.executable, sys.orig_argv, {"A": "b", "PYTHONHASHSEED": "0"})] if anew else [])
+
+
+WITHOUT_SCENARIO = """
+import deltaloop as dl
+
+BROKER = "example.com/v1/Broker"
+
+@dl.controller(BROKER, name="broker", writes=["v1/ConfigMap"])
+async def reconcile(request, ctx):
+    broker = await ctx.client.find(BROKER, request.name)
+    if broker is not None and await ctx.client.find("v1/ConfigMap", "set") is None:
+        for name in ("set", "volume"):
+            await ctx.client.create("v1/ConfigMap", {"metadata": {"name": name}})
+"""
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: brokers.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Broker, plural: brokers}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec: {type: object, properties: {size: {type: integer, default: 1}}}
+"""
+
+
+@pytest.mark.real_time
+def test_a_scenario_is_made_from_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    program, definition = tmp_path / "broker_without_scenario.py", tmp_path / "crd.yaml"
+    program.write_text(WITHOUT_SCENARIO)
+    definition.write_text(DEFINITION)
+    options = ["--manifests", str(definition), "--faults", "crash-after", "--no-combinations"]
+    code, output = simulated(str(program), *options, "--output", "github")
+    assert code == 1
+    assert f"file={os.path.relpath(program)},line=6," in output
+    assert "v1/ConfigMap default/volume is missing" in output
+    code, output = simulated(str(program), *options, "--write-test", str(tmp_path / "test_it.py"))
+    assert code == 2
+    definition.write_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n")
+    result = CliRunner().invoke(app, ["simulate", str(program), *options])
+    assert result.exit_code != 0
+    assert "no CustomResourceDefinition" in str(result.exception)

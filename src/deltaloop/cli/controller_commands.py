@@ -81,6 +81,13 @@ def simulate(
         str, typer.Argument(metavar="MODULE[:SCENARIO]", help="An `async def scenario(world)` in a module or a file.")
     ],
     *,
+    manifests: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Without a scenario: run the module's controllers, and create, change and delete what these hold.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Decides all chance.")] = 0,
     runs: Annotated[int, typer.Option(metavar="NUMBER", help="Most runs.", min=1)] = 1000,
     seconds: Annotated[
@@ -110,6 +117,8 @@ def simulate(
 
     if output not in ("text", "json", "github"):
         raise typer.BadParameter(f"--output {output!r} is not text, json or github")
+    if manifests and write_test is not None:
+        raise typer.BadParameter("--write-test needs a scenario that a test can import, and --manifests makes one")
     for file in (html, write_test):
         if file is not None and not file.absolute().parent.is_dir():
             raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
@@ -121,7 +130,8 @@ def simulate(
     options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
     schedule = None if replay is None else parse_schedule(replay)
     telling = command.Telling(output=output, html=html, test=write_test)
-    if not command.simulate(command.load_scenario(target), options, schedule, typer.echo, telling):
+    scenario = command.scenario_of(target, manifests) if manifests else command.load_scenario(target)
+    if not command.simulate(scenario, options, schedule, typer.echo, telling):
         raise typer.Exit(1)
 
 

@@ -6,17 +6,19 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
 
-from deltaloop.cli.load_controllers import LoadError, import_module, named_object
+from deltaloop.apiserver import read_manifests
+from deltaloop.cli.load_controllers import LoadError, import_module, load_controllers, named_object
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
 from deltaloop.simulation.core.coverage import coverage_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
 from deltaloop.simulation.core.schedules import names_of
+from deltaloop.simulation.made_scenario import made_scenario
 from deltaloop.simulation.simulator import Scenario
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
@@ -54,6 +56,22 @@ def load_scenario(target: str) -> Scenario:
         problem = f"{attribute or _DEFAULT} is no scenario, which is: async def {_DEFAULT}(world: Harness) -> None"
         raise LoadError(target, problem)
     return cast("Scenario", found)
+
+
+def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
+    """Import a module, and make a scenario for its controllers.
+
+    Args:
+        target: What ``deltaloop run`` takes.
+        paths: YAML or JSON files: definitions, samples of them, and what else has to be there.
+
+    Raises:
+        LoadError: If there is no controller.
+        ManifestError: If a file cannot be read.
+        InvalidArgumentError: If no scenario can be made of the files.
+    """
+    objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
+    return made_scenario(load_controllers(target), objects)
 
 
 def _others(module: ModuleType) -> str:
@@ -108,7 +126,8 @@ def simulate(
     if telling.output == "json":
         text = json.dumps(report_fields(report), indent=2)
     elif telling.output == "github":
-        file, line = inspect.getsourcefile(scenario) or "", inspect.getsourcelines(scenario)[1]
+        subject = inspect.unwrap(scenario)
+        file, line = inspect.getsourcefile(subject) or "", inspect.getsourcelines(subject)[1]
         lines = annotation_lines(report, file=os.path.relpath(file), line=line)
         text = "\n".join([*lines, report.summary])
     say(text)

@@ -16,7 +16,7 @@ import contextvars
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import utc_now
 from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
-from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
+from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, manifests_of
 from deltaloop.apiserver.core.fault_rules import FaultBook
 from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
@@ -144,21 +144,26 @@ class Harness:
 
     # -- what the server has
 
-    async def install(self, *paths: str | os.PathLike[str]) -> None:
+    async def install(self, *paths: str | os.PathLike[str] | Mapping[str, object]) -> None:
         """Create what files define, custom resource definitions first; their kinds are served when this returns.
 
         Objects that are there already are changed to what the files say. On a server that others use, too, what was
         not there before is deleted at the end.
 
         Args:
-            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``.
+            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``; or objects.
 
         Raises:
             InvalidArgumentError: If a path names no file with an object.
             ManifestError: If a file cannot be read.
             ApiError: If the server refuses an object.
         """
-        manifests = [manifest for path in paths for manifest in _manifests(path)]
+        manifests: list[Manifest] = []
+        for number, path in enumerate(paths, start=1):
+            if isinstance(path, Mapping):
+                manifests += manifests_of([path], source=f"install(), argument {number}")
+            else:
+                manifests += _manifests(path)
         for manifest in in_order(manifests):
             await self._install(manifest)
 

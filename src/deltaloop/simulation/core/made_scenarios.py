@@ -1,0 +1,216 @@
+"""A scenario made from manifests: which objects are created, and what of them is changed later.
+
+    custom resource definitions ──▶ installed
+    objects of other kinds      ──▶ created before the controllers start
+    objects of these kinds      ──▶ samples: created, changed field by field, deleted at the end
+    a kind without a sample     ──▶ the smallest object that its schema allows
+
+A sample is changed in what can be changed without knowing what it means: a number by one, a truth value, a value of an
+enumeration. Texts are left alone: they are names, images and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.schemas.json_values import is_mapping, items, mapping, text
+
+MOST_EDITS: Final = 4
+"""How many fields of a sample are changed."""
+_CRD: Final = "CustomResourceDefinition"
+_NAME: Final = "sample"
+
+
+@final
+class Edit(msgspec.Struct, frozen=True):
+    """A field of a sample, and what it is changed to.
+
+    Attributes:
+        way: Names from the object down.
+        value: The new value.
+    """
+
+    way: tuple[str, ...]
+    value: object
+
+    @property
+    def patch(self) -> dict[str, object]:
+        """The change as a merge patch."""
+        patch: object = self.value
+        for name in reversed(self.way):
+            patch = {name: patch}
+        return dict(mapping(patch))
+
+
+@final
+class Sample(msgspec.Struct, frozen=True):
+    """An object whose life a scenario goes through.
+
+    Attributes:
+        kind: With its group and version, ``example.com/v1/Database``.
+        fields: As it is created.
+        edits: What is changed, one after the other.
+    """
+
+    kind: str
+    fields: Mapping[str, object]
+    edits: tuple[Edit, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return text(mapping(self.fields.get("metadata")).get("name"))
+
+    @property
+    def namespace(self) -> str | None:
+        """Its namespace; None if the manifest names none."""
+        return text(mapping(self.fields.get("metadata")).get("namespace")) or None
+
+
+@final
+class MadeScenario(msgspec.Struct, frozen=True):
+    """What a scenario does, in order.
+
+    Attributes:
+        installed: Definitions, then objects of other kinds.
+        samples: Created once the controllers have started.
+    """
+
+    installed: tuple[Mapping[str, object], ...]
+    samples: tuple[Sample, ...]
+
+
+def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
+    """Sort objects into a scenario.
+
+    Args:
+        objects: What manifests hold.
+
+    Raises:
+        InvalidArgumentError: If there is no definition among them, or no object can be made of one.
+    """
+    definitions = [obj for obj in objects if obj.get("kind") == _CRD]
+    if not definitions:
+        raise InvalidArgumentError(
+            "the manifests hold no CustomResourceDefinition, so there is nothing to make a life of"
+        )
+    kinds = {kind: schema for definition in definitions for kind, schema in _served(definition)}
+    given = [obj for obj in objects if _kind_of(obj) in kinds]
+    others = [obj for obj in objects if obj.get("kind") != _CRD and _kind_of(obj) not in kinds]
+    samples = [_sample(obj, kinds[_kind_of(obj)]) for obj in given]
+    for definition in definitions:
+        served = dict(_served(definition))
+        if served and not any(sample.kind in served for sample in samples):
+            kind, schema = next(iter(served.items()))
+            samples.append(_sample(_smallest_object(kind, schema), schema))
+    return MadeScenario(installed=(*definitions, *others), samples=tuple(samples))
+
+
+def _kind_of(obj: Mapping[str, object]) -> str:
+    return f"{text(obj.get('apiVersion'))}/{text(obj.get('kind'))}"
+
+
+def _served(definition: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Give the kinds that a definition serves, the one that is stored first, with their schemas."""
+    spec = mapping(definition.get("spec"))
+    versions = sorted(map(mapping, items(spec.get("versions"))), key=lambda version: not version.get("storage"))
+    for version in versions:
+        if version.get("served"):
+            kind = (
+                f"{text(spec.get('group'))}/{text(version.get('name'))}/{text(mapping(spec.get('names')).get('kind'))}"
+            )
+            yield kind, mapping(mapping(version.get("schema")).get("openAPIV3Schema"))
+
+
+def _sample(obj: Mapping[str, object], schema: Mapping[str, object]) -> Sample:
+    metadata = mapping(obj.get("metadata"))
+    named = {**obj, "metadata": {**metadata, "name": metadata.get("name") or _NAME}}
+    spec = _property(schema, "spec")
+    edits = [*_edits(mapping(obj.get("spec")), spec, ("spec",))]
+    return Sample(_kind_of(obj), named, tuple(edits[:MOST_EDITS]))
+
+
+def _property(schema: Mapping[str, object], name: str) -> Mapping[str, object]:
+    return mapping(mapping(schema.get("properties")).get(name))
+
+
+def _edits(value: Mapping[str, object], schema: Mapping[str, object], way: tuple[str, ...]) -> Iterator[Edit]:
+    """Give a change for each field that has a value and can be changed without knowing what it means."""
+    for name, below in mapping(schema.get("properties")).items():
+        rules = mapping(below)
+        present = value.get(name, rules.get("default"))
+        if is_mapping(present):
+            yield from _edits(present, rules, (*way, name))
+            continue
+        other = _other_than(present, rules)
+        if other is not None:
+            yield Edit((*way, name), other)
+
+
+def _other_than(present: object, rules: Mapping[str, object]) -> object:
+    choices = [choice for choice in items(rules.get("enum")) if choice is not None]
+    if choices:
+        return next((choice for choice in choices if choice != present), None) if present is not None else None
+    if isinstance(present, bool):
+        return not present
+    if isinstance(present, int):
+        return next((number for number in (present + 1, present - 1) if _is_within(number, rules)), None)
+    return None
+
+
+def _is_within(number: int, rules: Mapping[str, object]) -> bool:
+    lowest, highest, step = rules.get("minimum"), rules.get("maximum"), rules.get("multipleOf")
+    above = not isinstance(lowest, int | float) or (
+        number > lowest if rules.get("exclusiveMinimum") else number >= lowest
+    )
+    below = not isinstance(highest, int | float) or (
+        number < highest if rules.get("exclusiveMaximum") else number <= highest
+    )
+    return above and below and not (isinstance(step, int) and step and number % step)
+
+
+def _smallest_object(kind: str, schema: Mapping[str, object]) -> dict[str, object]:
+    api_version, _, name = kind.rpartition("/")
+    made: dict[str, object] = {"apiVersion": api_version, "kind": name}
+    if "spec" in mapping(schema.get("properties")):
+        made["spec"] = _smallest(_property(schema, "spec"), f"{kind}: spec")
+    return made
+
+
+def _smallest(rules: Mapping[str, object], place: str) -> object:
+    """Return the smallest value that a schema allows, as far as its types, lengths and bounds say.
+
+    Raises:
+        InvalidArgumentError: If what it has to be is said in another way, such as by a pattern.
+    """
+    choices = items(rules.get("enum"))
+    if "default" in rules or choices:
+        return rules["default"] if "default" in rules else choices[0]
+    match rules.get("type"):
+        case "object":
+            wanted = [text(name) for name in items(rules.get("required"))]
+            below = mapping(rules.get("properties"))
+            return {name: _smallest(mapping(below.get(name)), f"{place}.{name}") for name in wanted}
+        case "array":
+            size = rules.get("minItems")
+            each = mapping(rules.get("items"))
+            return [_smallest(each, f"{place}[{index}]") for index in range(size if isinstance(size, int) else 0)]
+        case "boolean":
+            return False
+        case "integer" | "number":
+            lowest = rules.get("minimum")
+            number = int(lowest) if isinstance(lowest, int | float) else 0
+            return next((each for each in (number, number + 1) if _is_within(each, rules)), number)
+        case "string" if "pattern" not in rules and "format" not in rules:
+            shortest = rules.get("minLength")
+            return "a" * (shortest if isinstance(shortest, int) else 1)
+        case _:
+            if rules.get("x-kubernetes-int-or-string"):
+                return 1
+            raise InvalidArgumentError(
+                f"{place} is required, and what it may be cannot be told; give a sample of the kind"
+            )

@@ -1,0 +1,49 @@
+"""The scenario of controllers for which nobody has written one. Core: ``core/made_scenarios.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import update_wrapper
+
+from deltaloop.api.status import ForbiddenError, InvalidError, NotFoundError
+from deltaloop.runtime import Controller
+from deltaloop.simulation.core.made_scenarios import made_from
+from deltaloop.simulation.simulator import Scenario
+from deltaloop.testing.harness import Harness
+
+
+def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[str, object]]) -> Scenario:
+    """Return a scenario in which samples are created, changed field by field, and deleted.
+
+    The programs come to rest after each step. A change that the server refuses (a rule, a field that must not change)
+    is left out.
+
+    Args:
+        controllers: What the program runs; one at least.
+        objects: What manifests hold: definitions of the kinds, samples of them, and what else has to be there. A kind
+            without a sample has one made from its schema.
+
+    Raises:
+        InvalidArgumentError: If there is no definition, or no object can be made of one.
+    """
+    plan = made_from(objects)
+
+    async def scenario(world: Harness) -> None:
+        await world.install(*plan.installed)
+        await world.start(*controllers)
+        for sample in plan.samples:
+            await world.client.create(sample.kind, sample.fields, namespace=sample.namespace)
+        await world.settled()
+        for sample in plan.samples:
+            for edit in sample.edits:
+                with suppress(InvalidError, ForbiddenError):
+                    await world.client.patch(sample.kind, sample.name, edit.patch, namespace=sample.namespace)
+                await world.settled()
+        for sample in plan.samples:
+            with suppress(NotFoundError):
+                await world.client.delete(sample.kind, sample.name, namespace=sample.namespace)
+            await world.settled()
+
+    update_wrapper(scenario, controllers[0].function)
+    return scenario

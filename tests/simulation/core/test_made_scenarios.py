@@ -1,0 +1,104 @@
+"""A scenario from manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.simulation.core.made_scenarios import MOST_EDITS, made_from
+
+KIND = {"apiVersion": "example.com/v1", "kind": "Broker"}
+
+
+def definition(spec: dict[str, Any], *required: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "required": [*required], "properties": spec}}}
+    versions = [
+        {"name": "v1alpha1", "served": True, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+        {"name": "v0", "served": False, "storage": False},
+    ]
+    names = {"kind": "Broker", "plural": "brokers"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "brokers.example.com"},
+        "spec": {"group": "example.com", "names": names, "versions": versions},
+    }
+
+
+def edits(spec: dict[str, Any], **given: object) -> dict[str, object]:
+    (sample,) = made_from([definition(spec), {**KIND, "spec": given}]).samples
+    return {".".join(edit.way): edit.value for edit in sample.edits}
+
+
+def test_what_is_no_sample_comes_first_and_a_sample_has_a_name() -> None:
+    config: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+    sample: dict[str, Any] = {**KIND, "metadata": {"name": "mine", "namespace": "here"}}
+    crd = definition({})
+    made = made_from([sample, config, crd, {**KIND}])
+    assert made.installed == (crd, config)
+    assert [(each.kind, each.namespace, each.name) for each in made.samples] == [
+        ("example.com/v1/Broker", "here", "mine"),
+        ("example.com/v1/Broker", None, "sample"),
+    ]
+
+
+def test_numbers_truth_values_and_enumerations_are_changed_within_their_bounds() -> None:
+    assert edits({"size": {"type": "integer"}}, size=3) == {"spec.size": 4}
+    assert edits({"size": {"type": "integer", "maximum": 3}}, size=3) == {"spec.size": 2}
+    assert edits({"size": {"type": "integer", "maximum": 4, "exclusiveMaximum": True}}, size=3) == {"spec.size": 2}
+    assert edits({"size": {"type": "integer", "maximum": 3, "minimum": 3}}, size=3) == {}
+    assert edits({"size": {"type": "integer", "multipleOf": 2}}, size=4) == {}
+    assert edits({"size": {"type": "integer", "default": 1}}) == {"spec.size": 2}
+    assert edits({"on": {"type": "boolean"}}, on=True) == {"spec.on": False}
+    assert edits({"mode": {"type": "string", "enum": ["a", "b"]}}, mode="a") == {"spec.mode": "b"}
+    assert edits({"mode": {"type": "string", "enum": ["a"]}}, mode="a") == {}
+    assert edits({"image": {"type": "string"}}, image="postgres") == {}
+    assert edits({"on": {"type": "boolean"}, "size": {"type": "integer"}}) == {}, "what is not set is left alone"
+
+
+def test_what_is_below_is_changed_too_and_a_patch_says_where() -> None:
+    below = {"storage": {"type": "object", "properties": {"size": {"type": "integer"}}}}
+    (sample,) = made_from([definition(below), {**KIND, "spec": {"storage": {"size": 1}}}]).samples
+    assert [edit.patch for edit in sample.edits] == [{"spec": {"storage": {"size": 2}}}]
+    many = {f"n{number}": {"type": "integer", "default": 1} for number in range(9)}
+    assert len(edits(many)) == MOST_EDITS
+
+
+def test_a_kind_without_a_sample_has_the_smallest_object_that_its_schema_allows() -> None:
+    spec = {
+        "replicas": {"type": "integer", "minimum": 2},
+        "ratio": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        "name": {"type": "string", "minLength": 3},
+        "mode": {"type": "string", "enum": ["fast", "safe"]},
+        "on": {"type": "boolean"},
+        "port": {"x-kubernetes-int-or-string": True},
+        "image": {"type": "string", "default": "postgres"},
+        "rules": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}}},
+        },
+        "free": {"type": "string"},
+    }
+    (sample,) = made_from([definition(spec, *(name for name in spec if name != "free"))]).samples
+    assert sample.fields["spec"] == {
+        "replicas": 2,
+        "ratio": 1,
+        "name": "aaa",
+        "mode": "fast",
+        "on": False,
+        "port": 1,
+        "image": "postgres",
+        "rules": [{"to": "a"}],
+    }
+    assert (sample.kind, sample.name) == ("example.com/v1/Broker", "sample")
+
+
+def test_what_cannot_be_made_is_named() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"example.com/v1/Broker: spec.at is required, .* give a sample"):
+        made_from([definition({"at": {"type": "string", "format": "date-time"}}, "at")])
+    with pytest.raises(InvalidArgumentError, match="no CustomResourceDefinition"):
+        made_from([{**KIND}])
