@@ -5,6 +5,7 @@ Source: apiserver pkg/admission/plugin/policy/mutating.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tests.conformance.policy_objects import (
@@ -18,7 +19,7 @@ from tests.conformance.policy_objects import (
     mutating_policy,
     policy,
 )
-from tests.conformance.target import Api, config_map, conformance, deployment, pod
+from tests.conformance.target import Api, config_map, conformance, deployment, pod, widget_crd
 from tests.conformance.webhook_server import patched, webhook_server
 
 DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]}
@@ -369,3 +370,70 @@ async def test_pods(api: Api) -> None:
     first, second = created.json["spec"]["containers"]
     assert first["stdin"] is True
     assert (second["name"], second["imagePullPolicy"]) == ("side", "Always")
+
+
+def _annotated(name: str, value: str) -> dict[str, Any]:
+    return apply_configuration(f"Object{{metadata: Object.metadata{{annotations: {{'{name}': {value}}}}}}}")
+
+
+@conformance(
+    "Mutating policies for another version of a built-in kind than the request's fail, with the failure policy"
+)
+async def test_other_versions(api: Api) -> None:
+    resources = {"resources": ["horizontalpodautoscalers"], "operations": ["CREATE"], "apiGroups": ["autoscaling"]}
+    await bind_mutating(
+        api,
+        *(
+            mutating_policy(
+                api,
+                version,
+                _annotated(version, "request.kind.version + object.apiVersion"),
+                matchConstraints=constraints(api, {**resources, "apiVersions": [version]}),
+                failurePolicy=failure_policy,
+            )
+            for version, failure_policy in (("v1", "Ignore"), ("v2", "Fail"))
+        ),
+    )
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    autoscaler = {"metadata": {"name": "a"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    path = f"/apis/autoscaling/VERSION/namespaces/{api.namespace}/horizontalpodautoscalers"
+    refused = await api.post(path.replace("VERSION", "v1"), autoscaler)
+    name = api.name("v2")
+    kinds = "(v2.HorizontalPodAutoscaler) to (v1.HorizontalPodAutoscaler)"
+    why = f"policy '{name}' with binding '{name}-bound' denied request: converting {kinds}: unknown conversion"
+    assert (refused.status, refused.json["message"]) == (403, why)
+    created = await api.created(path.replace("VERSION", "v2"), autoscaler)
+    # The order is any; if the one that fails comes last, nothing is left of what the other one has made.
+    assert created.json["metadata"].get("annotations") in (None, {"v2": "v2autoscaling/v2"})
+
+
+@conformance(
+    "Policies of different versions in one request change an object of their own each; that of the last one is kept",
+    ("two", ("v1", "v2"), ({"0": "v1"}, {"1": "v2"})),
+    ("three", ("v1", "v2", "v1"), ({"1": "v2"}, {"0": "v1", "2": "v1 0"}, {"0": "v1 2", "2": "v1"})),
+    ("one fails", ("v1", "fails"), ({}, {"0": "v1"})),
+)
+async def test_versions_in_one_request(api: Api, versions: tuple[str, ...], allowed: Sequence[Any]) -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    crd = widget_crd(api.group(), schema=schema, versions=("v1", "v2"), status=False, scale=False)
+    widgets = await api.define(crd)
+    rule = {"apiGroups": [api.group()], "operations": ["*"], "resources": ["widgets"]}
+    seen = "object.apiVersion.split('/')[1] + object.metadata.?annotations.orValue({}).map(k, ' ' + k).join()"
+    policies = [
+        mutating_policy(
+            api,
+            f"p{number}",
+            _annotated(str(number), seen if version != "fails" else "object.no"),
+            matchConstraints=constraints(api, {**rule, "apiVersions": ["v2" if version == "fails" else version]}),
+            failurePolicy="Ignore" if version == "fails" else "Fail",
+        )
+        for number, version in enumerate(versions)
+    ]
+    await bind_mutating(api, *policies)
+
+    async def knows_the_kind() -> bool:  # a real server learns later how objects of a new kind are merged
+        return (await api.post(f"{widgets}?dryRun=All", api.widget("a", {}))).status == 201
+
+    await api.eventually(knows_the_kind)
+    created = await api.created(widgets, api.widget("a", {}))
+    assert created.json["metadata"].get("annotations", {}) in allowed  # the order is any

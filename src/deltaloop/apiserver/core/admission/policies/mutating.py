@@ -1,4 +1,4 @@
-"""The plugin that asks MutatingAdmissionPolicies: each changes the object, and the next one sees what became of it.
+"""The plugin that asks MutatingAdmissionPolicies: each changes the object, and the next one of its version sees that.
 
 A mutation is an object that is laid over the one that there is (``ApplyConfiguration``), or a list of operations
 (``JSONPatch``). What is wrong with one is a refusal, unless the failure policy ignores it; the mutations after it
@@ -17,6 +17,7 @@ from typing import Final, final
 
 from deltaloop import cel
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.admission_request import as_sent, expression_variables, in_version
@@ -104,10 +105,17 @@ def _program(raw: bytes) -> _Program:
 
 @final
 class _Round:
-    """What policies make of one request's object, in one round."""
+    """What policies make of one request's object, in one round.
+
+    For each version that policies are for there is an object of its own, and none is shown what the policies for
+    another one have made. What is kept in the end is the object of the version whose policy was asked last.
+    """
 
     def __init__(self, attributes: AdmissionAttributes) -> None:
         self.attributes = attributes
+        self._sent = attributes.after
+        self._made: dict[ResourceType[Resource], Fields] = {}
+        self._last: ResourceType[Resource] | None = None
         self._config_faults: list[tuple[str, str]] = []
         self._faults: list[tuple[str, str]] = []
         self._asked = attributes.reinvocation.of(_POLICIES)
@@ -129,6 +137,8 @@ class _Round:
                 continue
             for params in item.params:
                 has_mutated = self._invoke(item, params) or has_mutated
+        kept = self._sent if self._last is None else self._made.get(self._last, self._sent)
+        self.attributes = replace(self.attributes, after=kept)
         if has_mutated:
             rounds.is_wanted = rounds.shows_managers = True
             self._asked.see_change()
@@ -137,6 +147,8 @@ class _Round:
 
     def _invoke(self, invocation: Invocation, params: Fields | None) -> bool:
         """Ask a policy once; return whether it has made a mutation, though it may have changed nothing."""
+        version = invocation.served.type
+        self.attributes = replace(self.attributes, after=self._made.get(version, self._sent))
         rounds, before = self.attributes.reinvocation, self.attributes.after
         program = _program(invocation.policy.raw)
         is_unmet, fault = conditions_of(program.spec, self._shown(invocation.served, params))
@@ -151,8 +163,9 @@ class _Round:
             return False
         has_mutated = False
         for mutation in program.mutations if before is not None else ():
+            self._last = version
             try:
-                self._mutate(program, mutation, invocation.served, params)
+                self._made[version] = self._mutate(program, mutation, invocation.served, params)
                 has_mutated = True
             except _FailedError as error:
                 self._fail(invocation, str(error))
@@ -166,7 +179,7 @@ class _Round:
         shown = expression_variables(self.attributes, served)
         return {**shown, "namespaceObject": namespace_of(self.attributes), "params": params}
 
-    def _mutate(self, program: _Program, mutation: _Mutation, served: ServedResource, params: Fields | None) -> None:
+    def _mutate(self, program: _Program, mutation: _Mutation, served: ServedResource, params: Fields | None) -> Fields:
         if isinstance(mutation.program, str):
             raise _FailedError(mutation.program)
         one = Expressions([mutation.source], [mutation.program], program.variables)
@@ -184,7 +197,13 @@ class _Round:
             raise _FailedError(str(error)) from None
         except NoNumberError as error:
             raise failures.internal(str(error)) from None
+        requested = self.attributes.served
+        if served.type != requested.type and not served.codec.says_kind:
+            # Upstream asks for a conversion between two versions of which none is the internal one: there is none.
+            kinds = [f"({each.type.version}.{each.type.kind})" for each in (served, requested)]
+            raise _FailedError(f"converting {' to '.join(kinds)}: unknown conversion")
         self.attributes = replace(self.attributes, after=made)
+        return made
 
     def _fail(self, invocation: Invocation, why: str) -> None:
         if mapping(fields_of(invocation.policy.raw).get("spec")).get("failurePolicy") != "Ignore":
