@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -251,6 +251,10 @@ bench-cel: $(VENV)/.created  ## Measure an evaluation of a rule beside the libra
 	@$(PYTHON) -m venv build/cel
 	@build/cel/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable . cel-expr-python common-expression-language
 	@build/cel/bin/python -m bench.cel $(BENCH_FLAGS)
+
+# CRDS names a file of CRDs as JSON lines, such as a project's of `make corpus`. BENCH_FLAGS="--rounds 3" for a short one.
+bench-rules: $(VENV)/.dev  ## Measure what rules and policies cost the embedded server: definitions, writes, statuses
+	@$(BIN)/python -m bench.rules $(CRDS) $(BENCH_FLAGS)
 
 # BENCH_FLAGS="--objects 1000 --seconds 2" for a short one. The real server's column appears where `make kube` was run.
 bench-apiserver: $(VENV)/.dev  ## Measure the embedded server, beside a real one where there is one

@@ -50,6 +50,22 @@ def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> Non
     assert [served.type.version for served in registry.in_version(GROUP, "v1alpha1")] == ["v1alpha1"]
 
 
+def test_what_is_stored_in_one_place_is_known_also_after_a_change() -> None:
+    # Seeded: an index that is kept when a CRD changes has the versions from before.
+    registry = built_in_registry()
+    autoscalers = registry.sharing("horizontalpodautoscalers.autoscaling")
+    assert [served.type.version for served in autoscalers] == ["v2", "v1"]
+    two = default_crd(foo_crd(version("v1"), version("v2", storage=False)))
+    registry.apply_crd(two, now=0)
+    assert [served.type.version for served in registry.sharing(f"foos.{GROUP}")] == ["v2", "v1"]
+    branch = registry.branch()
+    branch.apply_crd(default_crd(foo_crd(version("v1"))), now=1)
+    assert [served.type.version for served in branch.sharing(f"foos.{GROUP}")] == ["v1"]
+    assert [served.type.version for served in registry.sharing(f"foos.{GROUP}")] == ["v2", "v1"]
+    registry.remove_crd(two["metadata"]["name"])
+    assert registry.sharing(f"foos.{GROUP}") == ()
+
+
 def test_a_changed_crd_replaces_what_it_served() -> None:
     registry = built_in_registry()
     crd = default_crd(foo_crd())

@@ -34,6 +34,7 @@ class Registry:
         self._by_plural = {_by_plural(item): item for item in self._ordered}
         self._by_kind = {_by_kind(item): item for item in self._ordered}
         self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # made when it is asked for
+        self._sharing: dict[str, tuple[ServedResource, ...]] | None = None  # so is this
         self._changes = 0
         self._branched_at = 0
         self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only of a branch
@@ -74,7 +75,7 @@ class Registry:
         self._custom = dict(other._custom)
         self._ordered = other._ordered
         self._by_plural, self._by_kind = dict(other._by_plural), dict(other._by_kind)
-        self._groups = other._groups
+        self._groups, self._sharing = other._groups, other._sharing
         self._changes = other._changes
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
@@ -96,6 +97,15 @@ class Registry:
     def resources(self) -> tuple[ServedResource, ...]:
         """Return all resources by group, version (preferred first) and plural."""
         return self._ordered
+
+    def sharing(self, storage: str) -> tuple[ServedResource, ...]:
+        """Return the resources whose objects are stored in one place, in the same order: versions of one another."""
+        if self._sharing is None:
+            found: dict[str, list[ServedResource]] = {}
+            for resource in self._ordered:
+                found.setdefault(resource.storage, []).append(resource)
+            self._sharing = {name: tuple(resources) for name, resources in found.items()}
+        return self._sharing.get(storage, ())
 
     def groups(self) -> tuple[str, ...]:
         """Return the groups in order; the core group, the empty string, comes first."""
@@ -159,7 +169,7 @@ class Registry:
     def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
         """Serve these resources of a CRD instead of those that it had."""
         self._changes += 1
-        self._groups = None
+        self._groups = self._sharing = None
         ordered = list(self._ordered)
         for item in self._custom.pop(name, ()):
             ordered = [other for other in ordered if other is not item]

@@ -59,8 +59,7 @@ class AdmissionAttributes:
 
     def equivalents(self) -> tuple[ServedResource, ...]:
         """Return all versions in which the objects of the resource are served, its own among them."""
-        storage = self.served.storage
-        return tuple(served for served in self.registry.resources() if served.storage == storage)
+        return self.registry.sharing(self.served.storage)
 
     @property
     def user(self) -> User:
