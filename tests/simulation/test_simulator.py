@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import subprocess
@@ -684,3 +685,20 @@ def test_who_says_ready_before_its_child_is_is_told_of() -> None:
     assert [problem.oracle for problem in failure.problems] == [Oracle.READY]
     assert "apps/v1/Deployment default/a says Ready while v1/Pod default/a is" in str(failure)
     assert Simulation(says_ready(waits=True)).replay(schedule) is None
+
+
+def test_a_plain_function_dies_without_a_word_when_its_program_crashes(caplog: pytest.LogCaptureFixture) -> None:
+    @dl.controller(CONFIG_MAP, name="plain", writes=[CONFIG_MAP])
+    def plain(request: dl.Request, ctx: dl.Context) -> None:
+        if ctx.wait(ctx.client.find(CONFIG_MAP, "made")) is None:
+            ctx.wait(ctx.client.create(CONFIG_MAP, {"metadata": {"name": "made"}}))
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.start(plain)
+        await world.settled()
+
+    run = Simulation(scenario).run(parse_schedule("crash-after:create:configmaps:1"))
+    assert len(run.writes) == 1
+    gc.collect()
+    assert "never retrieved" not in caplog.text

@@ -27,6 +27,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 from deltaloop.testing.core.task_orders import TaskOrder
@@ -39,6 +40,11 @@ _MOST_WAITS: Final = 100
 _process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
 _waiting_thread: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_thread", default=None)
 _unclosable: Final[list[object]] = []
+
+
+def _taken_note_of(process: Process, future: asyncio.Future[Any]) -> None:
+    if process.crashed and not future.cancelled():
+        future.exception()
 
 
 class _Gone(BaseException):
@@ -194,6 +200,12 @@ class ProcessLoop(NetworkLoop):
                 inside._remove_reader(key.fd)
             if writer is not None and _belongs(writer, process):
                 inside._remove_writer(key.fd)
+
+    def not_missed(self, future: asyncio.Future[Any]) -> None:
+        """Have nobody complain that a future was never asked for what it has come to, once its process is gone."""
+        process = _process.get()
+        if process is not None:
+            future.add_done_callback(partial(_taken_note_of, process), context=contextvars.Context())
 
     def go_on(self, handles: Iterable[asyncio.Handle], pauses: int) -> None:
         """Know of a pause that has begun, or run what was kept in one; called by processes."""
