@@ -107,11 +107,25 @@ async def databases_live(world: Harness) -> None:
     await world.settled()
 
 
+async def databases_run(world: Harness) -> None:
+    """The same in a cluster, where Pods take time: servers become ready, and the last backup is made by a Pod."""
+    await world.environment("statefulsets", "jobs")
+    await world.install(_EXAMPLES / "database" / "crd.yaml")
+    await world.start(database_controller)
+    await world.client.create(DATABASE, {"metadata": {"name": "a"}, "spec": {"replicas": 1}})
+    await world.settled()
+    assert (await world.client.get(DATABASE, "a"))["status"]["readyReplicas"] == 1
+    await world.client.delete(DATABASE, "a")
+    await world.settled()
+    assert await world.client.find(DATABASE, "a") is None
+
+
 SCENARIOS = {
     "replicator": copies_are_kept,
     "provisioner": claims_get_volumes,
     "sample_controller": foos_get_deployments,
     "database": databases_live,
+    "database_runs": databases_run,
 }
 
 

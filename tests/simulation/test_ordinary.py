@@ -14,7 +14,9 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=10)).explore()
     assert not report.failures
     assert not report.unstruck
-    assert {"replicator": 12, "provisioner": 2, "sample_controller": 8, "database": 9}[name] == len(report.writes)
+    assert {"replicator": 12, "provisioner": 2, "sample_controller": 8, "database": 9, "database_runs": 9}[name] == len(
+        report.writes
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,4 +37,4 @@ def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("sys.argv", ["ordinary", "nothing"])
     with pytest.raises(SystemExit):
         ordinary.main()
-    assert "known are replicator, provisioner, sample_controller, database" in capsys.readouterr().err
+    assert "known are replicator, provisioner, sample_controller, database, database_runs" in capsys.readouterr().err

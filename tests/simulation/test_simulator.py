@@ -108,7 +108,7 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
 def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
     report = Simulation(grows(keeps_its_volume), SimulationOptions(combinations=False)).explore()
     assert not report.failures
-    assert str(report) == "98 runs over 5 writes: nothing is wrong"
+    assert str(report) == "108 runs over 5 writes: nothing is wrong"
 
 
 async def repairs(request: dl.Request, ctx: dl.Context) -> None:
@@ -702,3 +702,21 @@ def test_a_plain_function_dies_without_a_word_when_its_program_crashes(caplog: p
     assert len(run.writes) == 1
     gc.collect()
     assert "never retrieved" not in caplog.text
+
+
+def test_what_a_program_says_it_writes_is_compared_though_it_writes_none() -> None:
+    secret = dl.kinds.SECRET
+
+    @dl.controller(CONFIG_MAP, name="idle", writes=[dl.Access(secret, verbs=("delete",))], children=[dl.kinds.SERVICE])
+    async def idle(_: dl.Request, __: dl.Context) -> None:
+        """Write nothing: in another run it might."""
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(secret, {"metadata": {"name": "made-by-others"}})
+        await world.start(idle)
+        await world.settled()
+
+    end = Simulation(scenario).reference.end
+    assert end is not None
+    assert ("v1/Secret", "default/made-by-others") in end.objects
+    assert ("v1/Service", "default/kubernetes") in end.objects

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import deltaloop as dl
-from deltaloop.testing import Harness
+from deltaloop.testing import Harness, ModelName
+from examples.simulation.bugs.sets import POD, SET
 
 KIND = dl.kinds.CONFIG_MAP
 CLUSTER = "cluster"
@@ -29,7 +30,8 @@ class Bug:
         mended: The same, mended.
         steps: What the user does; the programs come to rest after each.
         replay: A schedule that shows it.
-        outside: What else works in the cluster, as a program of its own; None is nothing.
+        environment: What else of a cluster runs; then the operator hears of sets and Pods, too.
+        writes: What the operator writes beside ConfigMaps.
     """
 
     name: str
@@ -39,41 +41,30 @@ class Bug:
     mended: Reconcile
     steps: Sequence[Step]
     replay: str
-    outside: dl.Controller | None = None
+    environment: Sequence[ModelName] = ()
+    writes: Sequence[dl.ResourceType[dl.Resource]] = ()
 
     def scenario(self, *, mended: bool) -> Callable[[Harness], Awaitable[None]]:
         """Return what ``simulate`` runs."""
         function = self.mended if mended else self.wrong
+        others = [SET, POD] if self.environment else []
+        watches = [dl.Watch(kind, to=lambda _: [dl.Request("default", CLUSTER)]) for kind in others]
 
-        @dl.controller(KIND, name=self.name, writes=[KIND])
+        @dl.controller(KIND, name=self.name, watches=watches, writes=[KIND, *self.writes])
         async def reconcile(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
-            woken = request.name == CLUSTER or self.outside is not None  # then, whatever changes may be its own
-            if woken and await ctx.client.find(KIND, CLUSTER) is not None:
+            if request.name == CLUSTER and await ctx.client.find(KIND, CLUSTER) is not None:
                 return await function(ctx)
             return None
 
         async def scenario(world: Harness) -> None:
-            if self.outside is not None:
-                await world.start(self.outside)
+            if self.environment:
+                await world.environment(*self.environment)
             await world.start(reconcile)
             for step in self.steps:
                 await step(world)
-                await _rest(world)
+                await world.settled()
 
         return scenario
-
-
-async def _rest(world: Harness) -> None:
-    """Wait until all programs have come to rest.
-
-    ``settled`` does not wait for one that is held up while another works: the other could be its replica. Here it is
-    none, so that only a user who is in a hurry goes on then.
-    """
-    hurries = world.hurries
-    await world.settled()
-    while world.hurries == hurries and any(replica.held_up for replica in world.replicas):
-        await world.advance(1.0)
-        await world.settled()
 
 
 def creates(**data: str) -> Step:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import deltaloop as dl
-from examples.simulation.bugs.outside import MOST_PODS, outside
 from examples.simulation.bugs.parts import (
     CLUSTER,
     KIND,
@@ -21,9 +20,9 @@ from examples.simulation.bugs.parts import (
     make,
     named,
     note,
-    put,
     value,
 )
+from examples.simulation.bugs.sets import CLAIM, MOST_PODS, POD, SET, drop_claim, ending, put_set
 
 _FINALIZER: Final = "example.com/volumes"
 _VOLUME: Final = "example.com/volume"
@@ -85,21 +84,15 @@ def _replaces_a_budget(*, live: bool) -> Reconcile:
     return reconcile
 
 
-def _deletes_volumes(*, of_this_pod: bool) -> Reconcile:
+def _deletes_volumes(*, live: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
-        """Deletes the volume of a Pod that it sees end: by a name, which that of the next Pod has, too."""
+        """Deletes the claim of a Pod that it sees end: by a name, which that of the next Pod has, too."""
         for node in range(MOST_PODS):
-            pod, volume = await ctx.client.find(KIND, f"pod-{node}"), f"volume-{node}"
-            if pod is None:
-                continue
-            if pod.deletion_timestamp is None:
-                if of_this_pod and await exists(ctx, volume):
-                    await note(ctx, volume, pod=pod.uid)
-                continue
-            if not of_this_pod or await value(ctx, volume, "pod", live=True) == pod.uid:
-                await drop(ctx, volume, by_name=True)
-            await ctx.client.remove_finalizer(KIND, pod, _VOLUME)
-        await put(ctx, "set", size=await asked(ctx, "nodes", live=True), volumes="yes", finalizers=_VOLUME)
+            pod = await ending(ctx, node, live=live)
+            if pod is not None:
+                await drop_claim(ctx, node)
+                await ctx.client.remove_finalizer(POD, pod, _VOLUME)
+        await put_set(ctx, await asked(ctx, "nodes", live=True), finalizers=[_VOLUME])
 
     return reconcile
 
@@ -184,11 +177,12 @@ INSTACLUSTR_407 = Bug(
     name="instaclustr-407",
     link="https://github.com/instaclustr/cassandra-operator/issues/407",
     pattern="stale",
-    wrong=_deletes_volumes(of_this_pod=False),
-    mended=_deletes_volumes(of_this_pod=True),
+    wrong=_deletes_volumes(live=False),
+    mended=_deletes_volumes(live=True),
     steps=(creates(nodes="1"), changes(nodes="0"), changes(nodes="1")),
-    replay="stale:update:configmaps:2:5",
-    outside=outside,
+    replay="stale:patch:statefulsets.apps:2:21",
+    environment=("statefulsets",),
+    writes=(SET, POD, CLAIM),
 )
 YUGABYTE_35 = Bug(
     name="yugabyte-35",

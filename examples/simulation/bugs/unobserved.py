@@ -9,62 +9,49 @@ from __future__ import annotations
 from typing import Final
 
 import deltaloop as dl
-from examples.simulation.bugs.outside import MOST_PODS, outside
-from examples.simulation.bugs.parts import (
-    KIND,
-    Bug,
-    Reconcile,
-    asked,
-    changes,
-    creates,
-    drop,
-    exists,
-    note,
-    put,
-    value,
-)
+from examples.simulation.bugs.parts import Bug, Reconcile, asked, changes, creates, exists, put
+from examples.simulation.bugs.sets import CLAIM, MOST_PODS, POD, SET, drop_claim, ending, pod_name, put_set, ready, size
 
 _VOLUME: Final = "example.com/volume"
+_STATE: Final = "example.com/state"
 
 
 async def _deletes_volumes_of_ending_pods(ctx: dl.Context) -> None:
-    """Deletes the volume of a Pod that it sees end; a Pod that has ended meanwhile leaves its volume behind."""
-    await put(ctx, "set", size=await asked(ctx, "nodes", live=True), volumes="yes")
+    """Deletes the claim of a Pod that it sees end; a Pod that has ended meanwhile leaves its claim behind."""
+    await put_set(ctx, await asked(ctx, "nodes", live=True))
     for node in range(MOST_PODS):
-        pod = await ctx.client.find(KIND, f"pod-{node}")
-        if pod is not None and pod.deletion_timestamp is not None:
-            await drop(ctx, f"volume-{node}")
+        if await ending(ctx, node) is not None:
+            await drop_claim(ctx, node)
 
 
 async def _holds_ending_pods(ctx: dl.Context) -> None:
     """Has Pods made with a finalizer, so that none can end before it was seen to."""
-    await put(ctx, "set", size=await asked(ctx, "nodes", live=True), volumes="yes", finalizers=_VOLUME)
+    await put_set(ctx, await asked(ctx, "nodes", live=True), finalizers=[_VOLUME])
     for node in range(MOST_PODS):
-        pod = await ctx.client.live.find(KIND, f"pod-{node}")
-        if pod is not None and pod.deletion_timestamp is not None:
-            await drop(ctx, f"volume-{node}", by_name=True)
-            await ctx.client.remove_finalizer(KIND, pod, _VOLUME)
+        pod = await ending(ctx, node, live=True)
+        if pod is not None:
+            await drop_claim(ctx, node)
+            await ctx.client.remove_finalizer(POD, pod, _VOLUME)
 
 
 def _decommissions(*, looks_back: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
         """Decommissions a node in one run, and has it removed in the next: if the user still wants it then."""
-        nodes, size = int(await asked(ctx, "nodes", live=True)), int(await value(ctx, "set", "size") or 0)
-        if nodes > size:
-            await put(ctx, "set", size=str(nodes))
-        elif nodes < size:
-            last = f"pod-{size - 1}"
-            if await value(ctx, last, "state") != "decommissioned":
-                await note(ctx, last, state="decommissioned")
-            else:
-                await put(ctx, "set", size=str(size - 1))
+        nodes, present = int(await asked(ctx, "nodes", live=True)), int(await size(ctx) or 0)
+        if nodes > present:
+            await put_set(ctx, str(nodes))
+        elif nodes < present:
+            last = pod_name(present - 1)
+            pod = await ctx.client.find(POD, last)
+            if pod is not None and _STATE not in pod.annotations:
+                await ctx.client.patch(POD, last, {"metadata": {"annotations": {_STATE: "decommissioned"}}})
+            elif pod is not None:
+                await put_set(ctx, str(present - 1))
         elif looks_back:
             for node in range(nodes):
-                pod = await ctx.client.find(KIND, f"pod-{node}")
-                if pod is None or pod.deletion_timestamp is not None:
-                    continue
-                if pod.get("data", {}).get("state") == "decommissioned":
-                    await drop(ctx, pod.name)  # Kubernetes makes it anew, and it joins
+                pod = await ctx.client.find(POD, pod_name(node))
+                if pod is not None and pod.deletion_timestamp is None and _STATE in pod.annotations:
+                    await ctx.client.delete(POD, pod.name)  # the set makes it anew, and it joins
 
     return reconcile
 
@@ -72,13 +59,13 @@ def _decommissions(*, looks_back: bool) -> Reconcile:
 def _notes_its_size(*, makes_it_up: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
         """Makes its note when it sees all nodes ready, and takes it to be there when the size is changed."""
-        nodes, size = await asked(ctx, "nodes", live=True), await value(ctx, "set", "size")
-        if size not in (None, nodes):
+        nodes, present = await asked(ctx, "nodes", live=True), await size(ctx)
+        if present not in (None, nodes):
             if not makes_it_up and not await exists(ctx, "note"):
                 raise LookupError("the node of ZooKeeper that has the size is not there")
             await put(ctx, "note", size=nodes)
-        await put(ctx, "set", size=nodes, **({"ready": "0"} if size is None else {}))
-        if await value(ctx, "set", "ready") == nodes and not await exists(ctx, "note"):
+        await put_set(ctx, nodes)
+        if await ready(ctx) == nodes and not await exists(ctx, "note"):
             await put(ctx, "note", size=nodes)
 
     return reconcile
@@ -91,8 +78,9 @@ INSTACLUSTR_398 = Bug(
     wrong=_deletes_volumes_of_ending_pods,
     mended=_holds_ending_pods,
     steps=(creates(nodes="2"), changes(nodes="1")),
-    replay="held:update:configmaps:1",
-    outside=outside,
+    replay="held:patch:statefulsets.apps:1",
+    environment=("statefulsets",),
+    writes=(SET, POD, CLAIM),
 )
 INSTACLUSTR_410 = Bug(
     name="instaclustr-410",
@@ -101,8 +89,9 @@ INSTACLUSTR_410 = Bug(
     wrong=_decommissions(looks_back=False),
     mended=_decommissions(looks_back=True),
     steps=(creates(nodes="3"), changes(nodes="2"), changes(nodes="3")),
-    replay="hurried:patch:configmaps:1",
-    outside=outside,
+    replay="hurried:patch:pods:1",
+    environment=("statefulsets",),
+    writes=(SET, POD),
 )
 ZOOKEEPER_453 = Bug(
     name="zookeeper-453",
@@ -111,7 +100,8 @@ ZOOKEEPER_453 = Bug(
     wrong=_notes_its_size(makes_it_up=False),
     mended=_notes_its_size(makes_it_up=True),
     steps=(creates(nodes="2"), changes(nodes="1")),
-    replay="hurried:create:configmaps:1",
-    outside=outside,
+    replay="hurried:create:statefulsets.apps:1",
+    environment=("statefulsets",),
+    writes=(SET,),
 )
 BUGS = (INSTACLUSTR_398, INSTACLUSTR_410, ZOOKEEPER_453)

@@ -35,6 +35,8 @@ from deltaloop.api.times import from_epoch
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.root_error import DeltaloopError
+from deltaloop.runtime import Access, Controller
+from deltaloop.runtime.sources import Watch
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
 from deltaloop.simulation.core.coverage import count_struck
@@ -356,8 +358,12 @@ class _World:
         return [fault for fault in self._schedule if isinstance(fault, ScheduledFault)]
 
     async def _objects(self, harness: Harness) -> list[Resource]:
-        """Return all objects of the kinds that programs reconcile or write; none of kinds that are served no more."""
-        kinds = {str(controller.resource) for replica in harness.replicas for controller in replica.controllers}
+        """Return all objects of the kinds that programs reconcile, write, or say that they do.
+
+        What is only written in some runs would be missing in the others. Kinds that are served no more have none.
+        """
+        controllers = [controller for replica in harness.replicas for controller in replica.controllers]
+        kinds = {str(kind) for controller in controllers for kind in _declared(controller)}
         kinds |= {write.resource for write in harness.writes}
         found: dict[str, list[Resource]] = {}
         for name in sorted(kinds):
@@ -366,6 +372,13 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return [obj for kind in sorted(found) for obj in found[kind]]
+
+
+def _declared(controller: Controller) -> list[object]:
+    """Return what a controller reconciles, and what it says that it writes."""
+    written = [each.resource if isinstance(each, Access) else each for each in controller.writes]
+    children = [each.resource if isinstance(each, Watch) else each for each in controller.children]
+    return [controller.resource, *written, *children]
 
 
 @final

@@ -74,7 +74,7 @@ _STORY: Final = {
 }
 AGEING: Final = frozenset({FaultKind.HELD, FaultKind.MISSED, FaultKind.PARTED, FaultKind.PAUSED, FaultKind.STALE})
 """Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
-REVISIONS: Final = (1, 2, 3, 5, 8)
+REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
 """How far behind restarts are tried."""
 ORDERS: Final = 5
 """How many orders of each kind are tried alone."""

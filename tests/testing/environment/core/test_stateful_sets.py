@@ -154,3 +154,43 @@ def test_a_set_that_is_deleted_makes_nothing() -> None:
     cluster.delete(kinds.STATEFUL_SET, "a")
     cluster.settle()
     assert not cluster.all(kinds.POD)
+
+
+def test_a_claim_that_is_about_to_go_is_waited_for() -> None:
+    cluster = NaiveCluster("statefulsets")
+    stateful_set(cluster, 1)
+    cluster.settle()
+    held = cluster.get(kinds.PERSISTENT_VOLUME_CLAIM, "data-a-0")
+    held["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+    cluster.delete(kinds.PERSISTENT_VOLUME_CLAIM, "data-a-0")
+    cluster.delete(kinds.POD, "a-0")
+    cluster.settle()
+    assert not cluster.all(kinds.POD)
+    cluster.patch(kinds.PERSISTENT_VOLUME_CLAIM, "data-a-0", {"metadata": {"finalizers": []}})
+    cluster.settle()
+    assert ready(cluster.get(kinds.POD, "a-0"))
+
+
+def test_a_pod_that_waits_gets_the_claim_that_it_lacks() -> None:
+    cluster = NaiveCluster("statefulsets")
+    stateful_set(cluster, 1)
+    taken: list[str] = []
+
+    def takes_the_claim_away() -> None:
+        if cluster.all(kinds.POD) and not taken:
+            taken.append("data-a-0")
+            cluster.delete(kinds.PERSISTENT_VOLUME_CLAIM, taken[0])
+
+    cluster.checks.append(takes_the_claim_away)
+    cluster.settle()
+    assert ready(cluster.get(kinds.POD, "a-0"))
+    assert taken
+
+
+def test_pods_have_the_finalizers_of_their_template() -> None:
+    cluster = NaiveCluster("statefulsets")
+    held = template()
+    held["metadata"] |= {"finalizers": ["example.com/held"], "name": "of-the-template"}
+    stateful_set(cluster, 1, template=held)
+    cluster.settle()
+    assert cluster.get(kinds.POD, "a-0")["metadata"]["finalizers"] == ["example.com/held"]

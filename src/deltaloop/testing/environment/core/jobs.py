@@ -143,7 +143,7 @@ def _next(owner: ClusterObject, counted: _Counted, active: list[ClusterObject]) 
     for number in range(len(active), most):
         body = pod_of(owner)
         metadata = mapping(body["metadata"])
-        metadata |= {"finalizers": [_TRACKING]}
+        metadata |= {"finalizers": [*texts(metadata.get("finalizers")), _TRACKING]}
         if _is_indexed(owner):
             index = str(free[number - len(active)])
             metadata["generateName"] = f"{owner.name}-{index}-"

@@ -56,9 +56,15 @@ def _worth(pod: ClusterObject) -> tuple[bool, bool, bool, int, str, str]:
     return bool(pod.spec.get("nodeName")), pod.phase == "Running", is_ready(pod), given, made, pod.name
 
 
+def metadata_of(template: object) -> dict[str, object]:
+    """Return what a Pod takes of its template's metadata."""
+    metadata = mapping(at(template, "metadata"))
+    return {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
+
+
 def pod_of(owner: ClusterObject) -> dict[str, object]:
     """Return a Pod of the template that an object has; the server makes up its name."""
     template = mapping(owner.spec.get("template"))
-    metadata = {name: value for name, value in mapping(template.get("metadata")).items() if value}
+    metadata = metadata_of(template)
     metadata |= {"generateName": f"{owner.name}-", "ownerReferences": [reference_of(owner)]}
     return {"metadata": metadata, "spec": mapping(template.get("spec"))}

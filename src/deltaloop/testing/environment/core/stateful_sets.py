@@ -20,6 +20,7 @@ from deltaloop.testing.environment.core.cluster_view import (
     reports,
 )
 from deltaloop.testing.environment.core.pods import available, is_active, is_ready
+from deltaloop.testing.environment.core.replica_sets import metadata_of
 
 _REVISION: Final = "controller-revision-hash"
 
@@ -93,6 +94,8 @@ def _scale(
             steps.append(deletes(pod, f"{owner} makes {pod} anew, which has ended"))
         elif is_active(pod) and is_ready(pod):
             continue
+        elif pod.phase == "Pending":
+            steps += _claims(owner, number, view)[0]
         if _in_turn(owner):
             return steps, False
     condemned = sorted((number for number in pods if number not in _numbers(owner)), reverse=True)
@@ -107,13 +110,25 @@ def _scale(
 def _made(
     owner: ClusterObject, number: int, known: dict[str, ClusterObject], view: ClusterView
 ) -> list[EnvironmentStep]:
-    """Return what makes a Pod: its claims first, unless they are there from an earlier one."""
+    """Return what makes a Pod: its claims first, unless they are there from an earlier one, and not about to go."""
+    name = f"{owner.name}-{number}"
+    steps, claims = _claims(owner, number, view)
+    there = [view.find(kinds.PERSISTENT_VOLUME_CLAIM, owner.namespace, claim) for claim in claims.values()]
+    if steps or any(claim is None or claim.deleted for claim in there):
+        return steps
+    volumes: list[object] = [
+        {"name": purpose, "persistentVolumeClaim": {"claimName": claim}} for purpose, claim in claims.items()
+    ]
+    return [creates(owner, kinds.POD, _pod(owner, number, volumes, known), f"{owner} makes Pod {name}", name=name)]
+
+
+def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[EnvironmentStep], dict[str, str]]:
+    """Return what makes the claims of a Pod that are not there, and the names of all, by their purpose."""
     steps: list[EnvironmentStep] = []
-    volumes: list[object] = []
+    names: dict[str, str] = {}
     for template in items(owner.spec.get("volumeClaimTemplates")):
         purpose = text(at(template, "metadata", "name"))
-        name = f"{purpose}-{owner.name}-{number}"
-        volumes.append({"name": purpose, "persistentVolumeClaim": {"claimName": name}})
+        name = names[purpose] = f"{purpose}-{owner.name}-{number}"
         if view.find(kinds.PERSISTENT_VOLUME_CLAIM, owner.namespace, name) is None:
             metadata = {**mapping(at(template, "metadata"))}
             metadata["labels"] = {**string_map(metadata.get("labels")), **_labels(owner)}
@@ -122,10 +137,7 @@ def _made(
             claim = {"metadata": metadata, "spec": at(template, "spec")}
             told = f"{owner} makes claim {name}"
             steps.append(creates(owner, kinds.PERSISTENT_VOLUME_CLAIM, claim, told, name=name))
-    if steps:
-        return steps
-    body = _pod(owner, number, volumes, known)
-    return [creates(owner, kinds.POD, body, f"{owner} makes Pod {owner.name}-{number}", name=f"{owner.name}-{number}")]
+    return steps, names
 
 
 def _pod(
@@ -137,7 +149,7 @@ def _pod(
     if number < _partition(owner) and before is not None:
         template = mapping(at(before.fields, "data", "spec", "template"))
         revision = before.name
-    metadata = {name: value for name, value in mapping(template.get("metadata")).items() if value}
+    metadata = metadata_of(template)
     labels = {
         **string_map(metadata.get("labels")),
         _REVISION: revision,
