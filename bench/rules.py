@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import gzip
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from bench.cel import interval
 from deltaloop.apiserver import ApiServer, ServerOptions
 
 RULES: Final = "x-kubernetes-validations"
@@ -99,21 +99,28 @@ async def of_definitions(post: Post, path: Path, *, rules: bool) -> float:
 
 
 async def of_writes(post: Post, path: Path, *, rules: bool) -> float:
-    """Return the CPU time of a write to a kind without rules; others have rules, and 20 policies, or have not."""
+    """Return the CPU time of a write to a kind without rules; other kinds have rules, or have not."""
+    for body in definitions(path) if rules else ():
+        await post(CRDS, body)
+    return await _written(post)
+
+
+async def of_writes_beside_policies(post: Post, path: Path, *, rules: bool) -> float:  # noqa: ARG001
+    """Return the same; there are 20 policies for another kind, or none."""
+    for number in range(20 if rules else 0):
+        await post(POLICIES, policy(number))
+        bound = {"policyName": f"p{number}", "validationActions": ["Deny"]}
+        await post(BINDINGS, {"metadata": {"name": f"p{number}"}, "spec": bound})
+    return await _written(post)
+
+
+async def _written(post: Post) -> float:
     await post(CRDS, definition("plain.example.com"))
-    if rules:
-        for body in definitions(path):
-            await post(CRDS, body)
-        for number in range(20):
-            await post(POLICIES, policy(number))
-            bound = {"policyName": f"p{number}", "validationActions": ["Deny"]}
-            await post(BINDINGS, {"metadata": {"name": f"p{number}"}, "spec": bound})
+    names = {"names": [f"n{place}" for place in range(20)]}
     began = time.process_time()
     for number in range(WRITES):
         body = {"apiVersion": "plain.example.com/v1", "kind": "Widget", "metadata": {"name": f"w{number}"}}
-        await post(
-            "/apis/plain.example.com/v1/widgets", {**body, "spec": {"names": [f"n{place}" for place in range(20)]}}
-        )
+        await post("/apis/plain.example.com/v1/widgets", {**body, "spec": names})
     return (time.process_time() - began) / WRITES
 
 
@@ -126,7 +133,12 @@ async def of_statuses(post: Post, path: Path, *, rules: bool) -> float:  # noqa:
     return (time.process_time() - began) / MANY
 
 
-MEASURED: Final = {"definitions": of_definitions, "writes": of_writes, "statuses": of_statuses}
+MEASURED: Final = {
+    "definitions": of_definitions,
+    "writes": of_writes,
+    "writes beside policies": of_writes_beside_policies,
+    "statuses": of_statuses,
+}
 
 
 async def sample(what: str, path: Path, *, rules: bool) -> float:
@@ -145,18 +157,12 @@ async def sample(what: str, path: Path, *, rules: bool) -> float:
         return await MEASURED[what](post, path, rules=rules)
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return what nine in ten medians of resampled values lie between."""
-    chance = random.Random(0)
-    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(2000))
-    return medians[100], medians[-101]
-
-
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="the CRDs, a line each")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--only", choices=list(MEASURED), default=None, help="measure this alone")
     parser.add_argument("--sample", choices=list(MEASURED), default=None, help="take one sample in this process")
     parser.add_argument("--rules", action="store_true", help="with rules")
     options = parser.parse_args()
@@ -164,7 +170,7 @@ def main() -> None:
         print(asyncio.run(sample(options.sample, options.path, rules=options.rules)))
         return
     print("| | without, ms | with, ms | ratio |\n| --- | --- | --- | --- |")
-    for what in MEASURED:
+    for what in [options.only] if options.only else MEASURED:
         pairs: list[tuple[float, float]] = []
         for _ in range(options.rounds):
             command = [sys.executable, "-m", "bench.rules", str(options.path), "--sample", what]
