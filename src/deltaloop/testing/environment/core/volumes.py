@@ -33,15 +33,14 @@ def volumes(view: ClusterView) -> list[EnvironmentStep]:
     it says: then that one's provisioner makes the volume.
     """
     steps: list[EnvironmentStep] = []
-    taken: set[str] = set()
     for claim in view.of(kinds.PERSISTENT_VOLUME_CLAIM):
-        steps += _claimed(claim, view, taken)
+        steps += _claimed(claim, view)
     for volume in view.of(kinds.PERSISTENT_VOLUME):
         steps += _of_volume(volume, view)
     return steps
 
 
-def _claimed(claim: ClusterObject, view: ClusterView, taken: set[str]) -> list[EnvironmentStep]:
+def _claimed(claim: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
     name = text(claim.spec.get("volumeName"))
     if claim.deleted:
         return []
@@ -52,21 +51,20 @@ def _claimed(claim: ClusterObject, view: ClusterView, taken: set[str]) -> list[E
         if at(volume.spec, "claimRef", "uid") != claim.uid:
             return [_reserved(volume, claim)]
         return _bound(claim, volume)
-    mine = [each for each in view.of(kinds.PERSISTENT_VOLUME) if _is_for(each, claim, taken)]
+    mine = [each for each in view.of(kinds.PERSISTENT_VOLUME) if _is_for(each, claim)]
     if not mine:
         return _provisioned(claim, view)
     volume = min(mine, key=lambda each: (at(each.spec, "claimRef", "uid") != claim.uid, each.name))
-    taken.add(volume.uid)
     if at(volume.spec, "claimRef", "uid") != claim.uid:
         return [_reserved(volume, claim)]
     body = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": volume.name}}
     return [patches(claim, body, f"{claim} gets volume {volume.name}")]
 
 
-def _is_for(volume: ClusterObject, claim: ClusterObject, taken: set[str]) -> bool:
+def _is_for(volume: ClusterObject, claim: ClusterObject) -> bool:
     """Tell whether a volume is, or may become, that of a claim."""
     reference = at(volume.spec, "claimRef")
-    if volume.deleted or volume.uid in taken or volume.phase == "Released":
+    if volume.deleted:
         return False
     if reference:
         named = (at(reference, "namespace"), at(reference, "name")) == (claim.namespace, claim.name)
