@@ -720,3 +720,26 @@ def test_what_a_program_says_it_writes_is_compared_though_it_writes_none() -> No
     assert end is not None
     assert ("v1/Secret", "default/made-by-others") in end.objects
     assert ("v1/Service", "default/kubernetes") in end.objects
+
+
+def test_a_kind_that_this_run_did_not_write_is_looked_at_all_the_same() -> None:
+    async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
+        try:
+            if await ctx.client.find(CONFIG_MAP, "first") is None:
+                await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "first"}})
+        except dl.ApiError as error:
+            raise dl.TerminalError("given up: the second is never made") from error
+        if await ctx.client.find(SECRET, "second") is None:
+            await ctx.client.create(SECRET, {"metadata": {"name": "second"}})
+
+    async def scenario(world: Harness) -> None:
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        controller = dl.controller(CONFIG_MAP, name="broker", writes=[CONFIG_MAP, SECRET])
+        await world.start(controller(only("broker", gives_up)))
+        await world.settled()
+
+    simulation = Simulation(scenario)
+    assert simulation.reference.kinds == ("v1/ConfigMap", "v1/Secret")
+    run = simulation.run(parse_schedule("conflict:create:configmaps:1"))
+    assert [write.resource for write in run.writes] == ["configmaps"]
+    assert run.kinds == simulation.reference.kinds

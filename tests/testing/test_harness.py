@@ -323,6 +323,23 @@ async def test_a_loop_in_which_no_time_passes_stops_its_program_so_that_the_test
         await harness.crash()
 
 
+async def test_a_write_that_is_given_up_is_written_down() -> None:
+    @dl.controller(MAP, name="slow", writes=[SECRET], predicates=[dl.predicates.HasLabels("login")], timeout=5.0)
+    async def slow(request: dl.Request, ctx: dl.Context) -> None:
+        if await ctx.client.find(SECRET, request.name) is None:
+            await ctx.client.create(SECRET, {"metadata": {"name": request.name}})
+
+    async with embedded_harness() as harness:
+        harness.faults.add(Fault(do="delay", seconds=60.0, verbs=("create",), resources=("secrets",), count=1))
+        await harness.start(slow)
+        await ask(harness.client)
+        await harness.settled()
+        assert [(str(write), write.code) for write in harness.writes] == [
+            ("create secrets default/a", 0),
+            ("create secrets default/a", 201),
+        ]
+
+
 async def logins(harness: Harness) -> None:
     await harness.start(login)
     await ask(harness.client)

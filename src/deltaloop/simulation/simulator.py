@@ -188,7 +188,9 @@ class Simulation:
         """
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
-        world = _World(self._scenario, schedule, self._options.server or default_server_options())
+        server = self._options.server or default_server_options()
+        kinds = () if self._reference is None else self._reference.kinds
+        world = _World(self._scenario, schedule, server, kinds)
         with _nothing_collected():
             return _elsewhere(partial(world.run, chosen))
 
@@ -285,7 +287,8 @@ class Simulation:
 class _World:
     """One run."""
 
-    def __init__(self, scenario: Scenario, schedule: Schedule, server: ServerOptions) -> None:
+    def __init__(self, scenario: Scenario, schedule: Schedule, server: ServerOptions, kinds: Sequence[str]) -> None:
+        self._kinds = kinds
         self._scenario = scenario
         self._schedule = schedule
         self._server = server
@@ -313,6 +316,7 @@ class _World:
         unsettled = broken = raised = ""
         end: EndState | None = None
         told = False
+        kinds: tuple[str, ...] = ()
         async with embedded_harness(options, seed=seed) as harness:
             harness.patience = _SETTLES_WITHIN
             claims = _Claims(harness)
@@ -336,13 +340,15 @@ class _World:
                 told = True
             planned = [str(name) for name in harness.plan.planned]
             if not told:
-                end = end_state(await self._objects(harness))
+                objects = await self._objects(harness)
+                kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
             writes = tuple(harness.writes)
             for replica in harness.replicas:
                 if replica.alive:
                     await replica.crash()  # what it would do to end in good order is not what is looked at
         return SimulationRun(
             end=end,
+            kinds=kinds,
             writes=writes,
             rests=tuple(harness.rests),
             hurried=harness.hurries > 0,
@@ -357,13 +363,13 @@ class _World:
     def _faults(self) -> list[ScheduledFault]:
         return [fault for fault in self._schedule if isinstance(fault, ScheduledFault)]
 
-    async def _objects(self, harness: Harness) -> list[Resource]:
-        """Return all objects of the kinds that programs reconcile, write, or say that they do.
+    async def _objects(self, harness: Harness) -> dict[str, list[Resource]]:
+        """Return all objects of the kinds that programs reconcile, write, or say that they do, here or without faults.
 
-        What is only written in some runs would be missing in the others. Kinds that are served no more have none.
+        What is only written in some runs would be missing in the others. Kinds that are served no more are left out.
         """
         controllers = [controller for replica in harness.replicas for controller in replica.controllers]
-        kinds = {str(kind) for controller in controllers for kind in _declared(controller)}
+        kinds = {*self._kinds} | {str(kind) for controller in controllers for kind in _declared(controller)}
         kinds |= {write.resource for write in harness.writes}
         found: dict[str, list[Resource]] = {}
         for name in sorted(kinds):
@@ -371,7 +377,7 @@ class _World:
                 kind = str(await harness.client.resource(name))
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
-        return [obj for kind in sorted(found) for obj in found[kind]]
+        return dict(sorted(found.items()))
 
 
 def _declared(controller: Controller) -> list[object]:

@@ -136,15 +136,16 @@ class ProgramTransport:
             return answer
         planned = self._plan.planned_for(write)
         await self._crash_at(write, CrashMoment.BEFORE, planned, request)
+        stored = write
         try:
             fault = planned if isinstance(planned, Fault) else None
             answer = await self._answer(info, request, is_write=True, planned=fault)
-        except TransportError:
-            self._recorder.wrote(write)
+            stored = replace(write, code=answer.status, stored=_object(answer.body), lost_lease=self._leases.lost())
+            if stored.carried_out:
+                await self._recorder.carried_out(stored)
+        except (TransportError, asyncio.CancelledError):  # given up, it may have been carried out all the same
+            self._recorder.wrote(stored)
             raise
-        stored = replace(write, code=answer.status, stored=_object(answer.body), lost_lease=self._leases.lost())
-        if stored.carried_out:
-            await self._recorder.carried_out(stored)
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
         self._recorder.wrote(stored)
         await self._follows(planned, request)

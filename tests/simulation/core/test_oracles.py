@@ -122,3 +122,16 @@ def test_ready_is_said_too_early_unless_that_is_usual() -> None:
     assert told(outcome(), early) == [Oracle.READY]
     usual = SimulationRun(end=NOTHING, writes=(), claims=(EarlyClaim("v1/A", "o", "v1/Pod", "p", "Failed", "no"),))
     assert not told(usual, early)
+
+
+def test_what_only_one_run_has_looked_at_is_not_compared_unless_it_was_written() -> None:
+    config, secret = ("v1/ConfigMap", "default/a"), ("v1/Secret", "default/a")
+    reference = SimulationRun(end=EndState({secret: {}}), writes=(), kinds=("v1/Secret",))
+    root = ("v1/ConfigMap", "default/kube-root-ca.crt")
+    objects: dict[tuple[str, str], dict[str, object]] = {secret: {}, config: {}, root: {}}
+    found = SimulationRun(end=EndState(objects), writes=(), kinds=("v1/ConfigMap", "v1/Secret"))
+    assert not told(reference, found)
+    made = SimulationRun(end=EndState(objects), writes=(write("create"),), kinds=("v1/ConfigMap", "v1/Secret"))
+    assert [str(problem) for problem in problems_of(reference, made)] == [
+        "v1/ConfigMap default/a is there, and should not be"
+    ]
