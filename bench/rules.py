@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import aiohttp
 
@@ -44,11 +44,12 @@ def definitions(path: Path) -> list[dict[str, Any]]:
     )
 
 
-def without_rules(value: Any) -> Any:
+def without_rules(value: object) -> Any:
     """Return a CRD without its rules."""
     if isinstance(value, dict):
-        return {name: without_rules(inner) for name, inner in value.items() if name != RULES}
-    return [without_rules(inner) for inner in value] if isinstance(value, list) else value
+        fields = cast("dict[str, object]", value)
+        return {name: without_rules(inner) for name, inner in fields.items() if name != RULES}
+    return [without_rules(inner) for inner in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def definition(group: str, rules: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
