@@ -50,12 +50,12 @@ class _Turn:
     """One call in a thread of its own."""
 
     def __init__(self, turns: ThreadTurns) -> None:
-        self.turns = turns
-        self.gate = threading.Lock()
+        self.turns: ThreadTurns = turns
+        self.gate: threading.Lock = threading.Lock()
         self.gate.acquire()
         self.woken: threading.Lock | None = None  # free once somebody has notified it
-        self.late = False  # whether the time limit of its wait is over
-        self.over = False
+        self.late: bool = False  # whether the time limit of its wait is over
+        self.over: bool = False
 
     @property
     def ready(self) -> bool:
@@ -117,7 +117,7 @@ class ThreadTurns:
             loop: Whose; one in virtual time.
             patience: How many seconds of real time a thread may keep the turn.
         """
-        self.loop = loop
+        self.loop: asyncio.AbstractEventLoop = loop
         self._patience = patience
         self._resting: deque[_Turn] = deque()
         self._back = threading.Semaphore(0)
