@@ -77,6 +77,7 @@ from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedEr
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.simulation.one_seed import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError
 from deltaloop.testing.control_plane import ControlPlaneError as ControlPlaneError

@@ -255,7 +255,7 @@ class Rotating:
         return refreshed(refresh_token=given)
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
-        raise NotImplementedError
+        raise AssertionError("an identity provider is asked, and not watched")
 
     async def close(self) -> None:
         pass

@@ -21,7 +21,9 @@ from typing import Any
 import pytest
 
 from deltaloop.api.times import utc_now
+from deltaloop.errors import SimulationRunningError
 from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.under_test import is_under_test
 
 EPOCH = 1_767_225_600.0
 
@@ -111,6 +113,38 @@ def test_dates_that_were_made_before_are_dates_still() -> None:
 
 
 @pytest.mark.real_time
+def test_only_one_at_a_time_decides_for_a_process() -> None:
+    def other() -> None:
+        with pytest.raises(SimulationRunningError, match="in processes of their own"):
+            seen(2)
+
+    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+        other()
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert seen(1) == seen(1)
+
+
+@pytest.mark.parametrize(
+    ("module", "is_the_program_s"),
+    [
+        (sys.modules[__name__], True),
+        (uuid, False),
+        (pytest, False),
+        (sys.modules[one_seed.__module__], False),
+    ],
+)
+def test_what_is_looked_at_is_neither_installed_nor_ours(module: Any, *, is_the_program_s: bool) -> None:
+    assert is_under_test(module.__file__) is is_the_program_s
+
+
+def test_a_package_whose_name_begins_with_ours_is_a_program_s_own() -> None:
+    ours = Path(sys.modules["deltaloop"].__file__ or "").parent
+    assert not is_under_test(str(ours / "kinds.py"))
+    assert is_under_test(str(ours.with_name("deltaloop_operators") / "main.py"))
+
+
 def test_a_sleep_takes_no_time() -> None:
     with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
         time.sleep(3600)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from asyncio import tasks
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.simulation.ordered_tasks import OrderedSet, ordered_tasks
 
@@ -36,6 +39,85 @@ def test_it_is_walked_in_the_order_of_arrival_and_is_a_set_otherwise() -> None:
     assert not found
     with pytest.raises(KeyError):
         found.pop()
+
+
+MANY = [Member() for _ in range(12)]
+SOME = st.lists(st.sampled_from(MANY), max_size=6)
+METHODS = ["update", "difference_update", "intersection_update", "symmetric_difference_update"]
+OPERATORS = ["__ior__", "__isub__", "__iand__", "__ixor__"]
+
+
+class AnOrderedSetIsASet(RuleBasedStateMachine):
+    """What an ordinary set has, and each new member after those that were there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.real: set[Member] = set()
+        self.found: OrderedSet[Member] = OrderedSet()
+        self.before: list[Member] = []
+
+    @rule(name=st.sampled_from(METHODS), others=SOME)
+    def changes(self, name: str, others: list[Member]) -> None:
+        getattr(self.found, name)(others)
+        getattr(self.real, name)(others)
+
+    @rule(name=st.sampled_from(OPERATORS), others=SOME)
+    def changes_in_place(self, name: str, others: list[Member]) -> None:
+        assert getattr(operator, name)(self.found, {*others}) is self.found
+        self.real = getattr(operator, name)(self.real, {*others})
+
+    @rule(member=st.sampled_from(MANY))
+    def adds(self, member: Member) -> None:
+        self.real.add(member)
+        self.found.add(member)
+
+    @rule(member=st.sampled_from(MANY))
+    def discards(self, member: Member) -> None:
+        self.real.discard(member)
+        self.found.discard(member)
+
+    @rule()
+    def is_copied(self) -> None:
+        copied = self.found.copy()
+        assert [*copied] == [*self.found]
+        self.found.clear()
+        self.found = copied
+
+    @rule()
+    def changes_by_itself(self) -> None:
+        self.found ^= self.found
+        assert not self.found
+        self.real.clear()
+
+    @invariant()
+    def is_the_same_set(self) -> None:
+        now = [*self.found]
+        assert len(now) == len(self.found) == len(self.real)
+        assert self.found == self.real
+        kept = [member for member in self.before if member in self.real]
+        assert now[: len(kept)] == kept
+        self.before = now
+
+
+TestAnOrderedSetIsASet = AnOrderedSetIsASet.TestCase
+
+
+def test_it_changes_in_place_by_sets_alone() -> None:
+    found = OrderedSet([1])
+    assert found.__ior__([2]) is NotImplemented
+
+
+async def test_what_is_left_may_be_waited_for_with_more() -> None:
+    with ordered_tasks():
+        never = asyncio.get_running_loop().create_future()
+        _, pending = await asyncio.wait(
+            [asyncio.ensure_future(asyncio.sleep(1.0)), never], return_when=asyncio.FIRST_COMPLETED
+        )
+        soon = asyncio.ensure_future(asyncio.sleep(1.0))
+        pending |= {soon}
+        done, left = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        assert done == {soon}
+        assert left == {never}
 
 
 async def cancelled_order() -> list[int]:

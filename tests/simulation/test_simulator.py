@@ -26,6 +26,7 @@ from deltaloop.simulation import (
 )
 from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind, systematic
 from deltaloop.testing import Harness
+from deltaloop.testing.core.program_writes import WriteName
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -543,7 +544,7 @@ def test_faults_that_meet_no_write_are_counted() -> None:
     assert singles.complete
     assert not singles.unstruck
     both = Simulation(scenario).run(parse_schedule("conflict:create:configmaps:1,lost:create:configmaps:2"))
-    assert both.unstruck == ("2nd create of configmaps",)
+    assert both.unstruck == (WriteName("create", "configmaps", occurrence=2),)
     report = Simulation(
         scenario, SimulationOptions(runs=singles.runs + 20, most_failures=100, faults=refused)
     ).explore()

@@ -63,10 +63,7 @@ def scenario_of(work: Callable[[], Awaitable[None]]) -> Callable[[Harness], Awai
         (starts_a_thread, "test_uncontrolled.py:25 (starts_a_thread) starts a thread"),
         (starts_a_process, "test_uncontrolled.py:30 (starts_a_process) starts a process"),
         (connects, "test_uncontrolled.py:35 (connects) connects to the real network"),
-        (
-            uses_the_pool,
-            "test_uncontrolled.py:40 (uses_the_pool) runs a function in a thread, whose turns the machine decides",
-        ),
+        (uses_the_pool, "test_uncontrolled.py:40 (uses_the_pool) starts a thread"),
     ],
 )
 def test_it_is_named_by_the_line_of_the_program(work: Callable[[], Awaitable[None]], told: str) -> None:

@@ -164,6 +164,96 @@ def test_a_pool_that_prepares_its_threads_keeps_them() -> None:
 
 
 @pytest.mark.real_time
+def test_a_pool_runs_as_many_calls_at_once_as_it_has_threads() -> None:
+    async def main() -> list[tuple[str, int, float]]:
+        loop = asyncio.get_running_loop()
+        seen: list[tuple[str, int, float]] = []
+
+        def works(name: str, number: int) -> None:
+            seen.append((name, number, loop.time()))
+            sleep(1.0)
+
+        with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
+            calls = [loop.run_in_executor(one, works, "one", number) for number in range(3)]
+            calls += [loop.run_in_executor(two, works, "two", number) for number in range(3)]
+            await asyncio.gather(*calls)
+        return sorted(seen)
+
+    assert in_turns(main) == [
+        ("one", 0, 0.0),
+        ("one", 1, 1.0),
+        ("one", 2, 2.0),
+        ("two", 0, 0.0),
+        ("two", 1, 0.0),
+        ("two", 2, 1.0),
+    ]
+
+
+@pytest.mark.real_time
+def test_thousands_of_calls_have_a_few_threads() -> None:
+    async def main() -> int:
+        most = 0
+
+        def works() -> None:
+            nonlocal most
+            most = max(most, threading.active_count())
+            sleep(1.0)
+
+        before = threading.active_count()
+        await asyncio.gather(*(asyncio.to_thread(works) for _ in range(2_000)))
+        return most - before
+
+    assert in_turns(main) <= 33  # one may have ended its call, but not yet itself
+
+
+@pytest.mark.real_time
+def test_a_pool_that_was_shut_down_takes_no_call() -> None:
+    async def main() -> None:
+        pool = ThreadPoolExecutor(1)
+        pool.shutdown()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            await asyncio.get_running_loop().run_in_executor(pool, int)
+
+    in_turns(main)
+
+
+@pytest.mark.real_time
+def test_a_condition_that_is_not_held_cannot_be_waited_for() -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="un-acquired"):
+            await asyncio.to_thread(threading.Condition().wait)
+
+    in_turns(main)
+
+
+@pytest.mark.real_time
+def test_a_thread_that_outlives_its_loop_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    threads: list[threading.Thread] = []
+    ended: list[str] = []
+
+    async def main() -> None:
+        def waits() -> None:
+            threads.append(threading.current_thread())
+            with lock, pytest.raises(RuntimeError, match="the event loop has ended"):
+                sleep(3.0)
+            ended.append("it")
+
+        asyncio.get_running_loop().run_in_executor(None, waits)
+        await asyncio.sleep(1.0)
+
+    in_turns(main, patience=0.05)
+    lock.release()
+    for thread in threads:
+        thread.join(timeout=60.0)
+    assert ended == ["it"]
+    assert [record.message for record in caplog.records if record.levelname != "DEBUG"] == [
+        "a thread waits for something outside the event loop's time; from here on the machine decides its turns"
+    ]
+
+
+@pytest.mark.real_time
 def test_afterwards_conditions_are_as_they_were() -> None:
     before = threading.Condition.wait
 

@@ -21,6 +21,7 @@ import datetime as dt
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -28,17 +29,32 @@ from functools import lru_cache
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from deltaloop.root_error import DeltaloopError
+from deltaloop.simulation.under_test import is_turn_of_loop, is_under_test
 from deltaloop.testing.thread_turns import sleep
 
 _REAL_DATETIME: Final = dt.datetime
 _REAL_DATE: Final = dt.date
-_INSTALLED: Final = ("site-packages", "dist-packages")
-_TURN: Final = "_run_once"  # of an event loop
 _IMPORTS: Final = "<frozen importlib._bootstrap>"
 _NANOSECONDS: Final = 1_000_000_000
 _OF_THE_WALL: Final = {vars(time).get(name) for name in ("CLOCK_REALTIME", "CLOCK_TAI")} - {None}
 _RUNNING: Final = ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
 _CLOCKS: Final = _OF_THE_WALL | ({vars(time).get(name) for name in _RUNNING} - {None})
+
+
+# Taken without waiting, so that who comes second is told so instead of held up.
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+class SimulationRunningError(DeltaloopError):
+    """A simulation begins while another one runs in the same process, in another thread or within a scenario."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "another simulation is running in this process, and time and chance are its own meanwhile: "
+            "run them one after another, or in processes of their own"
+        )
 
 
 @contextmanager
@@ -49,14 +65,22 @@ def one_seed(seed: int, *, clock: Callable[[], float], epoch: float) -> Generato
         seed: Any number.
         clock: Seconds of the run's event loop.
         epoch: Seconds since 1970 at which the loop's clock shows 0.
+
+    Raises:
+        SimulationRunningError: If another one decides now.
     """
-    state = random.getstate()
-    with _replaced(_simulated(seed, clock, epoch)):
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(state)
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise SimulationRunningError
+    try:
+        state = random.getstate()
+        with _replaced(_simulated(seed, clock, epoch)):
+            random.seed(seed)
+            try:
+                yield
+            finally:
+                random.setstate(state)
+    finally:
+        _ONE_AT_A_TIME.release()
 
 
 def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tuple[ModuleType, str], object]:
@@ -105,7 +129,9 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 def _imports(frame: FrameType | None) -> bool:
     """Tell whether a module is being executed that is imported just now."""
-    while frame is not None and frame.f_code.co_name != _TURN:  # what is below runs the simulation, perhaps an import
+    while frame is not None and not is_turn_of_loop(
+        frame.f_code
+    ):  # what is below runs the simulation, perhaps an import
         if frame.f_code.co_filename == _IMPORTS:
             return True
         frame = frame.f_back
@@ -149,7 +175,7 @@ def _modules_under_test(loaded: int) -> list[ModuleType]:
         if top in sys.stdlib_module_names or top == "deltaloop":
             continue
         file = getattr(module, "__file__", None)
-        if name == "__main__" or (isinstance(file, str) and not any(part in file for part in _INSTALLED)):
+        if name == "__main__" or (isinstance(file, str) and is_under_test(file)):
             found.append(module)
     return found
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio.taskgroups
 import asyncio.tasks
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Final, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
 
 T = TypeVar("T")
 
@@ -69,11 +70,51 @@ class OrderedSet(set[T]):
         self._order.clear()
         super().clear()
 
+    def copy(self) -> OrderedSet[T]:
+        """Return another one with the same members."""
+        return OrderedSet(self)
+
     def update(self, *others: Iterable[T]) -> None:
         """Add members."""
         for other in others:
-            for member in other:
+            for member in [*other]:
                 self.add(member)
+
+    def difference_update(self, *others: Iterable[object]) -> None:
+        """Take members out."""
+        for other in others:
+            for member in [*other]:
+                self.discard(member)
+
+    def intersection_update(self, *others: Iterable[object]) -> None:
+        """Take out what is not in all the others."""
+        self.difference_update(self.difference(self.intersection(*others)))
+
+    def symmetric_difference_update(self, other: Iterable[T]) -> None:
+        """Take out what is in the other one, too, and add what is only there."""
+        for member in dict.fromkeys(other):
+            if member in self:
+                self.remove(member)
+            else:
+                self.add(member)
+
+    def __ior__(self, other: object) -> Self:  # type: ignore[override]
+        return self._in_place(self.update, other)
+
+    def __isub__(self, other: object) -> Self:
+        return self._in_place(self.difference_update, other)
+
+    def __iand__(self, other: object) -> Self:
+        return self._in_place(self.intersection_update, other)
+
+    def __ixor__(self, other: object) -> Self:  # type: ignore[override]
+        return self._in_place(self.symmetric_difference_update, other)
+
+    def _in_place(self, change: Callable[[Any], None], other: object) -> Self:
+        if not isinstance(other, AbstractSet):
+            return NotImplemented  # type: ignore[no-any-return]
+        change(other)
+        return self
 
 
 @contextmanager

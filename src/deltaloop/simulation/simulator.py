@@ -296,7 +296,7 @@ class _World:
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
-        with looked_for() as found, ordered_tasks(), one_seed(seed, clock=self._time, epoch=_EPOCH):
+        with one_seed(seed, clock=self._time, epoch=_EPOCH), looked_for() as found, ordered_tasks():
             run = run_virtual(self._live(seed), network=MemoryNetwork())
         return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
 
@@ -338,7 +338,7 @@ class _World:
                 elif not harness.hurries:  # who goes on too early may meet what the step needs not to be there
                     raised = _line_of(error)
                 told = True
-            planned = [str(name) for name in harness.plan.planned]
+            planned = [*harness.plan.planned]
             if not told:
                 objects = await self._objects(harness)
                 kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
@@ -499,6 +499,7 @@ async def simulate(scenario: Scenario, options: SimulationOptions | None = None)
     Raises:
         SimulationFailedError: If something is wrong; it tells what happened, and how to see it again.
         BrokenReferenceError: If the scenario goes wrong without any fault.
+        SimulationRunningError: If another simulation runs in this process, in another thread or around this one.
     """
     report = Simulation(scenario, options).explore()
     if report.failures:

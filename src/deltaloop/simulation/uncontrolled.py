@@ -3,7 +3,8 @@
 The interpreter tells of processes and connections itself, by audit events, whoever asks for them (PEP 578); of threads
 ``Thread.start`` does, for as long as somebody looks. Those that come from the program under test are named, by the line
 of it that has led there; what the standard library, installed packages and deltaloop do of their own accord is left
-alone, but for plain functions that the event loop runs in threads.
+alone. Plain functions that the event loop runs in threads take turns with it and are not named, but for those of pools
+that prepare their threads: these start threads.
 
 An audit hook stays for as long as the process lives. This one is added by the first simulation, and asks one thing of
 each event otherwise: whether anybody looks.
@@ -11,7 +12,6 @@ each event otherwise: whether anybody looks.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Generator
@@ -20,11 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, final
 
-import deltaloop
+from deltaloop.simulation.under_test import is_turn_of_loop, is_under_test
 
-_STARTS_A_THREAD: Final = "starts a thread"
 _TOLD: Final = {
-    "threading.Thread.start": _STARTS_A_THREAD,  # our own: the interpreter's is of Python 3.12 and later
+    "threading.Thread.start": "starts a thread",  # our own: the interpreter's is of Python 3.12 and later
     "subprocess.Popen": "starts a process",
     "os.system": "starts a process",
     "os.posix_spawn": "starts a process",
@@ -34,11 +33,6 @@ _TOLD: Final = {
     "socket.sendto": "sends to the real network",
     "socket.getaddrinfo": "asks the real network for an address",
 }
-_OURS: Final = str(Path(deltaloop.__file__).parent)
-_NOT_UNDER_TEST: Final = (_OURS, str(Path(os.__file__).parent), "<frozen ")
-_INSTALLED: Final = ("site-packages", "dist-packages")
-_POOL: Final = "run_in_executor"
-_TURN: Final = "_run_once"
 
 
 @final
@@ -60,29 +54,20 @@ class Uncontrolled:
             event: Its name.
             frame: Where it happens.
         """
-        what = _TOLD[event]
-        place, in_pool = _place(frame)
-        if in_pool and what is _STARTS_A_THREAD:
-            what = "runs a function in a thread, whose turns the machine decides"
-            place = place or "a controller"
+        place = _place(frame)
         if place:
-            self.told.setdefault(f"{place} {what}")
+            self.told.setdefault(f"{place} {_TOLD[event]}")
 
 
-def _place(start: FrameType) -> tuple[str, bool]:
-    """Return the line of the program under test that leads here, if any does, and whether by the loop's threads."""
-    in_pool = False
+def _place(start: FrameType) -> str:
+    """Return the line of the program under test that leads here; empty if none does."""
     frame: FrameType | None = start
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        if code.co_name == _TURN and file.startswith(_OURS):
-            break  # what is below is whoever runs the simulation
-        in_pool = in_pool or (code.co_name == _POOL and file.startswith(_OURS))
-        if not file.startswith(_NOT_UNDER_TEST) and not any(part in file for part in _INSTALLED):
-            return f"{Path(file).name}:{frame.f_lineno} ({code.co_name})", in_pool
+    while frame is not None and not is_turn_of_loop(frame.f_code):
+        file = frame.f_code.co_filename
+        if is_under_test(file):
+            return f"{Path(file).name}:{frame.f_lineno} ({frame.f_code.co_name})"
         frame = frame.f_back
-    return "", in_pool
+    return ""
 
 
 class _Hook:

@@ -10,9 +10,9 @@ simulation ``time.sleep``, too. So the order of what threads ask of the loop, an
 program alone, and time, which is virtual, passes while all of them wait.
 
 Only what the loop runs in threads takes turns (``run_in_executor``, ``asyncio.to_thread``, reconcilers that are plain
-functions); each call has a thread of its own. What a program starts by itself goes on as the machine likes. A thread
-that waits for something else (a lock that is held elsewhere, a socket, a process) keeps the turn: after some seconds of
-real time the loop goes on beside it, and says so.
+functions); each call has a thread of its own, as many at once as the pool it was meant for has. What a program starts
+by itself goes on as the machine likes. A thread that waits for something else (a lock that is held elsewhere, a socket,
+a process) keeps the turn: after some seconds of real time the loop goes on beside it, and says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _PATIENCE: Final = 5.0
+_DEFAULT_SIZE: Final = 32  # of the loop's own pool, as on a machine with many processors
 _log: Final = logging.getLogger("deltaloop.testing")
 _own: Final = threading.local()
 _wait: Final = threading.Condition.wait
@@ -64,7 +65,9 @@ class _Turn:
 
     def wait(self, condition: Any, timeout: float | None) -> bool:
         """Wait for a condition as ``Condition.wait`` does, and let others go on meanwhile."""
-        if self.over:
+        if not condition._is_owned():  # noqa: SLF001
+            raise RuntimeError("cannot wait on un-acquired lock")
+        if self.over or self.turns.closed:
             raise _OverError
         self.woken = threading.Lock()
         self.woken.acquire()
@@ -86,7 +89,7 @@ class _Turn:
     def rest(self, timeout: float | None) -> None:
         """Give the turn back, and come back with the next one."""
         if timeout is not None and not self.late:
-            self.turns.loop.call_soon_threadsafe(self._wake_after, timeout)
+            self.turns.tell_loop(self._wake_after, timeout)
         self.turns.give_back(self)
         self.gate.acquire()
 
@@ -107,8 +110,23 @@ class _Turn:
 
 
 @final
+class _Pool:
+    """The calls that were meant for one pool of threads."""
+
+    def __init__(self, executor: Executor | None) -> None:
+        self.size: int = _DEFAULT_SIZE if executor is None else cast("int", vars(executor)["_max_workers"])
+        self.running = 0
+        self.queued: deque[Callable[[], None]] = deque()
+
+
+@final
 class ThreadTurns:
-    """Has the threads of one event loop take turns."""
+    """Has the threads of one event loop take turns.
+
+    Attributes:
+        loop: Whose threads they are.
+        closed: Whether the loop is no more.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
         """Know of no thread.
@@ -118,27 +136,60 @@ class ThreadTurns:
             patience: How many seconds of real time a thread may keep the turn.
         """
         self.loop: asyncio.AbstractEventLoop = loop
+        self.closed: bool = False
         self._patience = patience
+        self._pools: dict[Executor | None, _Pool] = {}
         self._resting: deque[_Turn] = deque()
         self._back = threading.Semaphore(0)
         self._freed: set[_Turn] = set()
+        self._changing = threading.Lock()  # who is freed, and what runs: a thread that was freed changes it, too
 
     def takes(self, executor: Executor | None) -> bool:
         """Tell whether calls for an executor can take turns: those of threads that need no preparation."""
-        return executor is None or (
-            isinstance(executor, ThreadPoolExecutor) and getattr(executor, "_initializer", None) is None
-        )
+        if executor is None:
+            return True
+        if not isinstance(executor, ThreadPoolExecutor):
+            return False
+        own = vars(executor)
+        return own.get("_initializer") is None and not own.get("_shutdown") and "_max_workers" in own
 
-    def start(self, function: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Call a function in a thread, from its first turn on, and return what becomes of it."""
+    def start(self, executor: Executor | None, function: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Call a function in a thread, from its first turn on, and return what becomes of it.
+
+        Args:
+            executor: The pool that it was meant for: it waits while as many of its calls run as that has threads.
+            function: What to call.
+            *args: With what.
+        """
         called: Future[T] = Future()
-        turn = _Turn(self)
-        thread = threading.Thread(target=self._run, args=(turn, called, function, args), daemon=True)
-        self._resting.append(turn)
-        _start(thread)
+
+        def begin() -> None:
+            turn = _Turn(self)
+            thread = threading.Thread(target=self._run, args=(turn, executor, called, function, args), daemon=True)
+            self._resting.append(turn)
+            _start(thread)
+
+        with self._changing:
+            pool = self._pools.get(executor)
+            if pool is None:
+                pool = self._pools[executor] = _Pool(executor)
+            full = pool.running >= pool.size
+            if full:
+                pool.queued.append(begin)
+            else:
+                pool.running += 1
+        if not full:
+            begin()
         return asyncio.wrap_future(called, loop=self.loop)
 
-    def _run(self, turn: _Turn, called: Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def _run(
+        self,
+        turn: _Turn,
+        executor: Executor | None,
+        called: Future[Any],
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+    ) -> None:
         _own.turn = turn
         turn.gate.acquire()
         try:
@@ -151,7 +202,20 @@ class ThreadTurns:
             else:
                 _settle(called.set_result, result)
         finally:
+            _own.turn = None  # what follows is no part of the call: its waits are real ones, and short
+            self._ended(executor)
             self.hand_back(turn)
+
+    def _ended(self, executor: Executor | None) -> None:
+        with self._changing:
+            pool = self._pools[executor]
+            begin = pool.queued.popleft() if pool.queued and not self.closed else None
+            if begin is None:
+                pool.running -= 1
+                if pool.running == 0:
+                    del self._pools[executor]
+        if begin is not None:
+            begin()
 
     def go_on(self) -> None:
         """Let those go on that are ready, one after the other, each until it waits or ends; called by the loop."""
@@ -166,11 +230,15 @@ class ThreadTurns:
 
     def _let(self, turn: _Turn) -> None:
         turn.gate.release()
-        if not self._back.acquire(timeout=self._patience):
+        if self._back.acquire(timeout=self._patience):
+            return
+        with self._changing:
+            if self._back.acquire(blocking=False):  # it came back in the last moment
+                return
             self._freed.add(turn)
-            _log.warning(
-                "a thread waits for something outside the event loop's time; from here on the machine decides its turns"
-            )
+        _log.warning(
+            "a thread waits for something outside the event loop's time; from here on the machine decides its turns"
+        )
 
     def give_back(self, turn: _Turn) -> None:
         """Take the turn back from a thread that waits."""
@@ -179,14 +247,23 @@ class ThreadTurns:
 
     def hand_back(self, turn: _Turn) -> None:
         """Have the loop go on, or look who is ready if it has gone on already."""
-        if turn in self._freed:
-            self._freed.discard(turn)
-            self.loop.call_soon_threadsafe(_nothing)  # the loop looks who is ready
-        else:
-            self._back.release()
+        with self._changing:
+            freed = turn in self._freed
+            if freed:
+                self._freed.discard(turn)
+            else:
+                self._back.release()
+        if freed:
+            self.tell_loop(_nothing)  # the loop looks who is ready
+
+    def tell_loop(self, callback: Callable[[*Ts], object], *args: *Ts) -> None:
+        """Have the loop call something, if it is there still."""
+        with suppress(RuntimeError):  # closed: a thread that outlives it has nobody to tell
+            self.loop.call_soon_threadsafe(callback, *args)
 
     def close(self) -> None:
-        """End those that still wait: their calls raise."""
+        """End those that still wait: their calls raise, and what waits for a thread never begins."""
+        self.closed = True
         while self._resting:
             turn = self._resting.popleft()
             turn.over = True

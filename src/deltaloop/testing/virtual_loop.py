@@ -250,7 +250,7 @@ class VirtualLoop(ProcessLoop):
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, holding virtual time until it has returned, or in turns with the loop."""
         if self.turns is not None and self.turns.takes(executor):
-            in_turn = self.turns.start(func, *args)
+            in_turn = self.turns.start(executor, func, *args)
             self.not_missed(in_turn)
             return in_turn
         # Counted twice: by the loop until the result has reached it, and by the thread until it has really returned,

@@ -10,15 +10,15 @@ from deltaloop.testing.core.program_writes import WriteName
 CREATE = WriteName("create", "configmaps")
 
 
-def run(*unstruck: str) -> SimulationRun:
+def run(*unstruck: WriteName) -> SimulationRun:
     return SimulationRun(end=None, writes=(), unstruck=unstruck)
 
 
 def test_only_what_met_its_write_counts() -> None:
     counts: dict[WriteName, dict[FaultKind, int]] = {CREATE: {}}
     schedule = parse_schedule("lost:create:configmaps:1,busy:create:secrets:1,order:random:3")
-    count_struck(counts, schedule, run("1st create of secrets"))
-    count_struck(counts, schedule, run("1st create of secrets"))
+    count_struck(counts, schedule, run(WriteName("create", "secrets")))
+    count_struck(counts, schedule, run(WriteName("create", "secrets")))
     assert counts == {CREATE: {FaultKind.LOST: 2}}
 
 

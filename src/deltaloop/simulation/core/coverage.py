@@ -24,7 +24,7 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
     """
     missed = {*run.unstruck}
     for fault in schedule:
-        if isinstance(fault, ScheduledFault) and str(fault.write) not in missed:
+        if isinstance(fault, ScheduledFault) and fault.write not in missed:
             kinds = counts.setdefault(fault.write, {})
             kinds[fault.kind] = kinds.get(fault.kind, 0) + 1
 

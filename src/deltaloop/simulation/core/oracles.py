@@ -24,7 +24,7 @@ from deltaloop.api.keys import join_key
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import EndState, Place, differences
-from deltaloop.testing.core.program_writes import ProgramWrite
+from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
 
 
 class Oracle(StrEnum):
@@ -53,7 +53,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         broken: What is not always true, as one text; empty if all of it is.
         raised: What the scenario raised, as one text; empty if nothing.
         claims: What was said to be Ready before its children were.
-        unstruck: Faults of the schedule whose writes never came.
+        unstruck: Writes that the schedule names and that never came.
         uncontrolled: What the seed did not decide in it, for people: threads, processes, real connections.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
     """
@@ -67,7 +67,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     broken: str = ""
     raised: str = ""
     claims: tuple[EarlyClaim, ...] = ()
-    unstruck: tuple[str, ...] = ()
+    unstruck: tuple[WriteName, ...] = ()
     uncontrolled: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
 
