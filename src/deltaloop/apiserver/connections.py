@@ -6,6 +6,9 @@ client that is still sending gets to see the answer; then the connection is clos
 
 A large answer goes out in pieces, the next one when the connection has room: the library would copy all of it into the
 connection's buffer at once. A client that takes nothing for ``WRITE_PATIENCE`` seconds is cut off.
+
+TLS ends with a word from both sides, for which the library would wait half a minute. Most clients in other processes
+answer only when they use the connection next, so the server does not wait for it when it stops.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
 
 WRITE_PATIENCE: Final = 60.0
 _DRAIN_PATIENCE: Final = 10.0
+_ROUNDS: Final = 5
 _PIECE: Final = 64 * 1024
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -50,6 +54,20 @@ def http_server(handle: Handle, outgoing: Outgoing) -> web.Server:
         lingering_time=0.0,
         logger=http_logger("deltaloop.apiserver.http", unreadable=HttpProcessingError),
     )
+
+
+async def close(runner: web.ServerRunner) -> None:
+    """Close the sockets, once what is being answered has ended or its time is over; all are closed after this."""
+    open_ones = runner.server.connections if runner.server is not None else []
+    found = (getattr(connection, "transport", None) for connection in open_ones)
+    transports: list[asyncio.WriteTransport] = [transport for transport in found if transport is not None]
+    await runner.cleanup()
+    for _ in range(_ROUNDS if transports else 0):
+        # Clients on this loop answer within some rounds of it.
+        await asyncio.sleep(0)
+    for transport in transports:
+        transport.abort()
+    await asyncio.sleep(0)
 
 
 def _is_large(body: object, request: web.BaseRequest) -> TypeGuard[bytes]:

@@ -23,11 +23,11 @@ from aiohttp import web
 from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver import connections
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
@@ -274,7 +274,7 @@ class ApiServer:
         finally:
             try:
                 if runner is not None:
-                    await runner.cleanup()
+                    await connections.close(runner)
             finally:
                 await self._close_file()
         _log.info("the API server has stopped", extra={"revision": self._store.revision})
@@ -358,7 +358,9 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        runner = web.ServerRunner(http_server(self._filters.handle, self._outgoing), shutdown_timeout=_STOP_PATIENCE)
+        runner = web.ServerRunner(
+            connections.http_server(self._filters.handle, self._outgoing), shutdown_timeout=_STOP_PATIENCE
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, self._options.host, port, ssl_context=self._context).start()

@@ -63,17 +63,22 @@ def checks_status(status, **_):
 """
 
 
-@contextmanager
-def _operator(kubeconfig: Path, folder: Path) -> Generator[str]:
-    """Run the operator, and give the name of its log."""
+def certificates(folder: Path) -> dict[str, str]:
+    """Write a certificate for this machine, its key and its authority, and return their files."""
     authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.1")
+    certificate = authority.issue_cert("127.0.0.1", "localhost")
     files = {name: str(folder / name) for name in ("certificate", "key", "authority")}
     certificate.private_key_pem.write_to_path(files["key"])
     certificate.cert_chain_pems[0].write_to_path(files["certificate"])
     authority.cert_pem.write_to_path(files["authority"])
+    return files
+
+
+@contextmanager
+def _operator(kubeconfig: Path, folder: Path) -> Generator[str]:
+    """Run the operator, and give the name of its log."""
     program = folder / "operator.py"
-    program.write_text(_OPERATOR.format(**files))
+    program.write_text(_OPERATOR.format(**certificates(folder)))
     command = [sys.executable, "-m", "kopf", "run", "--all-namespaces", "--standalone", str(program)]
     log = (folder / "log").open("wb")
     environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
