@@ -12,6 +12,7 @@ from deltaloop import cel
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission_expressions import BudgetSpentError, Expressions, compiled, environment
 from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import config_map
 
@@ -114,6 +115,36 @@ def test_the_servers_own_writes_are_not_looked_at() -> None:
     cores = _Policed()
     cores.add({"validations": [{"expression": "false"}]}, "Deny")
     cores.operations.create(cores.served("", "v1", "configmaps"), NAMESPACE, config_map("own"), stamp=cores.stamp())
+
+
+def test_a_policy_counts_from_its_write_until_it_is_changed_or_gone() -> None:
+    cores = _Policed()
+    cores.write("a")
+    cores.add({"validations": [{"expression": "false"}]}, "Deny", name="one")
+    refused = "'one' with binding 'one' denied request: failed expression: false"
+    with pytest.raises(ApiError, match=refused):
+        cores.write("b")
+    policies, bindings = (
+        cores.served(_GROUP, "v1", f"validatingadmissionpolic{each}") for each in ("ies", "ybindings")
+    )
+
+    def change(**spec: Any) -> None:
+        version = cores.operations.read(policies, "", "one").resource_version
+        body = {"metadata": {"name": "one", "resourceVersion": version}, "spec": spec}
+        cores.operations.update(policies, "", "one", body, stamp=cores.stamp())
+
+    others = {**_RULE, "resources": ["secrets"]}
+    change(matchConstraints={"resourceRules": [others]}, validations=[{"expression": "false"}])
+    cores.write("b")
+    creates = {**_RULE, "operations": ["CREATE"]}
+    change(matchConstraints={"resourceRules": [others, creates]}, validations=[{"expression": "false"}])
+    maps = cores.served("", "v1", "configmaps")
+    stamp = replace(cores.stamp(), outside=Outside())
+    cores.operations.update(maps, NAMESPACE, "b", config_map("b", {"k": "v"}), stamp=stamp)
+    with pytest.raises(ApiError, match=refused):
+        cores.write("c")
+    cores.operations.delete(bindings, "", "one", DeleteOptions(), stamp=cores.stamp())
+    cores.write("c")
 
 
 _LOOP = "[1, 2, 3, 4].all(a, a > 0)"

@@ -15,10 +15,12 @@ policy/generic/plugin.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.metadata.label_match import selects
@@ -72,6 +74,27 @@ def matched_by_policy(resources: Mapping[str, object], attributes: AdmissionAttr
     return _matched(resources, attributes, "resourceRules" if resources.get("resourceRules") else "")
 
 
+def may_concern(
+    resources: Mapping[str, object],
+    operation: str,
+    kind: ResourceType[Resource],
+    subresource: str,
+    versions: Iterable[ResourceType[Resource]],
+) -> bool:
+    """Tell whether a policy could be asked about a resource at all; for some names, labels and namespaces it may not.
+
+    Args:
+        resources: The ``matchConstraints`` of the policy.
+        operation: What is done.
+        kind: The resource that the request names.
+        subresource: Of it.
+        versions: All versions of the resource.
+    """
+    rules = [mapping(rule) for rule in items(resources.get("resourceRules"))]
+    named = (kind, *versions) if resources.get("matchPolicy", "Equivalent") == "Equivalent" else (kind,)
+    return not rules or any(_concerns(rule, operation, each, subresource) for rule in rules for each in named)
+
+
 def _matched(criteria: Mapping[str, object], attributes: AdmissionAttributes, rules: str) -> ServedResource | None:
     if not _selects_object(criteria, attributes):
         return None
@@ -95,18 +118,22 @@ def _by_rules(criteria: Mapping[str, object], attributes: AdmissionAttributes, f
 
 
 def _holds(rule: Mapping[str, object], attributes: AdmissionAttributes, served: ServedResource) -> bool:
-    kind = served.type
-    if not _has(rule, "operations", attributes.operation):
+    names = texts(rule.get("resourceNames"))
+    if names and attributes.name not in names:
+        return False
+    return _concerns(rule, attributes.operation, served.type, attributes.subresource)
+
+
+def _concerns(rule: Mapping[str, object], operation: str, kind: ResourceType[Resource], subresource: str) -> bool:
+    """Tell whether a rule holds for objects of a kind, whatever their names are."""
+    if not _has(rule, "operations", operation):
         return False
     if not (_has(rule, "apiGroups", kind.group) and _has(rule, "apiVersions", kind.version)):
         return False
     scope = text(rule.get("scope")) or "*"
     if scope != "*" and (scope == "Namespaced") != kind.namespaced:
         return False
-    names = texts(rule.get("resourceNames"))
-    if names and attributes.name not in names:
-        return False
-    return any(_names(name, kind.plural, attributes.subresource) for name in texts(rule.get("resources")))
+    return any(_names(name, kind.plural, subresource) for name in texts(rule.get("resources")))
 
 
 def _has(rule: Mapping[str, object], field: str, wanted: str) -> bool:

@@ -8,7 +8,8 @@ wrong with either when it is used is not the request's fault, and what the failu
     by selector    the same; it is asked once for each object
     none found     nothing happens, or a refusal (``parameterNotFoundAction``)
 
-A real server has policies and bindings in no order; here they come by name.
+A real server has policies and bindings in no order; here they come by name. Which of them could concern a resource is
+worked out once, until one of them is written, so that many for other resources cost nothing.
 
 Source: apiserver pkg/admission/plugin/policy/generic/policy_source.go, policy_dispatcher.go (``CollectParams``).
 """
@@ -27,7 +28,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.admission.matching import matched_by_policy
+from deltaloop.apiserver.core.admission.matching import matched_by_policy, may_concern
 from deltaloop.apiserver.core.admission_expressions import compiled, environment, variable_type
 from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.metadata.label_match import selects
@@ -37,6 +38,7 @@ from deltaloop.schemas.json_values import at, items, mapping, text
 
 Fields = dict[str, object]
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
+_MOST_RESOURCES: Final = 4096
 
 
 class PolicyFaultError(Exception):
@@ -98,13 +100,53 @@ def invocations(
     bindings = stored.list(f"{kind}admissionpolicybindings.admissionregistration.k8s.io").items
     if not bindings:
         return
-    by_policy: dict[str, list[Resource]] = {}
-    for binding in sorted(bindings, key=lambda item: item.name):
-        by_policy.setdefault(text(at(fields_of(binding.raw), "spec", "policyName")), []).append(binding)
-    for name, bound in sorted(by_policy.items()):
-        policy = stored.get(f"{kind}admissionpolicies.admissionregistration.k8s.io", name)
-        if policy is not None:
-            yield from _of_policy(policy, bound, attributes)
+    policies = stored.list(f"{kind}admissionpolicies.admissionregistration.k8s.io").items
+    # Both come by their names.
+    table = _table(tuple(item.raw for item in policies), tuple(item.raw for item in bindings))
+    for place, bound in table.concerning(attributes):
+        yield from _of_policy(policies[place], [bindings[each] for each in bound], attributes)
+
+
+@final
+class _Table:
+    """All policies of a kind with their bindings, by their places in the lists, and which could concern a resource."""
+
+    def __init__(self, bound: tuple[tuple[Mapping[str, object], tuple[int, tuple[int, ...]]], ...]) -> None:
+        """Hold policies: their constraints, their places and those of their bindings."""
+        self._bound = bound
+        self._concerning: dict[object, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+
+    def concerning(self, attributes: AdmissionAttributes) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Return the places of the policies that could concern a request, and of their bindings."""
+        operation, kind, subresource = attributes.operation, attributes.served.type, attributes.subresource
+        versions = tuple([each.type for each in attributes.equivalents()])
+        key = operation, kind, subresource, versions
+        found = self._concerning.get(key)
+        if found is None:
+            if len(self._concerning) >= _MOST_RESOURCES:
+                self._concerning.clear()
+            found = tuple(
+                places
+                for constraints, places in self._bound
+                if may_concern(constraints, operation, kind, subresource, versions)
+            )
+            self._concerning[key] = found
+        return found
+
+
+@lru_cache(maxsize=16)
+def _table(policies: tuple[bytes, ...], bindings: tuple[bytes, ...]) -> _Table:
+    """Return which policies have which bindings; those without any are left out."""
+    by_policy: dict[str, list[int]] = {}
+    for place, raw in enumerate(bindings):
+        by_policy.setdefault(text(at(fields_of(raw), "spec", "policyName")), []).append(place)
+    bound: list[tuple[Mapping[str, object], tuple[int, tuple[int, ...]]]] = []
+    for place, raw in enumerate(policies):
+        fields = fields_of(raw)
+        used = by_policy.get(text(at(fields, "metadata", "name")))
+        if used:
+            bound.append((mapping(at(fields, "spec", "matchConstraints")), (place, tuple(used))))
+    return _Table(tuple(bound))
 
 
 def _of_policy(
