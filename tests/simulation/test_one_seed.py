@@ -113,6 +113,18 @@ def test_dates_that_were_made_before_are_dates_still() -> None:
 
 
 @pytest.mark.real_time
+def test_a_name_that_a_module_got_since_the_last_run_is_replaced_too() -> None:
+    module = sys.modules[__name__]
+    with one_seed(1, clock=lambda: 5.0, epoch=EPOCH):
+        pass
+    setattr(module, "since_then", time.time)  # noqa: B010
+    try:
+        with one_seed(1, clock=lambda: 5.0, epoch=EPOCH):
+            assert vars(module)["since_then"]() == EPOCH + 5.0
+    finally:
+        delattr(module, "since_then")
+
+
 def test_only_one_at_a_time_decides_for_a_process() -> None:
     def other() -> None:
         with pytest.raises(SimulationRunningError, match="in processes of their own"):

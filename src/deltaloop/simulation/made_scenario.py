@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import update_wrapper
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import ForbiddenError, InvalidError, NotFoundError
 from deltaloop.runtime import Controller
-from deltaloop.simulation.core.made_scenarios import made_from
+from deltaloop.simulation.core.made_scenarios import Sample, made_from
 from deltaloop.simulation.simulator import Scenario
 from deltaloop.testing.harness import Harness
 
@@ -25,7 +26,8 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
             without a sample has one made from its schema.
 
     Raises:
-        InvalidArgumentError: If there is no definition, or no object can be made of one.
+        InvalidArgumentError: If there is no definition, or no object can be made of one; from the scenario, if one was
+            made and the server refuses it, by a rule that no type says.
     """
     plan = made_from(objects)
 
@@ -33,7 +35,7 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
         await world.install(*plan.installed)
         await world.start(*controllers)
         for sample in plan.samples:
-            await world.client.create(sample.kind, sample.fields, namespace=sample.namespace)
+            await _create(world, sample)
         await world.settled()
         for sample in plan.samples:
             for edit in sample.edits:
@@ -47,3 +49,15 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
 
     update_wrapper(scenario, controllers[0].function)
     return scenario
+
+
+async def _create(world: Harness, sample: Sample) -> None:
+    try:
+        await world.client.create(sample.kind, sample.fields, namespace=sample.namespace)
+    except InvalidError as refused:
+        if not sample.made:
+            raise
+        raise InvalidArgumentError(
+            f"the smallest {sample.kind} that its schema allows is refused, and no manifest has another one: "
+            f"{refused}; give a sample of the kind"
+        ) from refused

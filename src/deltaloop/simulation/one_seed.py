@@ -140,7 +140,6 @@ def _imports(frame: FrameType | None) -> bool:
 
 @contextmanager
 def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None, None, None]:
-    # By identity: what a module holds may have no hash, and an equality of its own.
     real = {id(vars(module)[name]): value for (module, name), value in simulated.items()}
     changed: list[tuple[ModuleType, str, object]] = []
 
@@ -151,10 +150,11 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
     try:
         for (module, name), value in simulated.items():
             put(module, name, value)
-        for module in _modules_under_test(len(sys.modules)):
-            for name, value in [*vars(module).items()]:
-                if id(value) in real:
-                    put(module, name, real[id(value)])
+        modules = _modules_under_test(len(sys.modules))
+        for module, name in _holding(tuple(real), tuple(len(vars(module)) for module in modules)):
+            value = real.get(id(vars(module).get(name)))
+            if value is not None:
+                put(module, name, value)
         yield
     finally:
         for module, name, value in reversed(changed):
@@ -178,6 +178,23 @@ def _modules_under_test(loaded: int) -> list[ModuleType]:
         if name == "__main__" or (isinstance(file, str) and is_under_test(file)):
             found.append(module)
     return found
+
+
+@lru_cache(maxsize=1)
+def _holding(real: tuple[int, ...], sizes: tuple[int, ...]) -> list[tuple[ModuleType, str]]:
+    """Return where modules under test hold what is replaced.
+
+    Args:
+        real: Which objects that is, by identity: what a module holds may have no hash, and an equality of its own.
+        sizes: How many names each module has: while that stays, they are not looked through again.
+    """
+    del sizes
+    return [
+        (module, name)
+        for module in _modules_under_test(len(sys.modules))
+        for name, value in [*vars(module).items()]
+        if id(value) in real
+    ]
 
 
 class _Instances(type):

@@ -215,12 +215,8 @@ class Simulation:
         Raises:
             BrokenReferenceError: If the run without faults goes wrong.
         """
-        gc.freeze()  # what is there already is not looked through after every run
-        try:
-            with _quiet(), _nothing_collected():
-                return self._explore()
-        finally:
-            gc.unfreeze()
+        with _quiet(), _nothing_collected(), _only_what_is_new_is_looked_through():
+            return self._explore()
 
     def _explore(self) -> SimulationReport:
         began = time.monotonic()
@@ -456,6 +452,19 @@ def _nothing_collected() -> Generator[None, None, None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+@contextmanager
+def _only_what_is_new_is_looked_through() -> Generator[None, None, None]:
+    """Have the collector pass over what is there already: a collection follows every run."""
+    if gc.get_freeze_count():  # somebody else has had it so, and ``unfreeze`` would undo that, too
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager

@@ -28,6 +28,9 @@ def definition(spec: dict[str, Any], *required: str) -> dict[str, Any]:
     }
 
 
+LABEL = {"metadata.labels.edited": "yes"}
+
+
 def edits(spec: dict[str, Any], **given: object) -> dict[str, object]:
     (sample,) = made_from([definition(spec), {**KIND, "spec": given}]).samples
     return {".".join(edit.way): edit.value for edit in sample.edits}
@@ -49,14 +52,26 @@ def test_numbers_truth_values_and_enumerations_are_changed_within_their_bounds()
     assert edits({"size": {"type": "integer"}}, size=3) == {"spec.size": 4}
     assert edits({"size": {"type": "integer", "maximum": 3}}, size=3) == {"spec.size": 2}
     assert edits({"size": {"type": "integer", "maximum": 4, "exclusiveMaximum": True}}, size=3) == {"spec.size": 2}
-    assert edits({"size": {"type": "integer", "maximum": 3, "minimum": 3}}, size=3) == {}
-    assert edits({"size": {"type": "integer", "multipleOf": 2}}, size=4) == {}
+    assert edits({"size": {"type": "integer", "maximum": 3, "minimum": 3}}, size=3) == LABEL
+    assert edits({"size": {"type": "integer", "multipleOf": 2}}, size=4) == LABEL
     assert edits({"size": {"type": "integer", "default": 1}}) == {"spec.size": 2}
     assert edits({"on": {"type": "boolean"}}, on=True) == {"spec.on": False}
     assert edits({"mode": {"type": "string", "enum": ["a", "b"]}}, mode="a") == {"spec.mode": "b"}
-    assert edits({"mode": {"type": "string", "enum": ["a"]}}, mode="a") == {}
-    assert edits({"image": {"type": "string"}}, image="postgres") == {}
-    assert edits({"on": {"type": "boolean"}, "size": {"type": "integer"}}) == {}, "what is not set is left alone"
+    assert edits({"mode": {"type": "string", "enum": ["a"]}}, mode="a") == LABEL
+    assert edits({"image": {"type": "string"}}, image="postgres") == LABEL
+
+
+def test_what_may_be_set_is_set_after_what_is_set_already() -> None:
+    optional = {
+        "deep": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+        "whole": {"type": "object", "required": ["to"], "properties": {"on": {"type": "boolean"}}},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "size": {"type": "integer", "minimum": 3},
+        "count": {"type": "integer"},
+        "name": {"type": "string"},
+    }
+    assert edits(optional) == {"spec.mode": "a", "spec.size": 3, "spec.count": 1, "spec.deep.on": True}
+    assert [*edits(optional, count=7)] == ["spec.count", "spec.mode", "spec.size", "spec.deep.on"]
 
 
 def test_what_is_below_is_changed_too_and_a_patch_says_where() -> None:
@@ -97,8 +112,36 @@ def test_a_kind_without_a_sample_has_the_smallest_object_that_its_schema_allows(
     assert (sample.kind, sample.name) == ("example.com/v1/Broker", "sample")
 
 
+@pytest.mark.parametrize(
+    ("rules", "made"),
+    [
+        ({"format": "date-time"}, "2026-01-01T00:00:00Z"),
+        ({"pattern": "^([0-9]+(ms|s|m|h))+$"}, "1m"),
+        ({"pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "minLength": 2}, "aa"),
+        ({"pattern": "^https?://.*$", "minLength": 8, "maxLength": 200}, "https://example.com"),
+        ({"minLength": 300}, "a" * 300),
+        ({"format": "cidr"}, "10.0.0.0/16"),
+    ],
+)
+def test_a_required_text_is_an_ordinary_one(rules: dict[str, Any], made: str) -> None:
+    (sample,) = made_from([definition({"at": {"type": "string", **rules}}, "at")]).samples
+    assert sample.fields["spec"] == {"at": made}
+    assert sample.made
+
+
+def test_an_object_that_must_have_fields_has_them() -> None:
+    below: dict[str, Any] = {
+        "odd": {"type": "string", "pattern": "^q{99}$"},
+        "a": {"type": "boolean"},
+        "b": {"type": "boolean"},
+    }
+    spec = {"some": {"type": "object", "minProperties": 1, "properties": below}}
+    (sample,) = made_from([definition(spec, "some")]).samples
+    assert sample.fields["spec"] == {"some": {"a": False}}
+
+
 def test_what_cannot_be_made_is_named() -> None:
     with pytest.raises(InvalidArgumentError, match=r"example.com/v1/Broker: spec.at is required, .* give a sample"):
-        made_from([definition({"at": {"type": "string", "format": "date-time"}}, "at")])
+        made_from([definition({"at": {"type": "string", "pattern": "^q{99}$"}}, "at")])
     with pytest.raises(InvalidArgumentError, match="no CustomResourceDefinition"):
         made_from([{**KIND}])

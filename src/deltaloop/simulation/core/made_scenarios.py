@@ -6,23 +6,35 @@
     a kind without a sample     ──▶ the smallest object that its schema allows
 
 A sample is changed in what can be changed without knowing what it means: a number by one, a truth value, a value of an
-enumeration. Texts are left alone: they are names, images and the like.
+enumeration; what it has first, then what its schema allows besides. Texts are left alone: they are names, images and
+the like. Where one is required, an ordinary one is taken that its pattern and format allow. A kind of which nothing can
+be changed gets a label.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, final
 
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.schemas.formats import fits
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text
+from deltaloop.schemas.patterns.matching import compile_pattern
 
 MOST_EDITS: Final = 4
 """How many fields of a sample are changed."""
 _CRD: Final = "CustomResourceDefinition"
 _NAME: Final = "sample"
+_ORDINARY: Final = (
+    "a", "sample", "Sample", "1", "1m", "1Gi", "v1", "A", "example.com", "example.com/sample", "example.com/v1",
+    "https://example.com", "sample@example.com", "10.0.0.1", "10.0.0.0/16", "fd00::1", "fd00::/64", "00:00:5e:00:53:01",
+    "2026-01-01", "2026-01-01T00:00:00Z", "c2FtcGxl", "00000000-0000-4000-8000-000000000000", "/", "/sample",
+    "0 0 * * *", "oci://example.com/sample", "s3://sample", "1.0.0", "v1.0.0", "sample:1", "sha256:" + 64 * "0", "0",
+)  # fmt: skip
+"""Texts of which one usually fits; the first that does is taken."""
 
 
 @final
@@ -46,6 +58,9 @@ class Edit(msgspec.Struct, frozen=True):
         return dict(mapping(patch))
 
 
+_A_LABEL: Final = Edit(("metadata", "labels", "edited"), "yes")
+
+
 @final
 class Sample(msgspec.Struct, frozen=True):
     """An object whose life a scenario goes through.
@@ -54,11 +69,13 @@ class Sample(msgspec.Struct, frozen=True):
         kind: With its group and version, ``example.com/v1/Database``.
         fields: As it is created.
         edits: What is changed, one after the other.
+        made: Whether it comes from the schema alone, and no manifest has it.
     """
 
     kind: str
     fields: Mapping[str, object]
     edits: tuple[Edit, ...]
+    made: bool = False
 
     @property
     def name(self) -> str:
@@ -106,7 +123,7 @@ def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
         served = dict(_served(definition))
         if served and not any(sample.kind in served for sample in samples):
             kind, schema = next(iter(served.items()))
-            samples.append(_sample(_smallest_object(kind, schema), schema))
+            samples.append(_sample(_smallest_object(kind, schema), schema, made=True))
     return MadeScenario(installed=(*definitions, *others), samples=tuple(samples))
 
 
@@ -126,12 +143,13 @@ def _served(definition: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str
             yield kind, mapping(mapping(version.get("schema")).get("openAPIV3Schema"))
 
 
-def _sample(obj: Mapping[str, object], schema: Mapping[str, object]) -> Sample:
+def _sample(obj: Mapping[str, object], schema: Mapping[str, object], *, made: bool = False) -> Sample:
     metadata = mapping(obj.get("metadata"))
     named = {**obj, "metadata": {**metadata, "name": metadata.get("name") or _NAME}}
     spec = _property(schema, "spec")
     edits = [*_edits(mapping(obj.get("spec")), spec, ("spec",))]
-    return Sample(_kind_of(obj), named, tuple(edits[:MOST_EDITS]))
+    added = sorted(_added(mapping(obj.get("spec")), spec, ("spec",)), key=lambda edit: len(edit.way))
+    return Sample(_kind_of(obj), named, tuple([*edits, *added][:MOST_EDITS]) or (_A_LABEL,), made)
 
 
 def _property(schema: Mapping[str, object], name: str) -> Mapping[str, object]:
@@ -149,6 +167,24 @@ def _edits(value: Mapping[str, object], schema: Mapping[str, object], way: tuple
         other = _other_than(present, rules)
         if other is not None:
             yield Edit((*way, name), other)
+
+
+def _added(value: Mapping[str, object], schema: Mapping[str, object], way: tuple[str, ...]) -> Iterator[Edit]:
+    """Give a value for each field that has none and may have one by itself, without knowing what it means."""
+    required = items(schema.get("required"))
+    for name, below in mapping(schema.get("properties")).items():
+        rules = mapping(below)
+        present = value.get(name, rules.get("default"))
+        if is_mapping(present) or (present is None and not items(rules.get("required"))):
+            yield from _added(mapping(present), rules, (*way, name))
+        if present is None and name not in required:
+            choices = [choice for choice in items(rules.get("enum")) if choice is not None]
+            if choices:
+                yield Edit((*way, name), choices[0])
+            elif rules.get("type") == "boolean":
+                yield Edit((*way, name), True)
+            elif rules.get("type") == "integer":
+                yield Edit((*way, name), _smallest(rules, name) or _other_than(0, rules))
 
 
 def _other_than(present: object, rules: Mapping[str, object]) -> object:
@@ -192,9 +228,7 @@ def _smallest(rules: Mapping[str, object], place: str) -> object:
         return rules["default"] if "default" in rules else choices[0]
     match rules.get("type"):
         case "object":
-            wanted = [text(name) for name in items(rules.get("required"))]
-            below = mapping(rules.get("properties"))
-            return {name: _smallest(mapping(below.get(name)), f"{place}.{name}") for name in wanted}
+            return _smallest_fields(rules, place)
         case "array":
             size = rules.get("minItems")
             each = mapping(rules.get("items"))
@@ -205,12 +239,39 @@ def _smallest(rules: Mapping[str, object], place: str) -> object:
             lowest = rules.get("minimum")
             number = int(lowest) if isinstance(lowest, int | float) else 0
             return next((each for each in (number, number + 1) if _is_within(each, rules)), number)
-        case "string" if "pattern" not in rules and "format" not in rules:
-            shortest = rules.get("minLength")
-            return "a" * (shortest if isinstance(shortest, int) else 1)
+        case "string" if (found := _ordinary_text(rules)) is not None:
+            return found
         case _:
             if rules.get("x-kubernetes-int-or-string"):
                 return 1
             raise InvalidArgumentError(
                 f"{place} is required, and what it may be cannot be told; give a sample of the kind"
             )
+
+
+def _smallest_fields(rules: Mapping[str, object], place: str) -> dict[str, object]:
+    """Return the required fields of an object, and others until it has as many as it must have."""
+    below = mapping(rules.get("properties"))
+    wanted = [text(name) for name in items(rules.get("required"))]
+    made = {name: _smallest(mapping(below.get(name)), f"{place}.{name}") for name in wanted}
+    least = rules.get("minProperties")
+    for name, each in below.items():
+        if not isinstance(least, int) or len(made) >= least:
+            break
+        if name not in made:
+            with suppress(InvalidArgumentError):
+                made[name] = _smallest(mapping(each), f"{place}.{name}")
+    return made
+
+
+def _ordinary_text(rules: Mapping[str, object]) -> str | None:
+    """Return a text that pattern, format and lengths allow; None if none is known."""
+    shortest, longest = rules.get("minLength"), rules.get("maxLength")
+    least = shortest if isinstance(shortest, int) else 1
+    most = longest if isinstance(longest, int) else max(least, 253)
+    pattern = compile_pattern(text(rules.get("pattern")))
+    form = text(rules.get("format"))
+    candidates = ("a" * least, *_ORDINARY, "https://example.com/" + "a" * least)
+    return next(
+        (each for each in candidates if least <= len(each) <= most and fits(form, each) and pattern.matches(each)), None
+    )

@@ -1,0 +1,52 @@
+"""Kinds that were not written for this: each is created, changed and deleted as a made scenario does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.errors import BrokenReferenceError
+from deltaloop.simulation import Simulation
+from deltaloop.simulation.made_scenario import made_scenario
+from tests.corpus import reading
+
+CORPUS = Path(reading.__file__).parent / "own"
+(SHAPES,) = (project for project in reading.read_folder(CORPUS) if project.name == "shapes")
+CRDS = {sample.object["metadata"]["name"]: sample.object for sample in SHAPES.crds}
+"""A dozen definitions with the shapes of public ones."""
+
+
+@dl.controller("v1/ConfigMap", name="does-nothing")
+async def does_nothing(request: dl.Request, ctx: dl.Context) -> None:
+    """Look on."""
+
+
+@pytest.mark.parametrize("name", CRDS)
+def test_a_kind_has_a_life(name: str) -> None:
+    run = Simulation(made_scenario([does_nothing], [CRDS[name]])).reference
+    assert not run.raised
+
+
+def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
+    rule = {"rule": "has(self.name) != has(self.text)", "message": "one of name and text"}
+    names = {"type": "object", "properties": {"name": {"type": "string"}, "text": {"type": "string"}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"spec": {**names, "x-kubernetes-validations": [rule]}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    crd: dict[str, Any] = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "brokers.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Broker", "plural": "brokers"},
+            "versions": [version],
+        },
+    }
+    with pytest.raises(
+        BrokenReferenceError, match=r"the smallest example.com/v1/Broker .* one of name and text.*sample"
+    ):
+        _ = Simulation(made_scenario([does_nothing], [crd])).reference
