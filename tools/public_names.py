@@ -15,8 +15,8 @@ from pathlib import Path
 import deltaloop
 
 FACES = ("errors", "predicates", "sources", "wait")
-INTERNAL = frozenset({"cli", "renamed", "schemas"})
-"""Packages without public names: commands, and what only the embedded server reads."""
+INTERNAL = frozenset({"cli", "renamed", "schemas", "types"})
+"""Packages without public names: commands, what only the embedded server reads, and what only type checkers do."""
 
 
 @cache

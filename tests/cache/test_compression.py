@@ -129,7 +129,7 @@ async def test_a_transform_sees_plain_objects_and_its_result_is_compressed() -> 
         put(source, "p002")
         await asyncio.sleep(1)
         assert compressed_share(informer) == 1
-        assert {obj["more"] for obj in informer.lister().list()} == {"x" * 500}
+        assert {obj.view()["more"] for obj in informer.lister().list()} == {"x" * 500}
         assert all(seen)
         assert len(seen) == 42
 

@@ -65,8 +65,8 @@ async def test_what_is_there_is_updated_at_the_version_that_was_read_if_it_chang
     assert (what, made.resource_version) == (OperationResult.UPDATED, "8")
     assert asked(transport) == ["GET n/configmaps/a", "PUT n/configmaps/a"]
     assert json.loads(transport.requests[1].body or b"")["metadata"]["resourceVersion"] == "7"
-    what, made = await client.create_or_update("v1/ConfigMap", "a", lambda fields: None, namespace="n")
-    assert (what, made.resource_version) == (OperationResult.UNCHANGED, "8")
+    what, again = await client.create_or_update("v1/ConfigMap", "a", lambda fields: None, namespace="n")
+    assert (what, again.resource_version) == (OperationResult.UNCHANGED, "8")
     assert len(transport.requests) == 3
 
 

@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -599,8 +599,10 @@ def leads(name: str, *, looks_again: bool) -> Callable[[dl.Client], Awaitable[No
 
         while True:
             lease = await client.find(dl.kinds.LEASE, "leader")
-            spec: dict[str, Any] = {} if lease is None else lease["spec"]
-            renewed_at = float(spec.get("leaseDurationSeconds") or 0)  # seconds of the loop, for want of a finer field
+            spec: Mapping[str, object] = {} if lease is None else lease["spec"]
+            renewed_at = float(
+                str(spec.get("leaseDurationSeconds") or 0)
+            )  # seconds of the loop, for want of a finer field
             if spec.get("holderIdentity") == name or clock() - renewed_at > 15.0 or lease is None:
                 fields = {"spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, int(clock()))}}
                 if lease is None:

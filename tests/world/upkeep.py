@@ -193,7 +193,11 @@ async def _namespace_waits(world: World) -> bool:
     if found["status"]["phase"] != "Terminating":
         raise StepError(f"the namespace is {found['status']['phase']}")
     conditions = {each["type"]: each for each in found["status"].get("conditions", [])}
-    waiting = conditions.get("NamespaceFinalizersRemaining", {})
-    message = conditions.get("NamespaceContentRemaining", {}).get("message", "")
+    waiting = conditions.get("NamespaceFinalizersRemaining")
+    remaining = conditions.get("NamespaceContentRemaining")
+    if waiting is None or remaining is None:
+        return False
     # And nothing else any more.
-    return waiting.get("status") == "True" and bool(message.endswith(": configmaps. has 1 resource instances"))
+    return waiting["status"] == "True" and remaining.get("message", "").endswith(
+        ": configmaps. has 1 resource instances"
+    )

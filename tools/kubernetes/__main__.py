@@ -31,6 +31,7 @@ STEPS: Final = (
     ("fields in protobuf", "tools.protobuf_table.generate"),
     ("what the types say", "tools.builtin_tables.tags"),
     ("tables of kinds and types", "tools.builtin_tables.generate"),
+    ("types for type checkers", "tools.kind_types.generate"),
     ("first objects", "tools.first_objects.observe"),
     ("facts about built-in kinds", "tests.conformance.builtin_facts"),
     ("facts about CRDs", "tests.conformance.crd_facts"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -85,6 +85,11 @@ class ResourceType(Generic[T_co]):
                 raise InvalidArgumentError(f"subresource {subresource!r} needs the name of an object")
             path = f"{path}/{_segments(subresource)}"
         return path
+
+    if TYPE_CHECKING:
+
+        def _accepts(self, obj: Any) -> T_co:  # what may be written: the types of built-in kinds narrow it
+            ...
 
     def __eq__(self, other: object) -> bool:
         if self is other:

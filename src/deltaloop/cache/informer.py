@@ -52,18 +52,19 @@ from deltaloop.cache.turns import in_turns
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 
 
 @final
-class Informer(Generic[T]):
+class Informer(Generic[T_co]):
     """A cache of one kind with handlers; lives on one event loop, its lister may be used from any thread."""
 
     def __init__(
         self,
         lister_watcher: ListerWatcher,
-        resource_type: ResourceType[T],
+        resource_type: ResourceType[T_co],
         *,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         options: InformerOptions | None = None,
@@ -105,7 +106,7 @@ class Informer(Generic[T]):
             on_version=self.indexer.update_resource_version,
             room=lambda: self._processor.room_left,
         )
-        self._processor = SharedProcessor[T](
+        self._processor = SharedProcessor[T_co](
             self.name,
             decode=decoder(resource_type),
             objects=self.indexer.list,
@@ -266,7 +267,7 @@ class Informer(Generic[T]):
 
     # Reading
 
-    def lister(self) -> Lister[T]:
+    def lister(self) -> Lister[T_co]:
         """Return a reader of the cache."""
         return Lister(self.indexer, self.resource_type)
 
@@ -281,7 +282,7 @@ class Informer(Generic[T]):
     # Handlers
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, name: str = "", options: HandlerOptions | None = None
+        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
     ) -> Registration:
         """Tell a handler about every change from now on, and first about every object that is there.
 

@@ -18,7 +18,7 @@ from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.cache.store import NAMESPACE_INDEX
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class ReadableIndexer(Protocol):
@@ -40,16 +40,16 @@ class ReadableIndexer(Protocol):
 
 
 @final
-class Lister(Generic[T]):
+class Lister(Generic[T_co]):
     """Reads objects of one kind from a cache; safe from any thread, never asks the server."""
 
-    def __init__(self, indexer: ReadableIndexer, resource_type: ResourceType[T]) -> None:
+    def __init__(self, indexer: ReadableIndexer, resource_type: ResourceType[T_co]) -> None:
         """Read from ``indexer``, which holds objects of ``resource_type``."""
         self._indexer = indexer
         self._resource_type = resource_type
         self._decode = decoder(resource_type)
 
-    def get(self, key: str) -> T:
+    def get(self, key: str) -> T_co:
         """Return one object.
 
         Args:
@@ -64,7 +64,7 @@ class Lister(Generic[T]):
             raise self._not_found(key)
         return found
 
-    def find(self, key: str) -> T | None:
+    def find(self, key: str) -> T_co | None:
         """Return one object, or None if it is not in the cache.
 
         Raises:
@@ -73,7 +73,7 @@ class Lister(Generic[T]):
         found = self._indexer.get_by_key(key)
         return None if found is None else self._decode(found)
 
-    def list(self, selector: str | LabelSelector | None = None, *, namespace: str | None = None) -> builtins.list[T]:
+    def list(self, selector: str | LabelSelector | None = None, *, namespace: str | None = None) -> builtins.list[T_co]:
         """Return all objects, or those that a label selector and a namespace ask for.
 
         Args:
@@ -90,7 +90,7 @@ class Lister(Generic[T]):
             return [self._decode(obj) for obj in found]
         return [self._decode(obj) for obj in found if parsed.matches(obj.metadata.labels)]
 
-    def by_index(self, name: str, value: str) -> builtins.list[T]:
+    def by_index(self, name: str, value: str) -> builtins.list[T_co]:
         """Return the objects filed under an index value, by key.
 
         Raises:
@@ -99,7 +99,7 @@ class Lister(Generic[T]):
         """
         return [self._decode(obj) for obj in self._indexer.by_index(name, value)]
 
-    def namespace(self, namespace: str) -> NamespaceLister[T]:
+    def namespace(self, namespace: str) -> NamespaceLister[T_co]:
         """Return a lister of one namespace, whose ``get`` takes names."""
         return NamespaceLister(self, namespace)
 
@@ -123,15 +123,15 @@ class Lister(Generic[T]):
 
 
 @final
-class NamespaceLister(Generic[T]):
+class NamespaceLister(Generic[T_co]):
     """Reads objects of one namespace."""
 
-    def __init__(self, lister: Lister[T], namespace: str) -> None:
+    def __init__(self, lister: Lister[T_co], namespace: str) -> None:
         """Read ``namespace`` through ``lister``."""
         self._lister = lister
         self._namespace = namespace
 
-    def get(self, name: str) -> T:
+    def get(self, name: str) -> T_co:
         """Return one object.
 
         Raises:
@@ -139,11 +139,11 @@ class NamespaceLister(Generic[T]):
         """
         return self._lister.get(join_key(self._namespace, name))
 
-    def find(self, name: str) -> T | None:
+    def find(self, name: str) -> T_co | None:
         """Return one object, or None if it is not in the cache."""
         return self._lister.find(join_key(self._namespace, name))
 
-    def list(self, selector: str | LabelSelector | None = None) -> builtins.list[T]:
+    def list(self, selector: str | LabelSelector | None = None) -> builtins.list[T_co]:
         """Return all objects of the namespace, or those that a label selector asks for.
 
         Raises:

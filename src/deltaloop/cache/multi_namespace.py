@@ -26,14 +26,14 @@ from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.store import Indexer
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @final
-class MultiNamespaceInformer(Generic[T]):
+class MultiNamespaceInformer(Generic[T_co]):
     """The informers of several namespaces as one ``SharedIndexInformer``."""
 
-    def __init__(self, resource_type: ResourceType[T], informers: Mapping[str, Informer[T]]) -> None:
+    def __init__(self, resource_type: ResourceType[T_co], informers: Mapping[str, Informer[T_co]]) -> None:
         """Join informers.
 
         Args:
@@ -46,7 +46,7 @@ class MultiNamespaceInformer(Generic[T]):
         if not informers:
             raise InvalidArgumentError(f"an informer of {resource_type} in several namespaces needs at least one")
         self.resource_type = resource_type
-        self.informers: Mapping[str, Informer[T]] = dict(informers)
+        self.informers: Mapping[str, Informer[T_co]] = dict(informers)
         self.name: str = f"{resource_type} in namespaces {', '.join(sorted(self.informers))}"
 
     @property
@@ -60,7 +60,7 @@ class MultiNamespaceInformer(Generic[T]):
         return any(informer.stopped for informer in self.informers.values())
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, name: str = "", options: HandlerOptions | None = None
+        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
     ) -> Registration:
         """Tell a handler about every object and every change, in order for each namespace.
 
@@ -113,7 +113,7 @@ class MultiNamespaceInformer(Generic[T]):
         )
         raise_sync_failures(results)
 
-    def lister(self) -> Lister[T]:
+    def lister(self) -> Lister[T_co]:
         """Return a reader of all the namespaces."""
         indexers = {namespace: informer.indexer for namespace, informer in self.informers.items()}
         return Lister(JoinedIndexer(indexers), self.resource_type)

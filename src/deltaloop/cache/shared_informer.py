@@ -20,9 +20,10 @@ from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class SharedInformer(Protocol[T]):
+class SharedInformer(Protocol[T_co]):
     """A cache of one kind that any number of handlers and listers share."""
 
     @property
@@ -31,7 +32,7 @@ class SharedInformer(Protocol[T]):
         ...
 
     @property
-    def resource_type(self) -> ResourceType[T]:
+    def resource_type(self) -> ResourceType[T_co]:
         """Which kind."""
         ...
 
@@ -46,7 +47,7 @@ class SharedInformer(Protocol[T]):
         ...
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, name: str = "", options: HandlerOptions | None = None
+        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
     ) -> Registration:
         """Tell a handler about every object that is there and every change from now on."""
         ...
@@ -62,12 +63,12 @@ class SharedInformer(Protocol[T]):
         """
         ...
 
-    def lister(self) -> Lister[T]:
+    def lister(self) -> Lister[T_co]:
         """Return a reader of the cache."""
         ...
 
 
-class SharedIndexInformer(SharedInformer[T], Protocol[T]):
+class SharedIndexInformer(SharedInformer[T_co], Protocol[T_co]):
     """A shared informer whose cache has indexes."""
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:

@@ -187,7 +187,7 @@ class ObjectLock(ABC):
 class LeaseLock(ObjectLock):
     """A lock in a ``coordination.k8s.io/v1`` Lease; the one to use."""
 
-    kind = LEASE
+    kind: ClassVar[ResourceType[Resource]] = LEASE
 
     def _record(self, found: Resource) -> LeaderElectionRecord:
         return record_from_lease(found.view())
@@ -221,11 +221,11 @@ class ConfigMapLock(_AnnotationLock):
     A change of anything else in the object counts as a sign of life of the leader, so use an object of its own.
     """
 
-    kind = CONFIG_MAP
+    kind: ClassVar[ResourceType[Resource]] = CONFIG_MAP
 
 
 @final
 class EndpointsLock(_AnnotationLock):
     """A lock in an annotation of an Endpoints object, as client-go had it until v0.27; see ``ConfigMapLock``."""
 
-    kind = ENDPOINTS
+    kind: ClassVar[ResourceType[Resource]] = ENDPOINTS

@@ -34,7 +34,7 @@ def test_items_and_metadata() -> None:
     assert (found.resource_version, found.continue_, found.remaining_item_count) == ("42", "next", 7)
     first = found.items[0]
     assert first.resource_type is kinds.POD
-    assert first["spec"]["x"] == 1
+    assert first.view()["spec"]["x"] == 1
 
 
 def test_an_item_does_not_keep_its_page_alive() -> None:

@@ -1,0 +1,273 @@
+"""Writes stubs for type checkers: what objects of a kind have, for reading and for writing. Pure: text out of types.
+
+For each struct there are two ``TypedDict``s. ``DeploymentSpec`` is what reading gives: its items are read-only, and
+those that a server always writes are there. ``DeploymentSpecDict`` is what may be written: what is required is
+required. A kind is a class, ``Deployment``, a ``Resource`` whose top-level fields are typed, a dict to write,
+``DeploymentDict``, and ``DeploymentType``, the type of its constant, which brings the two together.
+
+Wherever a dict is written, a ``dict[str, Any]`` will do: ``AnyFields`` is a mapping to a class that has no instances,
+to which ``Any`` can be assigned and nothing that is written out can.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+COMMON: Final = "written"
+"""The module of what all others use."""
+_LINE: Final = 120
+# What annotations name: a field of that name would hide it from the fields after it, if it stood in a class's body.
+_NAMED: Final = frozenset(
+    (
+        "str",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "Any",
+        "Literal",
+        "Mapping",
+        "ReadOnly",
+        "Required",
+        "Sequence",
+        "AnyFields",
+    )
+)
+
+
+class Scalar(msgspec.Struct, frozen=True):
+    """A type without structs in it, as an annotation has it; written otherwise than read if ``writing`` is given."""
+
+    reading: str
+    writing: str = ""
+
+
+class StructReference(msgspec.Struct, frozen=True):
+    """A struct of a module; the empty module is the one that refers to it."""
+
+    name: str
+    module: str = ""
+
+
+class ListOf(msgspec.Struct, frozen=True):
+    """A list."""
+
+    items: FieldType
+
+
+class MapOf(msgspec.Struct, frozen=True):
+    """An object with any keys."""
+
+    values: FieldType
+
+
+class Nullable(msgspec.Struct, frozen=True):
+    """What a server writes as null if there is none."""
+
+    other: FieldType
+
+
+FieldType: TypeAlias = Scalar | StructReference | ListOf | MapOf | Nullable
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field of a struct.
+
+    Attributes:
+        name: As JSON has it.
+        type: What it holds.
+        always: Whether what a server sends has it.
+        required: Whether what is written must have it.
+        writing: What may be written, if that is something else.
+    """
+
+    name: str
+    type: FieldType
+    always: bool = False
+    required: bool = False
+    writing: FieldType | None = None
+
+
+class Struct(msgspec.Struct, frozen=True):
+    """An object with named fields; ``read_only`` if it is never written as such."""
+
+    name: str
+    fields: tuple[Field, ...]
+    read_only: bool = False
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind of object; ``fields`` are its top-level fields."""
+
+    name: str
+    api_version: str
+    fields: tuple[Field, ...]
+
+
+class Module(msgspec.Struct, frozen=True):
+    """The types of a group and version."""
+
+    name: str
+    about: str
+    structs: tuple[Struct, ...]
+    kinds: tuple[Kind, ...] = ()
+
+
+def class_name(text: str) -> str:
+    """Return a name of a class that is made of a field's name, such as ``DnsNames`` of ``dnsNames``."""
+    parts = [part for part in "".join(letter if letter.isalnum() else " " for letter in text).split() if part]
+    made = "".join(part[0].upper() + part[1:] for part in parts)
+    return made if made and not made[0].isdigit() else f"Field{made}"
+
+
+def module_text(module: Module, *, package: str) -> str:
+    """Return a stub.
+
+    Args:
+        module: What is in it.
+        package: Where the other modules are, such as ``deltaloop.types``.
+    """
+    others = sorted({found.module for found in _references(module) if found.module})
+    body = [line for struct in module.structs for line in _struct(struct)]
+    body += [line for kind in module.kinds for line in _kind(kind)]
+    text = "\n".join(body)
+    lines = [f'"""{module.about}"""', ""]
+    if module.kinds:
+        lines += ["# pyright: reportIncompatibleMethodOverride=false", ""]
+    if "Mapping[" in text or "Sequence[" in text:
+        lines.append(_import("collections.abc", [name for name in ("Mapping", "Sequence") if f"{name}[" in text]))
+    if "datetime" in text:
+        lines.append(_import("datetime", ["datetime"]))
+    typing = [name for name in ("Any", "Literal", "TypeVar", "overload") if name in text.replace("AnyFields", "")]
+    if module.kinds:
+        typing = sorted({*typing, "TypeVar", "overload"}, key=str.lower)
+    if typing:
+        lines.append(_import("typing", sorted(typing, key=lambda name: (name.islower(), name))))
+    special = [name for name in ("ReadOnly", "Required") if f"{name}[" in text]
+    lines += ["", _import("typing_extensions", [*special, "TypedDict"]), ""]
+    if module.kinds:
+        lines.append("from deltaloop.api.resource import Resource")
+        lines.append("from deltaloop.api.resource_type import ResourceType")
+    if others:
+        lines.append(_import(package, others))
+    shared = [name for name in ("AnyFields", "Texts") if name in text]
+    if shared:
+        lines.append(_import(f"{_HOME}.{COMMON}", shared))
+    if module.kinds:
+        lines += ["", 'D = TypeVar("D")']
+    return "\n".join([*lines, *body, ""])
+
+
+_HOME: Final = "deltaloop.types"
+
+
+def _import(package: str, names: Iterable[str]) -> str:
+    return f"from {package} import {', '.join(names)}"
+
+
+def _references(module: Module) -> Iterator[StructReference]:
+    parts: list[Struct | Kind] = [*module.structs, *module.kinds]
+    for part in parts:
+        for field in part.fields:
+            yield from _below(field.type)
+            if field.writing is not None:
+                yield from _below(field.writing)
+
+
+def _below(kind: FieldType) -> Iterator[StructReference]:
+    match kind:
+        case StructReference():
+            yield kind
+        case ListOf(items=inner) | MapOf(values=inner) | Nullable(other=inner):
+            yield from _below(inner)
+        case Scalar():
+            pass
+
+
+def _reading(kind: FieldType) -> str:
+    match kind:
+        case Scalar(reading=text):
+            return text
+        case StructReference(name=name, module=module):
+            return f"{module}.{name}" if module else name
+        case ListOf(items=inner):
+            return f"Sequence[{_reading(inner)}]"
+        case MapOf(values=inner):
+            return f"Mapping[str, {_reading(inner)}]"
+        case Nullable(other=inner):
+            return f"{_reading(inner)} | None"
+
+
+def _writing(kind: FieldType) -> str:
+    match kind:
+        case Scalar(reading=reading, writing=writing):
+            return writing or reading
+        case StructReference(name=name, module=module):
+            return f"{module}.{name}Dict | AnyFields" if module else f"{name}Dict | AnyFields"
+        case ListOf(items=Scalar(reading="str")):
+            return "Texts"  # a Sequence[str] is a str, too
+        case ListOf(items=inner):
+            return f"Sequence[{_writing(inner)}]"
+        case MapOf(values=inner):
+            return f"Mapping[str, {_writing(inner)}]"
+        case Nullable(other=inner):
+            return _writing(inner)
+
+
+def _struct(struct: Struct) -> list[str]:
+    read = [(field.name, _reading(field.type), field.always) for field in struct.fields]
+    made = _typed_dict(struct.name, read, read_only=True)
+    return made if struct.read_only else [*made, *_written(struct)]
+
+
+def _written(struct: Struct | Kind) -> list[str]:
+    fields = [(field.name, _writing(field.writing or field.type), field.required) for field in struct.fields]
+    return _typed_dict(f"{struct.name}Dict", fields, read_only=False)
+
+
+def _typed_dict(name: str, fields: Sequence[tuple[str, str, bool]], *, read_only: bool) -> list[str]:
+    items: list[tuple[str, str]] = []
+    for field, text, required in fields:
+        shown = f"ReadOnly[{text}]" if read_only else text
+        items.append((field, f"Required[{shown}]" if required else shown))
+    if not items:
+        return ["", f"class {name}(TypedDict, total=False): ..."]
+    if all(field.isidentifier() and not keyword.iskeyword(field) and field not in _NAMED for field, _ in items):
+        return ["", f"class {name}(TypedDict, total=False):", *(f"    {field}: {text}" for field, text in items)]
+    inner = [f'        "{field}": {text},' for field, text in items]
+    return ["", f"{name} = TypedDict(", f'    "{name}",', "    {", *inner, "    },", "    total=False,", ")"]
+
+
+def _kind(kind: Kind) -> list[str]:
+    lines = ["", f"class {kind.name}(Resource, frozen=True):"]
+    ignored = "  # type: ignore[override]"
+    for field in kind.fields:
+        lines.append(f"    @overload{ignored}")
+        lines.append(f'    def __getitem__(self, field: Literal["{field.name}"]) -> {_reading(field.type)}: ...')
+        ignored = ""
+    ignored = "  # type: ignore[override]"
+    for field in kind.fields:
+        key, found = f'Literal["{field.name}"]', _reading(field.type)
+        none = "" if field.always else " | None"
+        lines.append(f"    @overload{ignored}")
+        lines.append(f"    def get(self, field: {key}, default: None = None) -> {found}{none}: ...")
+        lines.append("    @overload")
+        if _is_text(field.type):
+            lines.append(f"    def get(self, field: {key}, default: D) -> {found} | D: ...")
+        else:
+            lines.append(f"    def get(self, field: {key}, default: {found} | {_empty(field.type)}) -> {found}: ...")
+        ignored = ""
+    accepts = f"    def _accepts(self, obj: {kind.name}Dict) -> {kind.name}: ..."
+    return [*lines, *_written(kind), "", f"class {kind.name}Type(ResourceType[{kind.name}]):", accepts]
+
+
+def _is_text(kind: FieldType) -> bool:
+    return isinstance(kind, Scalar)
+
+
+def _empty(kind: FieldType) -> str:
+    return "Sequence[Any]" if isinstance(kind, ListOf) else "AnyFields"

@@ -1,0 +1,1 @@
+"""Kinds of authentication.k8s.io/v1. For type checkers; the names are in the stub."""

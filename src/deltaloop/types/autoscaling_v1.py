@@ -1,0 +1,1 @@
+"""Kinds of autoscaling/v1. For type checkers; the names are in the stub."""

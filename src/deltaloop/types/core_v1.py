@@ -1,0 +1,1 @@
+"""Kinds of v1. For type checkers; the names are in the stub."""

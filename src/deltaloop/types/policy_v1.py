@@ -1,0 +1,1 @@
+"""Kinds of policy/v1. For type checkers; the names are in the stub."""

@@ -1,0 +1,1 @@
+"""Kinds of rbac.authorization.k8s.io/v1. For type checkers; the names are in the stub."""

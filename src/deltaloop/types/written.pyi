@@ -1,0 +1,22 @@
+"""What may stand in place of a typed dict where an object is written, and what verbs take to know what may."""
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias, TypeVar, final
+
+T_co = TypeVar("T_co", covariant=True)
+W_contra = TypeVar("W_contra", contravariant=True)
+
+@final
+class NotAFieldOfThisKind:
+    """Nothing is of this class: a checker that names it means that a dict has a field that its kind has not.
+
+    Or a field of another type. ``Any`` can be assigned to it, so that a ``dict[str, Any]`` is taken for what it may be.
+    """
+
+AnyFields: TypeAlias = Mapping[str, NotAFieldOfThisKind]
+Texts: TypeAlias = list[str] | tuple[str, ...]
+
+class KindOf(Protocol[T_co, W_contra]):
+    """A resource type whose objects come as ``T`` and may be written as ``W``: any ``ResourceType[T]`` is one."""
+
+    def _accepts(self, obj: W_contra) -> T_co: ...

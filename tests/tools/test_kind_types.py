@@ -1,0 +1,49 @@
+"""The stubs of the built-in kinds: they are what their sources give, and nothing of them is there at run time."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deltaloop
+from deltaloop.api.kinds import BUILT_IN
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Path(str(deltaloop.__file__)).parent
+_SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
+
+
+@pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
+def test_the_stubs_are_what_the_sources_give() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "tools.kind_types.generate", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout) == (0, "stubs: up to date\n"), checked.stderr
+
+
+def test_each_constant_has_the_type_of_its_kind() -> None:
+    stub = ast.parse((SOURCE / "api" / "kinds.pyi").read_text())
+    types = {
+        node.target.id: ast.unparse(node.annotation)
+        for node in stub.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    named = [types[name].partition(".")[2] for name in types if name != "BUILT_IN"]
+    assert named == [f"{kind.kind}Type]" for kind in BUILT_IN]
+
+
+def test_beside_each_stub_is_a_module_without_names() -> None:
+    stubs = sorted((SOURCE / "types").glob("*.pyi"))
+    assert len(stubs) >= 20
+    for stub in stubs:
+        (docstring,) = ast.parse(stub.with_suffix(".py").read_text()).body
+        assert isinstance(docstring, ast.Expr)
