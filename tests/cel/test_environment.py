@@ -7,10 +7,11 @@ import contextlib
 import pytest
 
 from deltaloop import cel
-from deltaloop.cel import operators
+from deltaloop.cel import libraries, operators
 from deltaloop.cel.costs import UNLIMITED, Cost, Estimate
 from deltaloop.cel.faults import FailedValue
 from deltaloop.cel.kubernetes import kubernetes_environment
+from deltaloop.cel.libraries import extensions
 from deltaloop.cel.library import function
 from deltaloop.errors import CostLimitError, EvaluationError, InvalidExpressionError
 from tests.cel.answers import BINDINGS, ENVIRONMENT
@@ -252,3 +253,13 @@ def test_what_could_not_be_read_is_passed_over_where_nobody_looks_at_it(source: 
     bad = FailedValue(EvaluationError("it is bad"))
     program = kubernetes_environment().with_variables({"bad": cel.list_of(cel.INT)}).compile(source)
     assert program.evaluate({"bad": [1, bad]}) is True
+
+
+def test_a_text_means_in_each_environment_what_that_one_says() -> None:
+    plain = cel.Environment(libraries.KUBERNETES_LANGUAGE, variables={"x": cel.INT})
+    assert "undeclared reference to 'cel'" in fault(plain, "cel.bind(y, x, y + y)")
+    more = plain.with_variables({}, libraries=[extensions.BINDINGS])
+    assert more.compile("cel.bind(y, x, y + y)").evaluate({"x": 2}) == 4
+    assert "undeclared reference to 'cel'" in fault(plain, "cel.bind(y, x, y + y)")
+    texts = more.with_variables({"x": cel.STRING})
+    assert texts.compile("cel.bind(y, x, y + y)").evaluate({"x": "a"}) == "aa"

@@ -66,6 +66,9 @@ class Checked:
     # Calls of functions whose names have points: their target is no value.
     qualified: set[int] = field(default_factory=set[int])
     faults: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    # The functions that it calls, as they are written, and whether it has literals of lists or maps.
+    functions: set[str] = field(default_factory=set[str])
+    has_collections: bool = False
 
 
 @final
@@ -219,6 +222,7 @@ class _Checker:
 
     def _call(self, node: FunctionCall) -> Type:
         arguments = [self.check(argument) for argument in node.arguments]
+        self.found.functions.add(node.function)
         if node.target is None:
             return self._resolved(node, node.function, arguments)
         prefix = dotted_name(node.target)
@@ -229,6 +233,8 @@ class _Checker:
 
     def _overloads(self, name: str) -> tuple[Overload, ...] | None:
         functions = self._declarations.functions
+        if name in functions and not self._declarations.container:
+            return functions[name]
         return next((functions[found] for found in self._candidates(name) if found in functions), None)
 
     def _resolved(self, node: FunctionCall, name: str, arguments: list[Type], *, is_method: bool = False) -> Type:
@@ -240,9 +246,9 @@ class _Checker:
         matching: list[Overload] = []
         result: Type | None = None
         for overload in overloads:
-            if overload.is_method != is_method:
+            if overload.is_method != is_method or len(overload.parameters) != len(arguments):
                 continue
-            given, *parameters = self._substitution.instance((overload.result, *overload.parameters))
+            given, parameters = self._substitution.instance(overload.result, overload.parameters)
             if not self._substitution.assignable(arguments, parameters):
                 continue
             matching.append(overload)
@@ -271,6 +277,7 @@ class _Checker:
     # Literals.
 
     def _list(self, node: ListLiteral) -> Type:
+        self.found.has_collections = True
         element: Type | None = None
         for index, item in enumerate(node.items):
             found = self.check(item)
@@ -280,6 +287,7 @@ class _Checker:
         return list_of(element if element is not None else self._substitution.fresh())
 
     def _map(self, node: MapLiteral) -> Type:
+        self.found.has_collections = True
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:

@@ -38,7 +38,8 @@ class Estimate(NamedTuple):
 
     def plus(self, other: Estimate) -> Estimate:
         """Return both together."""
-        return Estimate(min(self.least + other.least, UNLIMITED), min(self.most + other.most, UNLIMITED))
+        least, most = self[0] + other[0], self[1] + other[1]
+        return Estimate(min(UNLIMITED, least), min(UNLIMITED, most))
 
     def times(self, other: Estimate) -> Estimate:
         """Return so much of the other."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from operator import itemgetter
-from typing import Any, final
+from typing import Any, Final, final
 
 from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.closures import UNBOUND
@@ -22,6 +23,8 @@ from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
 from deltaloop.cel.types import Type, TypeProvider
 from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
+
+_TREES: Final = 256
 
 
 @final
@@ -206,7 +209,12 @@ class Environment:
         self._declarations = Declarations({}, variables or {}, {}, types, container)
         self._costs = costs or {}
         self._validators = tuple(KUBERNETES_VALIDATORS if validators is None else validators)
+        self._parse: Callable[[str], Node] = self._parsing()
         self._add(libraries)
+
+    def _parsing(self) -> Callable[[str], Node]:
+        """Return what parses expressions: trees do not change, and one of each is enough."""
+        return lru_cache(maxsize=_TREES)(partial(parse, macros=tuple(self._macros.values())))
 
     def _add(self, libraries: Iterable[Library]) -> None:
         before = self._declarations
@@ -218,7 +226,9 @@ class Environment:
                 functions[name] = functions.get(name, ()) + overloads
             named |= library.types
             macros |= {(macro.name, macro.arguments, macro.has_target): macro for macro in library.macros}
-        self._macros = macros
+        if macros != self._macros:
+            self._macros = macros
+            self._parse = self._parsing()
         self._declarations = replace(before, functions=functions, types=named)
 
     def with_variables(
@@ -246,7 +256,7 @@ class Environment:
         Raises:
             InvalidExpressionError: If it is none.
         """
-        return parse(source, tuple(self._macros.values()))
+        return self._parse(source)
 
     def compile(self, source: str) -> CompiledExpression:
         """Return what an expression means, as a program.

@@ -43,22 +43,23 @@ class Substitution:
 
     def applied(self, declared: Type, *, unbound: Type | None = None) -> Type:
         """Return a type with what its variables stand for; ``unbound`` is for those that stand for nothing."""
-        found = self._bound.get(declared)
-        if found is not None:
-            return self.applied(found, unbound=unbound)
         if declared.kind == "param":
+            found = self._bound.get(declared)
+            if found is not None:
+                return self.applied(found, unbound=unbound)
             return declared if unbound is None else unbound
         if not declared.parameters:
             return declared
         parameters = tuple(self.applied(parameter, unbound=unbound) for parameter in declared.parameters)
         return Type(declared.kind, declared.name, parameters)
 
-    def instance(self, declared: tuple[Type, ...]) -> tuple[Type, ...]:
-        """Return types with fresh variables in place of their own."""
-        if not any(each.parameters or each.kind == "param" for each in declared):
-            return declared
-        names: dict[Type, Type] = {}
-        return tuple(self._renamed(each, names) for each in declared)
+    def instance(self, result: Type, parameters: tuple[Type, ...]) -> tuple[Type, tuple[Type, ...]]:
+        """Return the types of a function with fresh variables in place of their own."""
+        for each in (result, *parameters):
+            if each.parameters or each.kind == "param":
+                names: dict[Type, Type] = {}
+                return self._renamed(result, names), tuple([self._renamed(each, names) for each in parameters])
+        return result, parameters
 
     def _renamed(self, declared: Type, names: dict[Type, Type]) -> Type:
         if declared.kind == "param":

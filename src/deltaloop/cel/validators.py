@@ -64,6 +64,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 def validate_constants(checked: Checked) -> Iterator[Fault]:
     """Refuse constants that a function can only fail with, as its last argument."""
+    if not checked.functions & _CONSTANTS.keys():
+        return
     for node in walk(checked.tree):
         if isinstance(node, FunctionCall) and node.function in _CONSTANTS and node.arguments:
             argument = node.arguments[-1]
@@ -104,6 +106,8 @@ def _succeeds(read: Callable[[Any], object], value: object) -> bool:
 
 def validate_homogeneous_literals(checked: Checked) -> Iterator[Fault]:
     """Refuse lists and maps of several types; the arguments of ``format`` may be."""
+    if not checked.has_collections:
+        return
     waiting = [checked.tree]
     while waiting:
         node = waiting.pop()
@@ -134,6 +138,8 @@ def _several_types(checked: Checked, parts: Iterable[tuple[Node, bool]]) -> Iter
 
 def validate_format_calls(checked: Checked) -> Iterator[Fault]:
     """Refuse ``format`` of a constant text with arguments that do not fit it."""
+    if "format" not in checked.functions:
+        return
     for node in walk(checked.tree):
         if not (isinstance(node, FunctionCall) and node.function == "format" and isinstance(node.target, Literal)):
             continue

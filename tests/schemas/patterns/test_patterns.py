@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern, pattern_error
+from deltaloop.schemas.patterns.rune_sets import ASCII, LAST, folded
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError, parse_pattern
 
 # Here Go and Python agree. They do not about a "$" before a last newline, nor (before Python 3.14) about a "\\B" in an
@@ -163,3 +164,10 @@ def test_states_that_are_forgotten_are_made_again() -> None:
     text = "".join("ab"[number.bit_count() % 2] for number in range(20_000))
     assert not compiled.matches(text)
     assert compiled.matches(text + "a" + "b" * 11 + "c")
+
+
+def test_letters_of_ascii_need_no_table_to_be_folded() -> None:
+    for rune in range(0x80):
+        by_table = folded(((rune, rune), (LAST, LAST)))
+        assert (*folded(((rune, rune),)), (LAST, LAST)) == by_table, chr(rune)
+    assert folded(ASCII) == ((0, 0x7F), (0x17F, 0x17F), (0x212A, 0x212A))

@@ -40,6 +40,8 @@ POSIX: Final[dict[str, RuneSet]] = {
     "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
 }
 _BASE: Final = 36
+# Letters that are the same as some of ASCII without regard to case: KELVIN SIGN and LATIN SMALL LETTER LONG S.
+_BEYOND_ASCII: Final = {"k": 0x212A, "s": 0x017F}
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
@@ -72,6 +74,11 @@ def folded(runes: RuneSet) -> RuneSet:
 
 
 def _others(runes: RuneSet) -> Iterable[int]:
+    if runes and runes[-1][1] <= ASCII[0][1]:  # which most sets are: the tables need not be read
+        for low, high in runes:
+            for rune in range(low, high + 1):
+                yield from _ascii_others(rune)
+        return
     orbits = _tables().orbits
     if sum(high - low for low, high in runes) < len(orbits):
         for low, high in runes:
@@ -84,6 +91,15 @@ def _others(runes: RuneSet) -> Iterable[int]:
             place += 1
         if place < len(runes) and runes[place][0] <= rune:
             yield from orbits[rune]
+
+
+def _ascii_others(rune: int) -> tuple[int, ...]:
+    sign = chr(rune)
+    if not sign.isalpha():
+        return ()
+    other = ord(sign.swapcase())
+    beyond = _BEYOND_ASCII.get(sign.lower())
+    return (other,) if beyond is None else (other, beyond)
 
 
 def named(name: str) -> RuneSet | None:
