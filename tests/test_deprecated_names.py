@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import deltaloop as dl
-from deltaloop.lazy_names import DEPRECATED, lazy_names
+from deltaloop.lazy_names import DEPRECATED, OTHERWISE_CALLED, lazy_names
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,7 +31,7 @@ def test_an_old_name_is_the_new_one_and_warns_where_it_is_used(old: str) -> None
     (warning,) = caught
     assert str(warning.message) == f"{old} is called {new} now; deltaloop {until} no longer has the old name"
     assert warning.filename == __file__
-    home, _, own = new.rpartition(".")
+    home, _, own = OTHERWISE_CALLED.get(old, new).rpartition(".")
     assert found is getattr(importlib.import_module(home), own)
 
 
@@ -51,6 +51,16 @@ def test_a_name_goes_when_its_time_is_over_and_not_before_the_next_minor_version
     for old, (_, until) in DEPRECATED.items():
         assert minor(until) > minor(version), f"{old} was to go in {until}: remove it from DEPRECATED"
         assert until.endswith(".0")
+
+
+def test_the_old_decorator_is_called_as_before() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is called deltaloop\.custom_resource now"):
+        old = vars(dl)["__getattr__"]("resource_type")
+
+    class Box:
+        pass
+
+    assert str(dl.ResourceType.of(old("example.com/v1", plural="boxes")(Box))) == "example.com/v1/Box"
 
 
 def test_an_old_name_is_offered_by_nothing() -> None:

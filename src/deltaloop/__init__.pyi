@@ -2,6 +2,7 @@ from deltaloop import api as api
 from deltaloop import blocking as blocking
 from deltaloop import cache as cache
 from deltaloop import client as client
+from deltaloop import crds as crds
 from deltaloop import errors as errors
 from deltaloop import events as events
 from deltaloop import kinds as kinds
@@ -23,7 +24,6 @@ from deltaloop.api import read_yaml as read_yaml
 from deltaloop.api import read_yaml_documents as read_yaml_documents
 from deltaloop.api import redact as redact
 from deltaloop.api.path import path as path
-from deltaloop.api.resource_type import resource_type as resource_type
 from deltaloop.cache import HandlerFuncs as HandlerFuncs
 from deltaloop.cache import HandlerOptions as HandlerOptions
 from deltaloop.cache import Informer as Informer
@@ -39,6 +39,9 @@ from deltaloop.client import PatchType as PatchType
 from deltaloop.client import ResourceList as ResourceList
 from deltaloop.client import WriteOptions as WriteOptions
 from deltaloop.client import connect as connect
+from deltaloop.crds import breaking_changes as breaking_changes
+from deltaloop.crds import crd_of as crd_of
+from deltaloop.crds import custom_resource as custom_resource
 from deltaloop.errors import AlreadyExistsError as AlreadyExistsError
 from deltaloop.errors import ApiError as ApiError
 from deltaloop.errors import ConflictError as ConflictError

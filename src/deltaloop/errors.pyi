@@ -56,6 +56,7 @@ from deltaloop.client.errors import TransportError as TransportError
 from deltaloop.client.errors import WaitTimeoutError as WaitTimeoutError
 from deltaloop.client.resource_list import UnreadableItemError as UnreadableItemError
 from deltaloop.client.resource_list import UnreadableItemsError as UnreadableItemsError
+from deltaloop.crds.errors import InvalidKindError as InvalidKindError
 from deltaloop.fork_safety import ForkedError as ForkedError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
 from deltaloop.option_types import OptionTypeError as OptionTypeError

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-DEPRECATED: Final = {"deltaloop.conditions": ("deltaloop.wait", "0.3.0")}
+DEPRECATED: Final = {
+    "deltaloop.conditions": ("deltaloop.wait", "0.3.0"),
+    "deltaloop.resource_type": ("deltaloop.custom_resource", "0.4.0"),
+}
 """Old names that still work: what each is called now, and the version that will not have it any more."""
+
+OTHERWISE_CALLED: Final = {"deltaloop.resource_type": "deltaloop.api.resource_type.resource_type"}
+"""Where an old name is until then, if what is new in its place is called with other arguments."""
 
 
 def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
@@ -50,7 +56,7 @@ def _renamed(module: str, name: str) -> object:
     new, until = DEPRECATED[old]
     message = f"{old} is called {new} now; deltaloop {until} no longer has the old name"
     warnings.warn(message, DeprecationWarning, stacklevel=3)
-    home, _, own = new.rpartition(".")
+    home, _, own = OTHERWISE_CALLED.get(old, new).rpartition(".")
     return _imported(home, own)
 
 

@@ -25,9 +25,10 @@ from deltaloop.api.keys import ExplicitKey, ObjectName, join_key, meta_namespace
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import ObjectReference, Trigger, controller_reference, reference_to
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType, resource_type
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable, parse_resource_version
 from deltaloop.api.times import format_micro_time, format_time, from_epoch, parse_time
+from deltaloop.crds import custom_resource
 from deltaloop.errors import DeltaloopError
 
 POD = Resource.from_json(b'{"metadata":{"namespace":"ns","name":"x","uid":"u","resourceVersion":"5"}}', kinds.POD)
@@ -188,7 +189,7 @@ def test_names_that_fit_into_no_url_are_refused(parts: tuple[str, str, str, str]
         ResourceType[Resource](*parts)
 
 
-@resource_type("example.dev/v1", plural="boxes", namespaced=False)
+@custom_resource(group="example.dev", version="v1", namespaced=False)
 @dataclass
 class Box:
     size: int

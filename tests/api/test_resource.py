@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import OwnerReference, Resource, decode_object
-from deltaloop.api.resource_type import ResourceType, resource_type
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.crds import custom_resource
 
 JSON = st.recursive(
     st.none()
@@ -339,7 +340,7 @@ class Spec(msgspec.Struct):
     size: Size
 
 
-@resource_type("example.dev/v1", plural="boxes")
+@custom_resource(group="example.dev", version="v1")
 class Box(msgspec.Struct):
     spec: Spec
 

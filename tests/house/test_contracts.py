@@ -48,6 +48,7 @@ SEEDS = [
     ("workqueue/core/seeded.py", "import asyncio", CORES),
     ("apiserver/core/wire/seeded.py", "import time", CORES),
     ("schemas/seeded.py", "import logging", CORES),
+    ("crds/seeded.py", "from time import monotonic", CORES),
     ("apiserver/core/storage/seeded.py", "import deltaloop.apiserver.core.writes.objects", SERVER),
     ("cache/core/seeded.py", "from random import random", CORES),
     ("apiserver/core/kinds/seeded.py", "import os", CORES),

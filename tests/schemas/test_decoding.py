@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.crds.rules.definitions import RuleChecks
+from deltaloop.crds.rules.definitions import RuleChecks
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts, schema_errors
 from deltaloop.schemas.pruning import unknown_fields
 from deltaloop.schemas.schema_compiler import schema_from_json

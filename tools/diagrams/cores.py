@@ -20,20 +20,22 @@ from typing import Final
 SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"
 BEGIN: Final = re.compile(r"<!-- cores: (?P<names>.*?) -->\n", re.DOTALL)
 END: Final = "<!-- end of cores -->"
-_IMPORT: Final = re.compile(r"^ *from (deltaloop\.(?:\w+\.core|schemas)[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_IMPORT: Final = re.compile(
+    r"^ *from (deltaloop\.(?:\w+\.core|schemas|crds)[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE
+)
 _FIRST_LINE: Final = re.compile(r'r?"""(.*)')
 MOST_DRIVERS: Final = 3
 
 
 def all_cores(source: Path = SOURCE) -> list[str]:
-    """Return every core module of the package, such as ``client/core/pager.py``; all of ``schemas`` is one."""
+    """Return every core module of the package, such as ``client/core/pager.py``; ``schemas`` and ``crds`` are some."""
     found = (path.relative_to(source).as_posix() for path in source.rglob("*.py"))
     return sorted(name for name in found if is_core(name) and not name.endswith("__init__.py"))
 
 
 def is_core(name: str) -> bool:
     """Tell whether a module decides and does not wait, by its path."""
-    return "/core/" in name or name.startswith("schemas/")
+    return "/core/" in name or name.startswith(("schemas/", "crds/"))
 
 
 def named(page: str, cores: list[str]) -> list[str]:

@@ -120,7 +120,7 @@ class ResourceType(Generic[T_co]):
 
     @classmethod
     def of(cls, model: type[T]) -> ResourceType[T]:
-        """Return the resource type that ``resource_type`` put on a class.
+        """Return the resource type that ``custom_resource`` put on a class.
 
         Raises:
             InvalidArgumentError: If the class carries none.
@@ -128,7 +128,7 @@ class ResourceType(Generic[T_co]):
         found = getattr(model, _ATTRIBUTE, None)
         if not isinstance(found, ResourceType):
             raise InvalidArgumentError(
-                f"class {model.__name__} carries no resource type; decorate it with @resource_type"
+                f"class {model.__name__} carries no resource type; decorate it with @custom_resource"
             )
         return cast("ResourceType[T]", found)
 
@@ -160,10 +160,16 @@ def _segments(subresource: str) -> str:
     return quote(subresource, safe="/")
 
 
+def put_resource_type(model: type[T], found: ResourceType[T]) -> type[T]:
+    """Put a resource type on a class, so that clients and informers decode objects to it; the class is given back."""
+    setattr(model, _ATTRIBUTE, found)
+    return model
+
+
 def resource_type(
     api_version: str, *, plural: str, kind: str | None = None, namespaced: bool = True
 ) -> Callable[[type[T]], type[T]]:
-    """Put a resource type on a class, so that clients and informers decode objects to it.
+    """Put a resource type on a class: the old way, which makes no definition. Use ``custom_resource``.
 
     Args:
         api_version: ``group/version`` or, for the core group, ``version``.
@@ -174,7 +180,6 @@ def resource_type(
     group, _, version = api_version.rpartition("/")
 
     def decorate(model: type[T]) -> type[T]:
-        setattr(model, _ATTRIBUTE, ResourceType(group, version, kind or model.__name__, plural, namespaced, model))
-        return model
+        return put_resource_type(model, ResourceType(group, version, kind or model.__name__, plural, namespaced, model))
 
     return decorate

@@ -84,6 +84,7 @@ RENAMED: Final[dict[str, str]] = {
     "deltaloop.metrics.CacheMetrics": "deltaloop.metrics.InformerMetrics",
     "deltaloop.metrics.ControllerMetrics": "deltaloop.metrics.ReconcileMetrics",
     "deltaloop.testing.Fault": "deltaloop.testing.RelayFault",
+    "deltaloop.resource_type": "deltaloop.custom_resource",
     "deltaloop.Written": "deltaloop.OperationResult",
     "deltaloop.runtime.Written": "deltaloop.client.OperationResult",
 }

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop import cel
-from deltaloop.apiserver.core.cel_environments import NEW, STORED
 from deltaloop.cel.faults import EvaluationError, InvalidExpressionError
 from deltaloop.cel.kubernetes import (
     AUTHORIZER,
@@ -30,6 +29,7 @@ from deltaloop.cel.kubernetes import (
 )
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
+from deltaloop.crds.cel_environments import NEW, STORED
 
 VARIABLES: Final = "variables"
 _KIND: Final = cel.object_of("kubernetes.GroupVersionKind")

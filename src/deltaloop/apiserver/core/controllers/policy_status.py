@@ -15,12 +15,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
 from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
-from deltaloop.apiserver.core.crds.rules.declarations import Declared
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.crds.rules.declarations import Declared
 from deltaloop.schemas.json_values import at, integer
 
 _MANAGER: Final = "validatingadmissionpolicy-status"

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.embedded import embedded_errors
-from deltaloop.apiserver.core.crds.rules.compiled import may_have_rules, rules_of
-from deltaloop.apiserver.core.crds.rules.evaluation import evaluate
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
+from deltaloop.crds.rules.compiled import may_have_rules, rules_of
+from deltaloop.crds.rules.evaluation import evaluate
 from deltaloop.schemas.decoding import schema_errors, status_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.go_numbers import go_type

@@ -13,7 +13,6 @@ from typing import Final, final
 
 from deltaloop import cel
 from deltaloop.apiserver.core.admission_expressions import MUTATIONS, compiled, environment, variable_type
-from deltaloop.apiserver.core.crds.rules.names import RESERVED
 from deltaloop.apiserver.core.kinds.admission_rules import (
     CONDITIONS,
     choice_errors,
@@ -25,6 +24,7 @@ from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.crds.rules.names import RESERVED
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required

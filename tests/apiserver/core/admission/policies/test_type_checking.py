@@ -10,7 +10,7 @@ import pytest
 from deltaloop import cel
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
 from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
-from deltaloop.apiserver.core.crds.rules.declarations import Declared, declared_list, declared_object
+from deltaloop.crds.rules.declarations import Declared, declared_list, declared_object
 from tests.apiserver.core.built_in import built_in_registry
 
 TEXT, NUMBER = Declared(cel.STRING), Declared(cel.INT)

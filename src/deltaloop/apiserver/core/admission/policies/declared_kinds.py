@@ -14,15 +14,15 @@ from typing import Final
 import msgspec
 
 from deltaloop import cel
-from deltaloop.apiserver.core.crds.rules.declarations import (
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.crds.rules.declarations import (
     Declared,
     declared,
     declared_list,
     declared_map,
     declared_object,
 )
-from deltaloop.apiserver.core.crds.rules.names import escaped
-from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.crds.rules.names import escaped
 from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.types import TypeNode

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from deltaloop import cel
 from deltaloop.apiserver.core.admission_expressions import typed_environment, variable_type
-from deltaloop.apiserver.core.crds.rules.declarations import Declared, DeclaredTypes
 from deltaloop.cel.faults import InvalidExpressionError
+from deltaloop.crds.rules.declarations import Declared, DeclaredTypes
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _MOST_KINDS: Final = 10

@@ -14,7 +14,9 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.apiserver.core.crds.rules.compiled import (
+from deltaloop.cel import UNLIMITED
+from deltaloop.cel.kubernetes import MAX_REQUEST_BYTES, STATIC_CRD_LIMIT, STATIC_RULE_LIMIT
+from deltaloop.crds.rules.compiled import (
     RULES,
     CompiledRule,
     RuleExpression,
@@ -22,9 +24,7 @@ from deltaloop.apiserver.core.crds.rules.compiled import (
     parts_of,
     rules_of,
 )
-from deltaloop.apiserver.core.crds.rules.evaluation import wrong_default
-from deltaloop.cel import UNLIMITED
-from deltaloop.cel.kubernetes import MAX_REQUEST_BYTES, STATIC_CRD_LIMIT, STATIC_RULE_LIMIT
+from deltaloop.crds.rules.evaluation import wrong_default
 from deltaloop.schemas.faults import FieldError, forbidden_field, internal, invalid_value
 from deltaloop.schemas.json_values import at, escape_html, integer, items, mapping, text
 

@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from deltaloop.apiserver.core.crds.rules.declarations import is_whole, with_identity
-from deltaloop.apiserver.core.crds.rules.names import RESERVED, escaped
 from deltaloop.cel import Duration, Timestamp
 from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.instants import parse_timestamp
 from deltaloop.cel.values import SECOND, KeyedList, SetList
+from deltaloop.crds.rules.declarations import is_whole, with_identity
+from deltaloop.crds.rules.names import RESERVED, escaped
 from deltaloop.schemas.formats import duration_nanoseconds, fits
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time

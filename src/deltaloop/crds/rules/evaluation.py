@@ -15,11 +15,11 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
 from deltaloop.cel import OptionalValue
 from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
+from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.types import TypeNode

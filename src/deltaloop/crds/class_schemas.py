@@ -1,0 +1,343 @@
+"""The structural schema of a class: what its annotations, defaults and docstrings say, field by field.
+
+    a field without a default                 is required
+    ``X | None``                              may be null; choices are then a pattern (``choices``)
+    ``X | UnsetType = UNSET``                 may be absent, and then stays absent
+    a default, or what a default factory makes is the schema's default; None and UNSET are none
+    ``int | str``                             is an int-or-string; no other union has a structural schema
+    ``Any``, ``dict[str, Any]``               keep all that they are given
+
+Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any, Final, cast, final, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, inspect
+
+from deltaloop.crds.annotations import CLASS_RULES, RULES
+from deltaloop.crds.choices import null_or_choice
+from deltaloop.crds.docstrings import description_of, field_descriptions
+from deltaloop.crds.errors import InvalidKindError
+from deltaloop.schemas.json_values import mapping
+
+Fields = dict[str, Any]
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+IDENTITY: Final[dict[str, Fields]] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"type": "object"},
+}
+"""What every object has; a class may declare it, and the server has its own schema for it."""
+_NOT_IN_DEFINITIONS: Final = ("examples", "title", "default")
+_OBJECTS: Final = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)
+_LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType)
+# By the type as msgspec describes it: the type and the format of its JSON.
+_TEXTS: Final[dict[type[inspect.Type], str]] = {
+    inspect.BytesType: "byte",
+    inspect.DateTimeType: "date-time",
+    inspect.DateType: "date",
+    inspect.UUIDType: "uuid",
+}
+_ADVICE: Final[dict[type[inspect.Type], str]] = {
+    inspect.TimeDeltaType: "Kubernetes writes spans such as 1h30m: use str, with the format 'duration'",
+    inspect.TimeType: "a schema has no time without a date: use str with a pattern",
+    inspect.DecimalType: "use str with a pattern, or crds.Quantity",
+    inspect.TupleType: "items of a list have one type: use list[...], or a class with a field for each part",
+    inspect.NamedTupleType: "it is a list in JSON, of parts of several types: use a class",
+}
+
+
+@final
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassSchema:
+    """The schema of a class, and which class and field each part of it is from.
+
+    Attributes:
+        schema: The schema.
+        places: Where a part stands, as messages name it (``.properties[spec]``), with its class and its field.
+    """
+
+    schema: Fields
+    places: dict[str, tuple[str, str]]
+
+    def place(self, path: str) -> tuple[str, str]:
+        """Return the class and the field that a place in the schema is from: the innermost that is known."""
+        known = [each for each in self.places if path == each or path.startswith((f"{each}.", f"{each}["))]
+        return self.places[max(known, key=len, default="")]
+
+
+def class_schema(cls: type) -> ClassSchema:
+    """Return the schema of a class: a Struct, a dataclass or a TypedDict.
+
+    Raises:
+        InvalidKindError: If a field's type has no structural schema; the error names class and field.
+    """
+    walk = _Walk(root=cls)
+    kind = type_of(cls)
+    if not isinstance(kind, _OBJECTS):
+        what = "it is none of the classes that have fields: make it a msgspec.Struct or a dataclass"
+        raise InvalidKindError(cls.__name__, "", what)
+    schema = walk.of(kind, "", (cls.__name__, ""))
+    return ClassSchema(schema, walk.places)
+
+
+def type_of(cls: type) -> inspect.Type:
+    """Return a class as msgspec describes it.
+
+    Raises:
+        InvalidKindError: If an annotation has no meaning; the error names class and field.
+    """
+    try:
+        return inspect.type_info(cls)
+    except NameError as error:
+        what = f"an annotation names {error.name!r}, which is not defined there: define it above, in the module"
+        raise InvalidKindError(cls.__name__, "", what) from None
+    except (TypeError, ValueError) as error:
+        place, field = _culprit(cls)
+        raise InvalidKindError(place, field, f"{error}; use a type that has a structural schema") from None
+
+
+def _culprit(cls: type) -> tuple[str, str]:
+    """Return the class and the field whose annotation msgspec cannot describe."""
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        try:
+            inspect.type_info(hint)
+        except (TypeError, ValueError):
+            inner = [hint, *getattr(hint, "__args__", ())]
+            for each in inner:
+                if isinstance(each, type) and hasattr(each, "__annotations__"):
+                    return _culprit(each)
+            return cls.__name__, name
+    return cls.__name__, ""
+
+
+@dataclasses.dataclass(slots=True)
+class _Walk:
+    root: type
+    places: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict[str, tuple[str, str]])
+    above: list[type] = dataclasses.field(default_factory=list[type])
+
+    def of(self, kind: inspect.Type, path: str, place: tuple[str, str]) -> Fields:
+        """Return the schema of a type.
+
+        Args:
+            kind: The type.
+            path: Where it stands.
+            place: Which class and field it is from.
+        """
+        self.places[path] = place
+        extra: Fields = {}
+        while isinstance(kind, inspect.Metadata):
+            extra = {**_said(kind), **extra}
+            kind = kind.type
+        schema = self._bare(kind, path, place)
+        rules = [*schema.get(RULES, ()), *extra.pop(RULES, ())]
+        schema |= {name: value for name, value in extra.items() if name not in _NOT_IN_DEFINITIONS}
+        _without_other_lists(schema)
+        return {**schema, RULES: rules} if rules else schema
+
+    def _bare(self, kind: inspect.Type, path: str, place: tuple[str, str]) -> Fields:
+        if isinstance(kind, inspect.UnionType):
+            return self._union(kind, path, place)
+        if isinstance(kind, inspect.AnyType | inspect.RawType):
+            return {_OPEN: True}
+        if isinstance(kind, inspect.StructType | inspect.DataclassType | inspect.TypedDictType):
+            return self._object(kind, path, place)
+        if isinstance(kind, inspect.DictType):
+            return self._mapping(kind, path, place)
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType | inspect.SetType | inspect.FrozenSetType):
+            return self._list(kind, path, place)
+        if isinstance(kind, inspect.EnumType | inspect.LiteralType):
+            return _choice(kind, place)
+        return _scalar(kind, place)
+
+    def _union(self, kind: inspect.UnionType, path: str, place: tuple[str, str]) -> Fields:
+        members = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+        nullable: Fields = {"nullable": True} if len(members) < len(kind.types) else {}
+        if len(members) == 1:
+            schema = self.of(members[0], path, place)
+            return null_or_choice(schema) if nullable else schema
+        bare = {type(_bare(each)) for each in members}
+        if bare == {inspect.IntType, inspect.StrType}:
+            limits = [each for member in members for each in self.of(member, path, place) if each != "type"]
+            if limits:
+                what = f"a number or a text may not be limited ({', '.join(limits)}): use field_rules(...)"
+                raise InvalidKindError(*place, what)
+            return {_INT_OR_STRING: True, **nullable}
+        if bare == {inspect.IntType, inspect.FloatType}:
+            return {"type": "number", **nullable}
+        shown = " | ".join(_named(each) for each in members)
+        what = (
+            f"the union {shown} has no structural schema: use a class with an optional field for each of them and "
+            "class_rules(...) that says which may be set, or Any"
+        )
+        raise InvalidKindError(*place, what)
+
+    def _object(self, kind: Any, path: str, place: tuple[str, str]) -> Fields:
+        cls: type = kind.cls
+        if cls in self.above:
+            what = f"{cls.__name__} is inside itself, which no schema of Kubernetes can say: use Any for the inner one"
+            raise InvalidKindError(*place, what)
+        if getattr(kind, "array_like", False) or getattr(kind, "tag", None) is not None:
+            what = "array_like and tag change what is written: leave them out of classes of a kind"
+            raise InvalidKindError(cls.__name__, "", what)
+        self.above.append(cls)
+        said, properties = field_descriptions(cls), dict[str, Fields]()
+        required: list[str] = []
+        for field in kind.fields:
+            if cls is self.root and field.encode_name in IDENTITY:
+                properties[field.encode_name] = {**IDENTITY[field.encode_name]}
+                continue
+            here = f"{path}.properties[{field.encode_name}]"
+            schema = self.of(field.type, here, (cls.__name__, field.name))
+            if said.get(field.name) and not _says_what_it_is(field.type):
+                schema = {**schema, "description": said[field.name]}
+            if field.required:
+                required.append(field.encode_name)
+            if (default := _default(field, (cls.__name__, field.name))) is not None:
+                schema["default"] = default
+            properties[field.encode_name] = schema
+        self.above.pop()
+        result: Fields = {"description": description_of(cls), "type": "object"}
+        if properties:
+            result["properties"] = properties
+        if required:
+            result["required"] = required
+        if rules := cls.__dict__.get(CLASS_RULES):
+            result[RULES] = [*rules]
+            self.places |= {f"{path}.{RULES}[{number}]": (cls.__name__, "") for number in range(len(rules))}
+        return result if result["description"] else {name: result[name] for name in result if name != "description"}
+
+    def _mapping(self, kind: inspect.DictType, path: str, place: tuple[str, str]) -> Fields:
+        key = kind.key_type
+        if key not in (inspect.StrType(), inspect.AnyType()):
+            what = "keys of objects are texts, of which a schema says nothing: use dict[str, ...] and field_rules(...)"
+            raise InvalidKindError(*place, what)
+        limits = _limits(kind, minProperties="min_length", maxProperties="max_length")
+        if isinstance(kind.value_type, inspect.AnyType):
+            return {"type": "object", _OPEN: True, **limits}
+        inner = self.of(kind.value_type, f"{path}.additionalProperties", place)
+        return {"type": "object", "additionalProperties": inner, **limits}
+
+    def _list(self, kind: Any, path: str, place: tuple[str, str]) -> Fields:
+        schema: Fields = {"type": "array", "items": self.of(kind.item_type, f"{path}.items", place)}
+        schema |= _limits(kind, minItems="min_length", maxItems="max_length")
+        if isinstance(kind, inspect.SetType | inspect.FrozenSetType):
+            schema["x-kubernetes-list-type"] = "set"
+        return schema
+
+
+def _said(kind: inspect.Metadata) -> Fields:
+    return mapping(cast("object", kind.extra_json_schema))  # pyright: ignore[reportUnknownMemberType] - msgspec: dict
+
+
+def _says_what_it_is(kind: inspect.Type) -> bool:
+    """Tell whether an annotation has a description of its own."""
+    if isinstance(kind, inspect.UnionType):
+        return any(_says_what_it_is(each) for each in kind.types)
+    if not isinstance(kind, inspect.Metadata):
+        return False
+    return "description" in _said(kind) or _says_what_it_is(kind.type)
+
+
+def _without_other_lists(schema: Fields) -> None:
+    """Leave out what ``as_atomic`` says of another form than the value has."""
+    kind = schema.get("type")
+    if kind == "object":
+        schema.pop("x-kubernetes-list-type", None)
+    elif kind == "array" and schema.get("x-kubernetes-list-type") == "atomic":
+        schema.pop("x-kubernetes-map-type", None)
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    while isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    return kind
+
+
+def _named(kind: inspect.Type) -> str:
+    bare = _bare(kind)
+    cls = getattr(bare, "cls", None)
+    return cls.__name__ if isinstance(cls, type) else type(bare).__name__.removesuffix("Type").lower()
+
+
+def _limits(kind: object, **names: str) -> Fields:
+    found = {keyword: getattr(kind, name) for keyword, name in names.items()}
+    return {keyword: value for keyword, value in found.items() if value is not None}
+
+
+def _scalar(kind: inspect.Type, place: tuple[str, str]) -> Fields:
+    if isinstance(kind, inspect.BoolType):
+        return {"type": "boolean"}
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        name = "integer" if isinstance(kind, inspect.IntType) else "number"
+        limits = _limits(kind, minimum="ge", maximum="le", multipleOf="multiple_of")
+        if kind.gt is not None:
+            limits |= {"minimum": kind.gt, "exclusiveMinimum": True}
+        if kind.lt is not None:
+            limits |= {"maximum": kind.lt, "exclusiveMaximum": True}
+        return {"type": name, **limits}
+    if isinstance(kind, inspect.StrType):
+        return {"type": "string", **_limits(kind, minLength="min_length", maxLength="max_length", pattern="pattern")}
+    if type(kind) in _TEXTS:
+        return {"type": "string", "format": _TEXTS[type(kind)]}
+    advice = _ADVICE.get(type(kind), "use a class, a list, a dict, str, int, float, bool, a Literal or an enumeration")
+    raise InvalidKindError(*place, f"the type {_named(kind)} has no structural schema: {advice}")
+
+
+def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]) -> Fields:
+    if isinstance(kind, inspect.EnumType):
+        values: list[Any] = [each.value for each in kind.cls]
+    else:
+        values = [each for each in kind.values if each is not None]
+    types: set[type] = {type(each) for each in values}
+    if types not in ({str}, {int}):
+        what = "the values to choose from are not all texts, or not all whole numbers: use one of both"
+        raise InvalidKindError(*place, what)
+    schema: Fields = {"type": "string" if types == {str} else "integer", "enum": values}
+    null = isinstance(kind, inspect.LiteralType) and None in kind.values
+    return null_or_choice(schema) if null else schema
+
+
+def _default(field: inspect.Field, place: tuple[str, str]) -> Any:
+    """Return the default of a field in JSON; None if it has none."""
+    default = field.default
+    if field.default_factory is not NODEFAULT:
+        default = field.default_factory()
+    if default is NODEFAULT or default is UNSET or default is None:
+        return None
+    try:
+        return in_json(default)
+    except (TypeError, ValueError) as error:
+        raise InvalidKindError(*place, f"its default cannot be written as JSON: {error}") from None
+
+
+def in_json(value: object) -> Any:
+    """Return a value as JSON has it, without the fields of objects that are as they are by default."""
+    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        fields = getattr(inspect.type_info(type(value)), "fields", ())
+        there = [(field, getattr(value, field.name)) for field in fields]
+        return {field.encode_name: in_json(each) for field, each in there if not _is_default(field, each)}
+    if isinstance(value, dict):
+        return {str(name): in_json(each) for name, each in cast("dict[object, object]", value).items()}
+    if isinstance(value, set | frozenset):
+        return sorted(in_json(each) for each in cast("set[object]", value))
+    if isinstance(value, list | tuple):
+        return [in_json(each) for each in cast("list[object]", value)]
+    if isinstance(value, enum.Enum):
+        return value.value
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def _is_default(field: inspect.Field, value: object) -> bool:
+    if value is UNSET:
+        return True
+    if field.default_factory is not NODEFAULT:
+        return bool(value == field.default_factory())
+    return field.default is not NODEFAULT and type(value) is type(field.default) and value == field.default

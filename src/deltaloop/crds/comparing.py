@@ -1,0 +1,247 @@
+"""What a change of a definition breaks for objects that are stored already, field by field.
+
+An object that was right breaks if it is refused when it is next written, or if the server drops a part of it. Defaults
+are filled in when stored objects are read, so a field that is made required may have one. What cannot be decided from
+two schemas, such as whether one pattern allows all that another does, counts as breaking.
+
+    version   gone while objects are stored in it; group, kind, plural or scope are others
+    fields    gone, of another type, made required, no longer null, closed to what nobody declared
+    values    an enumeration without one of its values, a bound that is tighter, a pattern, a rule
+    lists     told apart by other keys; sets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, final
+
+from deltaloop.crds.choices import choices_of
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
+
+Fields = dict[str, Any]
+_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_RULES: Final = "x-kubernetes-validations"
+_LEAST: Final = ("minimum", "minLength", "minItems", "minProperties")
+_MOST: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
+_UNDECIDED: Final = ("multipleOf", "format", "allOf", "anyOf", "oneOf", "not")
+
+
+class BreakingReason(StrEnum):
+    """Why a change breaks stored objects."""
+
+    NAME_CHANGED = "name changed"
+    SCOPE_CHANGED = "scope changed"
+    VERSION_REMOVED = "version removed"
+    FIELD_REMOVED = "field removed"
+    TYPE_CHANGED = "type changed"
+    MADE_REQUIRED = "made required"
+    NO_LONGER_NULLABLE = "no longer nullable"
+    VALUE_REMOVED = "value removed"
+    RANGE_NARROWED = "range narrowed"
+    PATTERN_CHANGED = "pattern changed"
+    RULE_ADDED = "rule added"
+    NARROWED = "narrowed"
+    CLOSED = "unknown fields dropped"
+    LIST_TYPE_CHANGED = "list type changed"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BreakingChange:
+    """One thing that breaks stored objects.
+
+    Attributes:
+        path: Where: a field of objects such as ``spec.ports[].name``, or one of the definition such as ``spec.scope``.
+        reason: What happened to it.
+        detail: What was there, and what is.
+        version: The version whose objects have the field; "" for what is about all.
+    """
+
+    path: str
+    reason: BreakingReason
+    detail: str = ""
+    version: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.version}: {self.path}" if self.version else self.path
+        return f"{where}: {self.reason}{f': {self.detail}' if self.detail else ''}"
+
+
+def breaking_changes(before: Fields, after: Fields) -> list[BreakingChange]:
+    """Return what of a definition's change breaks stored objects; empty if nothing does.
+
+    A version is compared with itself. One that is new is compared with the one that objects are stored in, unless a
+    webhook converts them: without one the server only renames the version.
+
+    Args:
+        before: The CustomResourceDefinition as it is; what its status says of stored versions counts, if it is there.
+        after: The one that it is to be.
+    """
+    return [*_about_all(before, after), *_about_versions(before, after)]
+
+
+def _about_all(before: Fields, after: Fields) -> Iterator[BreakingChange]:
+    for path in ("spec.group", "spec.names.kind", "spec.names.plural"):
+        was, now = (text(at(crd, *path.split("."))) for crd in (before, after))
+        if was != now:
+            detail = f"{was!r} is {now!r}: stored objects are of another kind"
+            yield BreakingChange(path, BreakingReason.NAME_CHANGED, detail)
+    was, now = (text(at(crd, "spec", "scope")) for crd in (before, after))
+    if was != now:
+        yield BreakingChange("spec.scope", BreakingReason.SCOPE_CHANGED, f"{was} is {now}; the server refuses that")
+
+
+def _about_versions(before: Fields, after: Fields) -> Iterator[BreakingChange]:
+    old, new = _versions(before), _versions(after)
+    stored = _storage(before)
+    for name in dict.fromkeys([*texts(at(before, "status", "storedVersions")), stored]):
+        if name and name not in new:
+            detail = "objects are stored in it: keep it, with served: false if need be, until all are stored in another"
+            yield BreakingChange(f"spec.versions[{name}]", BreakingReason.VERSION_REMOVED, detail)
+    converted = at(after, "spec", "conversion", "strategy") == "Webhook"
+    for name, version in new.items():
+        base = old.get(name) or ({} if converted else old.get(stored, {}))
+        if base:
+            walk = _Comparison(name)
+            yield from walk.schemas(_schema(base), _schema(version), "")
+
+
+def _versions(crd: Fields) -> dict[str, Fields]:
+    return {text(at(each, "name")): mapping(each) for each in items(at(crd, "spec", "versions"))}
+
+
+def _storage(crd: Fields) -> str:
+    return next((name for name, each in _versions(crd).items() if each.get("storage") is True), "")
+
+
+def _schema(version: Fields) -> Fields:
+    return mapping(at(version, "schema", "openAPIV3Schema"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    version: str
+
+    def schemas(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        """Yield what is wrong with what one schema says in another's place."""
+        if _is_free(new):
+            yield from self._rules(old, new, path)
+            return
+        was, now = _type_of(old), _type_of(new)
+        if was != now and now not in _WIDER.get(was, ()):
+            yield self._change(path, BreakingReason.TYPE_CHANGED, f"{was} is {now}")
+            return
+        if old.get("nullable") is True and new.get("nullable") is not True:
+            yield self._change(path, BreakingReason.NO_LONGER_NULLABLE, "stored objects may have null there")
+        yield from self._values(old, new, path)
+        yield from self._lists(old, new, path)
+        yield from self._rules(old, new, path)
+        yield from self._fields(old, new, path)
+        if is_mapping(old.get("items")) and is_mapping(new.get("items")):
+            yield from self.schemas(mapping(old["items"]), mapping(new["items"]), f"{path}[]")
+
+    def _change(self, path: str, reason: BreakingReason, detail: str) -> BreakingChange:
+        return BreakingChange(path.removeprefix(".") or "the object", reason, detail, self.version)
+
+    def _fields(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        before, now = mapping(old.get("properties")), mapping(new.get("properties"))
+        others_before, others = old.get("additionalProperties"), new.get("additionalProperties")
+        is_open = new.get(_OPEN) is True or others is True
+        for name, child in before.items():
+            below = f"{path}.{name}"
+            if name in now:
+                yield from self.schemas(mapping(child), mapping(now[name]), below)
+            elif is_mapping(others):
+                yield from self.schemas(mapping(child), others, below)
+            elif not is_open:
+                yield self._change(below, BreakingReason.FIELD_REMOVED, "the server drops it from stored objects")
+        required = set(texts(old.get("required")))
+        for name in texts(new.get("required")):
+            child = mapping(now.get(name))
+            had_default = "default" in mapping(before.get(name))
+            if "default" not in child and (name not in required or had_default):
+                detail = "it lost its default" if name in required else "stored objects may not have it: give a default"
+                yield self._change(f"{path}.{name}", BreakingReason.MADE_REQUIRED, detail)
+        if (old.get(_OPEN) is True or others_before is True) and not is_open and not is_mapping(others):
+            yield self._change(path, BreakingReason.CLOSED, "it kept fields that nobody declared")
+        elif is_mapping(others_before) and is_mapping(others):
+            yield from self.schemas(others_before, others, f"{path}.*")
+        elif is_mapping(others_before) and not is_open:
+            yield self._change(path, BreakingReason.CLOSED, "its keys were free")
+        elif old.get(_OPEN) is True and is_mapping(others):
+            yield self._change(path, BreakingReason.NARROWED, "its values could be anything")
+
+    def _values(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        (was, _), (now, said_by) = choices_of(old), choices_of(new)
+        if now and not was:
+            yield self._change(path, BreakingReason.VALUE_REMOVED, f"only {_listed(now)} may be there")
+        elif gone := [each for each in was if each not in now] if now else []:
+            yield self._change(path, BreakingReason.VALUE_REMOVED, f"{_listed(gone)} may not be there any more")
+        yield from self._bounds(old, new, path)
+        pattern = text(new.get("pattern"))
+        if pattern and pattern != text(old.get("pattern")) and said_by != "pattern":
+            given = (
+                f"{text(old.get('pattern'))!r} is {pattern!r}" if old.get("pattern") else f"it has to match {pattern!r}"
+            )
+            yield self._change(path, BreakingReason.PATTERN_CHANGED, given)
+        for keyword in _UNDECIDED:
+            if new.get(keyword) and new[keyword] != old.get(keyword) and keyword != said_by:
+                yield self._change(path, BreakingReason.NARROWED, f"{keyword} says more, or something else")
+        if new.get("uniqueItems") is True and old.get("uniqueItems") is not True:
+            yield self._change(path, BreakingReason.NARROWED, "uniqueItems says more, or something else")
+
+    def _bounds(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        for names, sign in ((_LEAST, 1), (_MOST, -1)):
+            for keyword in names:
+                if (now := new.get(keyword)) is None:
+                    continue
+                was, strict = old.get(keyword), f"exclusive{keyword[0].upper()}{keyword[1:]}"
+                tighter = was is None or (now - was) * sign > 0
+                if was is None and keyword in ("minLength", "minItems", "minProperties") and now <= 0:
+                    tighter = False
+                if tighter or (now == was and new.get(strict) is True and old.get(strict) is not True):
+                    shown = f"{keyword} was {was}, is {now}" if was is not None else f"{keyword} is {now}"
+                    shown += f", and {now} itself is not allowed" if new.get(strict) is True else ""
+                    yield self._change(path, BreakingReason.RANGE_NARROWED, shown)
+
+    def _lists(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        word, keys = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+        was, now = text(old.get(word)) or "atomic", text(new.get(word)) or "atomic"
+        if now not in (was, "atomic"):
+            detail = f"{was} is {now}: what is twice in a stored list is refused"
+            yield self._change(path, BreakingReason.LIST_TYPE_CHANGED, detail)
+        elif now == "map" and not set(texts(old.get(keys))) <= set(texts(new.get(keys))):
+            detail = f"told apart by {', '.join(texts(new.get(keys)))}, no longer by {', '.join(texts(old.get(keys)))}"
+            yield self._change(path, BreakingReason.LIST_TYPE_CHANGED, detail)
+
+    def _rules(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
+        known = {text(at(each, "rule")).strip() for each in items(old.get(_RULES))}
+        for each in items(new.get(_RULES)):
+            rule = text(at(each, "rule")).strip()
+            if rule not in known:
+                yield self._change(path, BreakingReason.RULE_ADDED, repr(rule))
+
+
+def _is_free(schema: Fields) -> bool:
+    """Tell whether a schema takes any value."""
+    return not schema.get("type") and schema.get(_INT_OR_STRING) is not True and schema.get(_OPEN) is True
+
+
+def _type_of(schema: Fields) -> str:
+    if schema.get(_INT_OR_STRING) is True:
+        return "int-or-string"
+    return text(schema.get("type")) or "anything"
+
+
+_WIDER: Final = {
+    "integer": ("number", "int-or-string"),
+    "string": ("int-or-string",),
+}
+
+
+def _listed(values: list[Any]) -> str:
+    return ", ".join("null" if each is None else repr(each) for each in values)

@@ -1,0 +1,66 @@
+"""Several versions are one kind: one of them is stored, and all have its names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from deltaloop.crds import crd_of, custom_resource
+from deltaloop.crds.annotations import KindRule
+from deltaloop.errors import InvalidArgumentError, InvalidKindError
+
+
+def version(name: str, **keywords: Any) -> type:
+    found: dict[str, Any] = {"group": "example.com", "version": name, "kind": "Thing", **keywords}
+    cls: type = custom_resource(**found)(msgspec.defstruct(f"Thing{name.upper()}", [("size", int)]))
+    return cls
+
+
+def test_versions_are_listed_as_given_and_one_is_stored() -> None:
+    crd = crd_of(version("v1", storage=True), version("v1alpha1", served=False), version("v1beta1", deprecated=True))
+    found = [(each["name"], each["served"], each["storage"]) for each in crd["spec"]["versions"]]
+    assert found == [("v1", True, True), ("v1alpha1", False, False), ("v1beta1", True, False)]
+    assert crd["spec"]["versions"][2]["deprecated"] is True
+    assert "deprecationWarning" not in crd["spec"]["versions"][2]
+
+
+def test_a_definition_is_a_new_one_each_time() -> None:
+    cls = version("v1")
+    crd_of(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clear()
+    assert crd_of(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["size"] == {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ([version("v1"), version("v2")], r"ThingV1, ThingV2: none of them says .*storage=True"),
+        ([version("v1", storage=True), version("v2", storage=True)], r"ThingV1, ThingV2: more than one says"),
+        ([version("v1", storage=True), version("v1")], r"ThingV1: ThingV1 is example.com/v1/Thing, too"),
+        ([version("v1", storage=True), version("v2", kind="Other")], r"ThingV2: its kind is 'Other', that of ThingV1"),
+        ([version("v1", storage=True), version("v2", group="a.b")], r"ThingV2: its group is 'a.b'"),
+        ([version("v1", storage=True), version("v2", plural="x")], r"ThingV2: its plural is 'x'"),
+        ([version("v1", storage=True), version("v2", namespaced=False)], r"ThingV2: its scope is 'Cluster'"),
+    ],
+)
+def test_classes_that_are_not_versions_of_one_kind_are_refused(classes: list[type], words: str) -> None:
+    with pytest.raises(InvalidKindError, match=words):
+        crd_of(*classes)
+
+
+def test_without_a_class_there_is_no_definition() -> None:
+    with pytest.raises(InvalidArgumentError, match="give the class"):
+        crd_of()
+
+
+def test_a_rule_says_what_was_said() -> None:
+    rule = KindRule("a", "b", "c", "d", "e", optional_old_self=True)
+    assert rule.as_schema() == {
+        "rule": "a",
+        "message": "b",
+        "messageExpression": "c",
+        "reason": "d",
+        "fieldPath": "e",
+        "optionalOldSelf": True,
+    }
