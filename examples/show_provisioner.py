@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import deltaloop as dl
 from examples.provisioner.controller import Options, Provisioner
@@ -48,7 +49,7 @@ class TroubledStorage:
         return f"handle-of-{name}"
 
 
-def claim(name: str, storage_class: str) -> dict[str, object]:
+def claim(name: str, storage_class: str) -> dict[str, Any]:
     """Return a claim."""
     return {
         "metadata": {"name": name},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from typing import Any
 
 import deltaloop as dl
 from examples.replicator.controller import FROM, TO, replicator
@@ -36,13 +37,14 @@ async def show(scene: Scene) -> None:
 
         task = asyncio.create_task(manager.run())
         try:
-            metadata = {"annotations": {TO: f"replicate={home}"}}
+            annotations = {TO: f"replicate={home}"}
             for name in names:
                 await client.create(
-                    dl.kinds.CONFIG_MAP, {"metadata": {"name": name, **metadata}, "data": {"version": "1"}}
+                    dl.kinds.CONFIG_MAP,
+                    {"metadata": {"name": name, "annotations": annotations}, "data": {"version": "1"}},
                 )
             for place in places:
-                body = {"metadata": {"name": place, "labels": {"replicate": home}}}
+                body: dict[str, Any] = {"metadata": {"name": place, "labels": {"replicate": home}}}
                 await client.create(dl.kinds.NAMESPACE, body)
             total = namespaces * sources
             done = await until(lambda: task.done() or seen(version="1") == total, timeout=PATIENCE, every=EVERY)

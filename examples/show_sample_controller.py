@@ -110,7 +110,7 @@ async def runs(client: dl.Client, foos: dl.cache.SharedIndexInformer[dl.Resource
 async def collects_garbage(client: dl.Client) -> bool:
     """Tell whether an object goes whose owner never was; a kube-apiserver alone does nothing about it."""
     kind = dl.kinds.CONFIG_MAP
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never-was", "uid": str(uuid.uuid4())}
+    owner: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never-was", "uid": str(uuid.uuid4())}
     orphan = await client.create(kind, {"metadata": {"generateName": "orphan-", "ownerReferences": [owner]}})
     try:
         await client.wait_for(kind, orphan.name, dl.wait.deleted(), timeout=GARBAGE)

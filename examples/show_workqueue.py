@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import deltaloop as dl
 from examples.run import Scene, until
@@ -13,7 +14,7 @@ PODS = 50
 WORKERS = 5
 
 
-def pod(name: str) -> dict[str, object]:
+def pod(name: str) -> dict[str, Any]:
     """Return a Pod that no scheduler of a real cluster takes up."""
     container = {"name": "c", "image": "example.invalid/nothing"}
     return {"metadata": {"name": name}, "spec": {"schedulerName": "nobody", "containers": [container]}}

@@ -167,12 +167,14 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
     stale["metadata"]["resourceVersion"] = "1"
     stale["stringData"] = {"password": DATA}
     unreadable = msgspec.json.encode({"kind": "Secret", "data": {"password": ENCODED}})
+    misnamed: dict[str, Any] = SECRET | {"metadata": {"name": "Not A Name", "namespace": "default"}}
+    miscalled: dict[str, Any] = SECRET | {"kind": "ConfigMap"}
     errors: list[BaseException] = []
     for attempt in (
         client.create(dl.kinds.SECRET, SECRET),
         client.update(dl.kinds.SECRET, stale),
-        client.create(dl.kinds.SECRET, {**SECRET, "metadata": {"name": "Not A Name", "namespace": "default"}}),
-        client.create(dl.kinds.SECRET, {**SECRET, "kind": "ConfigMap"}),
+        client.create(dl.kinds.SECRET, misnamed),
+        client.create(dl.kinds.SECRET, miscalled),
         client.patch(dl.kinds.SECRET, "gone", {"data": {"password": ENCODED}}, namespace="default"),
     ):
         with pytest.raises(dl.DeltaloopError) as caught:

@@ -113,7 +113,7 @@ async def test_settings_come_from_a_config_map_and_follow_it(deltaloop_harness: 
     await begin(harness, configRef={"name": "settings"})
     assert await ready(harness) == ("False", "ConfigMissing")
     for number in ("100", "200"):
-        settings = {"metadata": {"name": "settings"}, "data": {"max_connections": number}}
+        settings: dict[str, Any] = {"metadata": {"name": "settings"}, "data": {"max_connections": number}}
         await harness.client.apply(dl.kinds.CONFIG_MAP, settings)
         await harness.settled()
         [container] = (await harness.client.get(SET, "a"))["spec"]["template"]["spec"]["containers"]

@@ -8,6 +8,7 @@ deletes asks for its source. Copies say where they come from by a label, which a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import deltaloop as dl
 
@@ -79,7 +80,7 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         for namespace in sorted(wanted):
             copy = copies.get(namespace)
             if copy is None:
-                metadata = {"name": source.name, "labels": {FROM: f"{source.namespace}.{source.name}"}}
+                metadata: dict[str, Any] = {"name": source.name, "labels": {FROM: f"{source.namespace}.{source.name}"}}
                 await ctx.client.create(dl.kinds.CONFIG_MAP, {"metadata": metadata, "data": data}, namespace=namespace)
             elif dict(copy.get("data") or {}) != data:
                 changed = copy.edit()

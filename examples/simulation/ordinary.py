@@ -66,7 +66,7 @@ async def claims_get_volumes(world: Harness) -> None:
         await world.run(program(identity))
     for name in ("first", "second"):
         resources = {"requests": {"storage": "1Gi"}}
-        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "ours", "resources": resources}
+        spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "storageClassName": "ours", "resources": resources}
         await world.client.create(_CLAIM, {"metadata": {"name": name}, "spec": spec})
     await world.settled(600)
     await world.client.delete(_CLAIM, "first")

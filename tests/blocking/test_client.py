@@ -43,12 +43,12 @@ def test_every_verb_waits_and_gives_what_the_asynchronous_one_gives(client: Clie
 
 
 def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client: Client) -> None:
-    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    pod: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     stored = client.create(dl.kinds.POD, pod).edit()
     stored["status"] = {"phase": "Running"}
     assert client.update_status(dl.kinds.POD, stored)["status"]["phase"] == "Running"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
-    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    spec: dict[str, Any] = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec})
     scaled = client.scale(dl.kinds.DEPLOYMENT, "web", 3)
     assert scaled["spec"]["replicas"] == 3

@@ -110,7 +110,7 @@ async def test_against_the_embedded_server(watch_list: bool) -> None:
     ):
 
         async def make(name: str) -> Resource:
-            metadata = {"name": name, "labels": {"app": "web"}, "annotations": {"note": name}}
+            metadata: dict[str, Any] = {"name": name, "labels": {"app": "web"}, "annotations": {"note": name}}
             return await client.create(CONFIG_MAP, {"metadata": metadata, "data": {"k": "v" * 10000}})
 
         await make("a")

@@ -70,7 +70,7 @@ async def storm(harness: Harness, server: ApiServer, seed: int) -> Cluster:
     cluster = Cluster(harness.client, seed)
     await harness.install(CRD)
     for number in range(3):
-        settings = {"metadata": {"name": f"settings-{number}"}, "data": {"max_connections": "100"}}
+        settings: dict[str, Any] = {"metadata": {"name": f"settings-{number}"}, "data": {"max_connections": "100"}}
         await harness.client.create(MAP, settings)
     for _ in range(2):
         await harness.start(reconcile, leader_election=True)

@@ -81,7 +81,7 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
 
     async with world() as w:
         if holder:
-            spec = {"holderIdentity": holder, "leaseDurationSeconds": 600}
+            spec: dict[str, Any] = {"holderIdentity": holder, "leaseDurationSeconds": 600}
             await w.client.create(LEASE, {"metadata": {"name": "maps"}, "spec": spec}, namespace="default")
         async with Client(ClientConfig(server=w.server.url if holder else "http://127.0.0.1:9")) as client:
             elector = LeaderElector(LeaseLock(client, namespace="default", name="maps", identity="me-1"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -73,7 +74,7 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
         await eventually(lambda: names == ["a"], every=0.02)
         # Garbage is collected, as beside a controller in a cluster.
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-0000-0000-000000000001"}
-        owned = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
+        owned: dict[str, Any] = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
         await client.create(dl.kinds.CONFIG_MAP, owned)
         await client.wait_for(dl.kinds.CONFIG_MAP, "owned", dl.wait.deleted(), timeout=10)
     task.cancel()

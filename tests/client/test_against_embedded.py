@@ -106,7 +106,10 @@ async def test_the_patches() -> None:
         assert added["data"] == {"k": "w", "l": "m"}
         with pytest.raises(InvalidError):
             await client.patch(CM, "a", [{"op": "test", "path": "/data/k", "value": "other"}], type=PatchType.JSON)
-        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": n, "image": "x"} for n in ("a", "b")]}}
+        pod: dict[str, Any] = {
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": n, "image": "x"} for n in ("a", "b")]},
+        }
         await client.create(kinds.POD, pod)
         merge_by_name = {"spec": {"containers": [{"name": "b", "image": "y"}]}}
         both = await client.patch(kinds.POD, "p", merge_by_name, type=PatchType.STRATEGIC)
@@ -121,7 +124,8 @@ async def test_dry_runs_store_nothing() -> None:
         with pytest.raises(NotFoundError):
             await client.get(CM, "a")
         stored = await client.create(CM, config_map("a", k="v"))
-        await client.update(CM, {**stored.edit(), "data": {"k": "w"}}, options=dry)
+        written: dict[str, Any] = stored.edit() | {"data": {"k": "w"}}
+        await client.update(CM, written, options=dry)
         await client.patch(CM, "a", {"data": {"k": "w"}}, options=dry)
         await client.delete(CM, "a", options=DeleteOptions(dry_run=True))
         assert await client.get(CM, "a") == stored
@@ -264,7 +268,7 @@ async def test_apply() -> None:
         await client.create(CM, config_map("a", k="v"))
         applied = await client.apply(CM, {"metadata": {"name": "a"}, "data": {"l": "m"}}, options=mine)
         assert applied["data"] == {"k": "v", "l": "m"}
-        theirs = {"metadata": {"name": "a"}, "data": {"l": "n"}}
+        theirs: dict[str, Any] = {"metadata": {"name": "a"}, "data": {"l": "n"}}
         with pytest.raises(ConflictError):
             await client.apply(CM, theirs, options=WriteOptions(field_manager="other"))
         taken = await client.apply(CM, theirs, force=True, options=WriteOptions(field_manager="other"))
@@ -292,9 +296,8 @@ async def test_logs() -> None:
         await client.create(kinds.POD, PODS_OWN)
         async with client.logs("p") as log:
             assert [line async for line in log] == [], "a pod without a node has written nothing"
-        await client.create(
-            kinds.POD, {**PODS_OWN, "metadata": {"name": "q"}, "spec": {**PODS_OWN["spec"], "nodeName": "n"}}
-        )
+        body: dict[str, Any] = PODS_OWN | {"metadata": {"name": "q"}, "spec": {**PODS_OWN["spec"], "nodeName": "n"}}
+        await client.create(kinds.POD, body)
         with pytest.raises(NotFoundError, match='nodes "n" not found'):
             async with client.logs("q"):
                 raise AssertionError

@@ -127,7 +127,7 @@ async def test_list_all_expired_on_the_first_page() -> None:
         (Resource.from_dict(POD), None, "/api/v1/namespaces/n/pods"),
     ],
 )
-async def test_create(obj: object, namespace: str | None, path: str) -> None:
+async def test_create(obj: Any, namespace: str | None, path: str) -> None:
     client, transport = client_over(json_answer(POD, status=201))
     created = await client.create(kinds.POD, obj, namespace=namespace)
     assert created.name == "a"

@@ -68,7 +68,7 @@ async def test_a_class_does_not_matter_and_bad_items_are_named() -> None:
 async def test_the_embedded_server_sends_metadata_and_nothing_else() -> None:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
     async with ApiServer(options) as server, Client(ClientConfig(server=server.url)) as client:
-        config_map = {"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v" * 1000}}
+        config_map: dict[str, Any] = {"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v" * 1000}}
         made = await client.create(kinds.CONFIG_MAP, config_map, namespace="default")
         found = await client.list("ConfigMap", namespace="default", metadata_only=True)
         (only,) = found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -42,7 +43,7 @@ async def outcomes(client: Client) -> list[BaseException]:
             async for _ in events:
                 pass
 
-    secret = {"metadata": {"name": "text"}, "data": {"key": "planted-data"}}
+    secret: dict[str, Any] = {"metadata": {"name": "text"}, "data": {"key": "planted-data"}}
     for action in (
         lambda: client.list(kinds.POD),
         lambda: client.get(kinds.SECRET, "text"),

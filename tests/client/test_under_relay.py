@@ -25,7 +25,7 @@ from tests.client.loopback import serving
 
 pytestmark = pytest.mark.usefixtures("each_transport")
 
-OBJECT = {
+OBJECT: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "a", "namespace": "default", "resourceVersion": "7"},

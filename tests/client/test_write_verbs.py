@@ -97,7 +97,8 @@ async def test_a_patch_that_does_not_fit_its_type(patch: Any, kind: PatchType) -
 
 async def test_apply() -> None:
     client, transport = client_over(*[json_answer(POD)] * 4)
-    assert (await client.apply(kinds.POD, {"metadata": {"name": "a"}, "spec": {"x": 1}})).name == "a"
+    fields: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"x": 1}}
+    assert (await client.apply(kinds.POD, fields)).name == "a"
     assert sent(transport) == (
         "PATCH",
         "/api/v1/namespaces/mine/pods/a",

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,10 @@ from deltaloop.testing.cluster import write_kubeconfig
 
 pytestmark = pytest.mark.real_time
 
-POD = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+POD: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"containers": [{"name": "web", "image": "web"}]},
+}
 WEB = dl.api.ObjectReference(api_version="v1", kind="Pod", namespace="default", name="web", uid="u1")
 KUBECTL = shutil.which("kubectl")
 

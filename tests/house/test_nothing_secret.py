@@ -72,7 +72,7 @@ async def _run() -> dict[str, str]:
             token = SecretText(f"{PLANTED}-token")
             config = ClientConfig(server=server.url, namespace="default", credentials=StaticToken(token))
             async with Client(config) as client, EventRecorder(client, component="test") as recorder:
-                secret = {"metadata": {"name": "a"}, "stringData": {"password": f"{PLANTED}-0"}}
+                secret: dict[str, Any] = {"metadata": {"name": "a"}, "stringData": {"password": f"{PLANTED}-0"}}
                 await client.create(kinds.SECRET, secret)
                 manager = Manager(
                     client,

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from deltaloop.cli.kubeconfig_file import write_kubeconfig
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-POD = {
+POD: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
     "spec": {"containers": [{"name": "web", "image": "web"}]},
     "status": {"phase": "Pending"},

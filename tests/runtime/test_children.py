@@ -124,7 +124,9 @@ async def test_what_is_not_desired_any_more_is_pruned_and_nothing_else() -> None
                 "uid": mother.uid,
                 "controller": True,
             }
-            by_hand = {"metadata": {"name": "e", "namespace": "default", "ownerReferences": [reference]}}
+            by_hand: dict[str, Any] = {
+                "metadata": {"name": "e", "namespace": "default", "ownerReferences": [reference]}
+            }
             await w.client.create(CM, by_hand)
             await caught_up()
             done = await p.children().apply(cm("a"))
@@ -242,9 +244,10 @@ async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
+            body: dict[str, Any] = cm("late", k="theirs") | {"metadata": {"name": "late", "namespace": "default"}}
             await w.client.apply(
                 CM,
-                {**cm("late", k="theirs"), "metadata": {"name": "late", "namespace": "default"}},
+                body,
                 options=WriteOptions(field_manager="kubectl"),
             )
             with pytest.raises(ConflictError):
@@ -832,7 +835,7 @@ async def test_each_child_is_written_once_whatever_answers_are_lost_and_after_a_
 
     async with world() as w:
         for number in range(owners):
-            account = {"metadata": {"name": f"a{number}", "namespace": "default"}}
+            account: dict[str, Any] = {"metadata": {"name": f"a{number}", "namespace": "default"}}
             await w.client.create(kinds.SERVICE_ACCOUNT, account)
         w.server.faults.add(Fault(do="lose", verbs=("patch",), probability=0.2))
         config = ClientConfig(server=w.server.url, namespace="default")

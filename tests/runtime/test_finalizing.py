@@ -96,7 +96,8 @@ async def delete(w: World, name: str = "a") -> None:
 async def test_the_finalizer_is_there_before_the_reconciler_runs_and_goes_after_the_clean_up() -> None:
     runs = Runs()
     async with world() as w, w.running(runs.make(predicates=[dl.predicates.GenerationChanged()])):
-        await w.client.create(CM, cm("a") | {"metadata": {"name": "a", "finalizers": [SECOND]}})
+        body: dict[str, Any] = cm("a") | {"metadata": {"name": "a", "finalizers": [SECOND]}}
+        await w.client.create(CM, body)
         await asyncio.sleep(5.0)
         assert runs.seen == ["reconcile True"]
         assert await names_of(w) == (SECOND, FINALIZER)
@@ -117,7 +118,7 @@ async def test_a_clean_up_is_tried_again_until_it_has_succeeded_and_asks_for_not
     hooks = Counted()
     caplog.set_level(logging.DEBUG, "deltaloop.runtime.reconcile")
     async with world() as w:
-        metadata = {"name": "a", "namespace": "default", "finalizers": [FINALIZER]}
+        metadata: dict[str, Any] = {"name": "a", "namespace": "default", "finalizers": [FINALIZER]}
         await w.client.create(CM, {"metadata": metadata})
         await delete(w)
         async with w.running(runs.make(), metrics=hooks):  # it sees the deletion first of all
@@ -403,7 +404,11 @@ def test_a_program_ends_without_a_thread_that_does_not(place: str) -> None:
 
     async def program() -> None:
         async with world() as w:
-            metadata = {"name": "a", "namespace": "default", "finalizers": [] if place == "plain" else [FINALIZER]}
+            metadata: dict[str, Any] = {
+                "name": "a",
+                "namespace": "default",
+                "finalizers": [] if place == "plain" else [FINALIZER],
+            }
             await w.client.create(CM, {"metadata": metadata})
             if place in ("clean up", "on deadline"):
                 await delete(w)
@@ -508,7 +513,7 @@ async def test_a_crash_at_every_write_leaves_nothing_behind() -> None:
     async def scenario(harness: Harness) -> None:
         await harness.client.create(dl.kinds.NAMESPACE, {"metadata": {"name": "elsewhere"}})
         await harness.start(secrets_of_maps)
-        metadata = {"name": "a", "labels": {"wanted": "yes"}}
+        metadata: dict[str, Any] = {"name": "a", "labels": {"wanted": "yes"}}
         await harness.client.create(CM, {"metadata": metadata})
         await harness.settled()
         assert await harness.client.find(CHILD, "made", namespace="elsewhere") is not None

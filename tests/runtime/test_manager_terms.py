@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from deltaloop.sources import Channel, Every, Source
 from tests.runtime.worlds import World, now, until, world
 
 LEASE = "coordination.k8s.io/v1/Lease"
-WIDGETS = {
+WIDGETS: dict[str, Any] = {
     "metadata": {"name": "widgets.example.com"},
     "spec": {
         "group": "example.com",

@@ -11,6 +11,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import NotFoundError
 from deltaloop.cache import Informer
@@ -263,8 +264,8 @@ async def test_lists_have_what_the_selector_selects_own_writes_included(seen: bo
         ):
             await h.client.create(CM, obj)
 
-        async def names(**options: Any) -> list[str]:
-            return sorted(obj.name for obj in await h.client.list(CM, **options))
+        async def names(kind: ResourceType[Resource] = CM, **options: Any) -> list[str]:
+            return sorted(obj.name for obj in await h.client.list(kind, **options))
 
         await h.catch_up()
         asked.clear()

@@ -125,7 +125,10 @@ async def test_a_scaled_object_is_read_from_the_server_until_it_has_changed() ->
 
 
 async def test_an_evicted_pod_is_read_from_the_server() -> None:
-    pod = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    pod: dict[str, Any] = {
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     async with held(kind=kinds.POD) as h:
         await h.w.client.create(kinds.POD, pod)
         await h.catch_up()

@@ -534,7 +534,7 @@ async def test_what_a_transform_took_away_is_read_from_the_server() -> None:
 
 async def test_an_object_of_another_kind_says_its_own() -> None:
     async with desk() as d:
-        service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+        service: dict[str, Any] = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
         made = await d.w.client.create(kinds.SERVICE, service)
         async with d.status(made.to_dict()) as status:
             status.set_condition("example.com/Checked", True, reason="Yes")
@@ -547,7 +547,7 @@ async def test_an_object_of_another_kind_says_its_own() -> None:
 
 async def test_what_the_controller_of_another_kind_has_seen_is_not_ours_to_say() -> None:
     async with desk() as d:
-        deployment = {
+        deployment: dict[str, Any] = {
             "metadata": {"name": "w"},
             "spec": {
                 "selector": {"matchLabels": {"a": "b"}},

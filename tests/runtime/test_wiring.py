@@ -224,8 +224,10 @@ async def test_only_what_is_watched_is_queued_with_its_name_and_time() -> None:
                 await w.client.create(
                     kinds.SECRET, labelled(f"s-{name}", namespace, app="web" if name == "a" else "db")
                 )
-        await w.client.create(kinds.SERVICE, {**labelled("a", "default"), "spec": {"ports": [{"port": 80}]}})
-        await w.client.create(kinds.SERVICE, {**labelled("b", "default"), "spec": {"ports": [{"port": 80}]}})
+        written: dict[str, Any] = labelled("a", "default") | {"spec": {"ports": [{"port": 80}]}}
+        await w.client.create(kinds.SERVICE, written)
+        body: dict[str, Any] = labelled("b", "default") | {"spec": {"ports": [{"port": 80}]}}
+        await w.client.create(kinds.SERVICE, body)
         await w.client.create(kinds.NODE, {"metadata": {"name": "n"}})
         await asyncio.sleep(1.0)
         queued: list[str] = []

@@ -505,7 +505,7 @@ def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
         names = {"plural": "widgets", "kind": "Widget"}
         schema = {"openAPIV3Schema": {"type": "object"}}
         version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-        spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+        spec: dict[str, Any] = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
         await world.client.create(crd, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
         await world.client.wait_for(crd, "widgets.example.com", dl.wait.established())
         widget = dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets")
@@ -604,9 +604,12 @@ def leads(name: str, *, looks_again: bool) -> Callable[[dl.Client], Awaitable[No
                 str(spec.get("leaseDurationSeconds") or 0)
             )  # seconds of the loop, for want of a finer field
             if spec.get("holderIdentity") == name or clock() - renewed_at > 15.0 or lease is None:
-                fields = {"spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, int(clock()))}}
+                fields: dict[str, Any] = {
+                    "spec": {"holderIdentity": name, "leaseDurationSeconds": max(1, int(clock()))}
+                }
                 if lease is None:
-                    await client.create(dl.kinds.LEASE, {"metadata": {"name": "leader"}, **fields})
+                    body: dict[str, Any] = fields | {"metadata": {"name": "leader"}}
+                    await client.create(dl.kinds.LEASE, body)
                 else:
                     fields["metadata"] = {"resourceVersion": lease.resource_version}
                     await client.patch(dl.kinds.LEASE, "leader", fields)
@@ -672,7 +675,7 @@ def says_ready(*, waits: bool) -> Scenario:
                     return
 
         template = {"metadata": {"labels": {"a": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-        spec = {"selector": {"matchLabels": {"a": "a"}}, "template": template}
+        spec: dict[str, Any] = {"selector": {"matchLabels": {"a": "a"}}, "template": template}
         await world.client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "a"}, "spec": spec})
         await world.start(parent)
         kubelet = asyncio.create_task(pods_get_ready())

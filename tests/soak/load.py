@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import final
+from typing import Any, final
 
 from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
@@ -126,7 +126,7 @@ class Load:
     async def new_token(self, *, seconds: float) -> str:
         """Make a token of the service account, and those before it worthless: their Secret is deleted."""
         self._tokens += 1
-        secret = {"metadata": {"name": f"credential-{self._tokens}"}}
+        secret: dict[str, Any] = {"metadata": {"name": f"credential-{self._tokens}"}}
         bound = await self.client.create(kinds.SECRET, secret, namespace="default")
         reference = {"apiVersion": "v1", "kind": "Secret", "name": bound.name, "uid": bound.metadata.uid}
         asked = {

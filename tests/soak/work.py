@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Final, final
+from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
@@ -22,7 +22,7 @@ from deltaloop.sources import Every
 LABEL: Final = "soak.deltaloop.dev/plan"
 FINALIZER: Final = "soak.deltaloop.dev/tidy"
 PLAN: Final[ResourceType[Resource]] = ResourceType("soak.deltaloop.dev", "v1", "Plan", "plans")
-CRD: Final[dict[str, object]] = {
+CRD: Final[dict[str, Any]] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "plans.soak.deltaloop.dev"},

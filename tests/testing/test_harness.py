@@ -7,6 +7,7 @@ import gc
 import itertools
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ async def login(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
         return None
     secret = await ctx.client.find(SECRET, request.name, namespace=request.namespace)
     if secret is None:
-        meta = {"name": request.name, "namespace": request.namespace}
+        meta: dict[str, Any] = {"name": request.name, "namespace": request.namespace}
         await ctx.client.create(SECRET, {"metadata": meta, "stringData": {"password": str(ctx.number)}})
         ctx.recorder.event(asking, "Normal", "Made", "a secret was made")
     if asking.annotations.get("secret") != request.name:

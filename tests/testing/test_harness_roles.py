@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def copier(*writes: dl.Access | dl.ResourceType[dl.api.Resource]) -> dl.Controll
     @dl.controller(MAP, name="copier", predicates=[dl.predicates.HasLabels("copy")], writes=writes)
     async def copy(request: dl.Request, ctx: dl.Context) -> None:
         if await ctx.client.find(MAP, request.name, namespace=request.namespace) is not None:
-            secret = {"metadata": {"name": request.name, "namespace": request.namespace}}
+            secret: dict[str, Any] = {"metadata": {"name": request.name, "namespace": request.namespace}}
             await ctx.client.apply(SECRET, secret, force=True)
             ctx.recorder.event(secret | {"apiVersion": "v1", "kind": "Secret"}, "Normal", "Made", "made")
 

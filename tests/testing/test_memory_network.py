@@ -199,7 +199,10 @@ async def _work(options: ServerOptions) -> tuple[list[str], float]:
         seen = list[str]()
         async with client.watch(MAP, namespace="default") as events:
             for number in range(3):
-                fields = {"metadata": {"name": f"m{number}", "namespace": "default"}, "data": {"x": "y" * 300_000}}
+                fields: dict[str, Any] = {
+                    "metadata": {"name": f"m{number}", "namespace": "default"},
+                    "data": {"x": "y" * 300_000},
+                }
                 await client.create(MAP, fields)
             async for event in events:
                 seen.append(f"{event.type.value} {event.object.name} {len(event.object['data']['x'])}")
@@ -297,7 +300,7 @@ def _trace(network: MemoryNetwork | None) -> list[str]:
         async with embedded_harness(seed=7) as harness:
             await harness.start(copies)
             for number in range(5):
-                metadata = {"name": f"m{number}", "namespace": "default", "labels": {"copied": "yes"}}
+                metadata: dict[str, Any] = {"name": f"m{number}", "namespace": "default", "labels": {"copied": "yes"}}
                 await harness.client.create(MAP, {"metadata": metadata})
             await harness.settled()
             return [str(write) for write in harness.writes]

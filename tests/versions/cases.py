@@ -75,7 +75,12 @@ async def verbs(at: Place) -> str:
     await client.patch(CM, "verbs", {"data": {"b": "3"}})
     await client.patch(CM, "verbs", {"data": {"c": "4"}}, type=PatchType.STRATEGIC)
     await client.patch(CM, "verbs", [{"op": "remove", "path": "/data/a"}], type=PatchType.JSON)
-    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "verbs"}, "data": {"d": "5"}}
+    applied: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "verbs"},
+        "data": {"d": "5"},
+    }
     done = await client.apply(CM, applied)
     assert done["data"] == {"b": "3", "c": "4", "d": "5"}, done["data"]
     assert done.resource_version != updated.resource_version

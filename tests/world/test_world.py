@@ -289,10 +289,16 @@ async def test_events_are_recorded_once_they_are_there(deltaloop_client: dl.Clie
     line = "Pod Normal Scheduled scheduler "
     recording = asyncio.create_task(world.record_events([line]))
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
-    said = {"involvedObject": about, "type": "Normal", "reason": "Scheduled", "source": {"component": "scheduler"}}
+    said: dict[str, Any] = {
+        "involvedObject": about,
+        "type": "Normal",
+        "reason": "Scheduled",
+        "source": {"component": "scheduler"},
+    }
     # It has looked once when this is answered, on the same loop and the same server.
     await deltaloop_client.list_all("events", namespace="default")
-    await deltaloop_client.create(dl.kinds.EVENT, {"metadata": {"name": "e", "namespace": "default"}, **said})
+    body: dict[str, Any] = said | {"metadata": {"name": "e", "namespace": "default"}}
+    await deltaloop_client.create(dl.kinds.EVENT, body)
     await recording
     assert world.records == {"events": [line]}
 

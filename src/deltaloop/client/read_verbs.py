@@ -59,16 +59,16 @@ class ReadVerbs(Caller):
         return None if found is None else typed(known, found)
 
     @overload
-    async def list(
-        self, rt: ResourceType[Resource] | str, *, metadata_only: bool = ..., **keywords: Unpack[ListKeywords]
-    ) -> ResourceList[Resource]: ...
-    @overload
-    async def list(
+    async def list(  # type: ignore[overload-overlap]  # the first that fits is what is meant
         self, rt: ResourceType[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list(
         self, rt: ResourceType[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
+    ) -> ResourceList[Resource]: ...
+    @overload
+    async def list(
+        self, rt: ResourceType[Resource] | str, *, metadata_only: bool = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     async def list(
         self, rt: Kind, *, metadata_only: bool = False, **keywords: Unpack[ListKeywords]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpack, cast, overload
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_comparing import is_same_json
@@ -38,11 +38,14 @@ from deltaloop.client.request_keywords import (
 from deltaloop.client.resource_list import ResourceList
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 _APPLY: Final = "application/apply-patch+yaml"
 _CONFLICT_TRIES: Final = 5
 
 
+if TYPE_CHECKING:
+    from deltaloop.types.written import KindOf, Written
 Change: TypeAlias = Callable[[dict[str, Any]], object]
 Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -62,10 +65,10 @@ class WriteVerbs(ReadVerbs):
     """
 
     @overload
-    async def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def create(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def create(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
+    async def create(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Create an object and return it as stored; ``metadata.generateName`` works in place of a name.
 
         Raises:
@@ -74,10 +77,10 @@ class WriteVerbs(ReadVerbs):
         return await self._store("create", rt, obj, **keywords)
 
     @overload
-    async def update(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def update(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def update(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
+    async def update(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace an object and return it as stored; where there is a status subresource, ``status`` stays as it is.
 
         Raises:
@@ -99,10 +102,10 @@ class WriteVerbs(ReadVerbs):
         return await self._store("update", rt, obj, subresource="status", **keywords)
 
     @overload
-    async def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
+    async def apply(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
     async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
-    async def apply(self, rt: Kind, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
+    async def apply(self, rt: Any, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
         """Server-side apply: say which fields this manager wants to have, creating the object if it is missing.
 
         Give the fields that are yours and no others; fields that were given before and are now missing are removed. An

@@ -1,7 +1,10 @@
 """What may stand in place of a typed dict where an object is written, and what verbs take to know what may."""
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias, TypeVar, final
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, final
+
+import msgspec
 
 T_co = TypeVar("T_co", covariant=True)
 W_contra = TypeVar("W_contra", contravariant=True)
@@ -15,6 +18,14 @@ class NotAFieldOfThisKind:
 
 AnyFields: TypeAlias = Mapping[str, NotAFieldOfThisKind]
 Texts: TypeAlias = list[str] | tuple[str, ...]
+
+class DataclassObject(Protocol):
+    """An object of any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+Written: TypeAlias = msgspec.Struct | DataclassObject | AnyFields
+"""What is taken for any kind: a ``Resource`` or another typed object, and mappings to anything."""
 
 class KindOf(Protocol[T_co, W_contra]):
     """A resource type whose objects come as ``T`` and may be written as ``W``: any ``ResourceType[T]`` is one."""

@@ -1,0 +1,1 @@
+"""What type checkers say of programs that use the built-in kinds: ``make test-types`` and ``make measure-types``."""
