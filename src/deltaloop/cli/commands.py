@@ -185,6 +185,7 @@ def leader_elect(
 
 app.command("run")(controller_commands.run)
 app.command("rbac")(controller_commands.rbac)
+app.command("crd")(controller_commands.crd)
 app.command("explain")(controller_commands.explain)
 app.command("simulate")(controller_commands.simulate)
 app.add_typer(cel_commands.app, name="cel")

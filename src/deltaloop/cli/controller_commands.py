@@ -1,4 +1,4 @@
-"""The commands that take a module with controllers; what they do is in ``run.py``, ``rbac.py`` and ``explain.py``."""
+"""The commands that take a module with controllers; what they do is in modules beside it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,32 @@ def run(**values: Any) -> None:
     from deltaloop.cli.run import run as run_controllers
 
     asyncio.run(run_controllers(command, typer.echo))
+
+
+def crd(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE[:CLASS]", help="Classes that @dl.custom_resource decorates.")
+    ],
+    *,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Print nothing but where FILE differs, and what of that breaks stored objects.",
+        ),
+    ] = None,
+) -> None:
+    """Print the CustomResourceDefinitions of a module's classes; with --check, exit 1 if a file has others."""
+    from deltaloop.cli.crd import check_definitions, load_definitions, print_definitions
+
+    definitions = load_definitions(target)
+    if check is None:
+        typer.echo(print_definitions(definitions), nl=False)
+        return
+    if lines := check_definitions(definitions, check, target):
+        typer.echo("\n".join(lines), err=True)
+        raise typer.Exit(1)
 
 
 def rbac(

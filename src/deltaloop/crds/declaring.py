@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypedDict, TypeVar, Unpack, final
+from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType, put_resource_type
@@ -164,7 +164,7 @@ def declared_kind(cls: type) -> DeclaredKind:
     return found
 
 
-def is_kind(value: object) -> bool:
+def is_kind(value: object) -> TypeGuard[type]:
     """Tell whether a value is a class that ``custom_resource`` made a kind."""
     return isinstance(value, type) and isinstance(value.__dict__.get(_ATTRIBUTE), DeclaredKind)
 

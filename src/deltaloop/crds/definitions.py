@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
@@ -54,6 +55,12 @@ def crd_of(*versions: type) -> dict[str, Any]:
     }
 
 
+def _own(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy in which no part is another one, too."""
+    copied: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
+    return copied
+
+
 def _scope(kind: ResourceType[Any]) -> str:
     return "Namespaced" if kind.namespaced else "Cluster"
 
@@ -90,7 +97,7 @@ def _check_versions(declared: dict[type, DeclaredKind], stored: type) -> None:
 
 
 def _version(declared: DeclaredKind, *, storage: bool) -> dict[str, Any]:
-    keywords, schema = declared.keywords, copy.deepcopy(declared.schema)
+    keywords, schema = declared.keywords, _own(declared.schema)
     result: dict[str, Any] = {
         "name": declared.type.version,
         "served": keywords.get("served", True),

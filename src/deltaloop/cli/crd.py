@@ -1,0 +1,92 @@
+"""``deltaloop crd``: definitions of a module's classes, and whether a file has them. Core: ``crds/differences.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.cli.load_controllers import LoadError, import_module, named_object
+from deltaloop.crds import breaking_changes, crd_of
+from deltaloop.crds.declaring import declared_kind, is_kind
+from deltaloop.crds.differences import differences
+from deltaloop.schemas.json_values import at, text
+
+
+def load_definitions(target: str) -> list[dict[str, Any]]:
+    """Import a module and return the definitions of the kinds in it, in their order.
+
+    Args:
+        target: ``package.module`` or ``path/to/file.py``, which mean all kinds in it; ``module:name`` means the kind of
+            one class, in all versions that are there.
+
+    Raises:
+        LoadError: If the module or the class is missing, or there is none.
+        InvalidKindError: If the classes of a kind do not fit together.
+    """
+    name, _, attribute = target.partition(":")
+    module = import_module(target, name)
+    kinds: dict[tuple[str, str], list[type]] = {}
+    for value in dict.fromkeys(value for value in vars(module).values() if is_kind(value)):
+        found = declared_kind(value).type
+        kinds.setdefault((found.group, found.kind), []).append(value)
+    if attribute:
+        wanted = named_object(target, module, attribute)
+        if not is_kind(wanted):
+            raise LoadError(target, f"{attribute} is no class that @dl.custom_resource decorates")
+        kinds = {kind: classes for kind, classes in kinds.items() if wanted in classes}
+    if not kinds:
+        problem = (
+            f"module {module.__name__} has no kind; decorate a class with @dl.custom_resource(group=..., version=...)"
+        )
+        raise LoadError(target, problem)
+    return [crd_of(*classes) for classes in kinds.values()]
+
+
+def print_definitions(definitions: Sequence[dict[str, Any]]) -> str:
+    """Return definitions as YAML."""
+    return yaml.safe_dump_all(definitions, sort_keys=False, width=120, allow_unicode=True)
+
+
+def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:
+    """Return what keeps a file from having the definitions that classes make, in lines; empty if nothing does.
+
+    Args:
+        definitions: What classes make.
+        file: Where they should be; other objects in it do not matter.
+        target: What the classes come from, for what to do.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read.
+    """
+    written = {text(at(each, "metadata", "name")): each for each in _read(file)}
+    lines: list[str] = []
+    for made in definitions:
+        name = text(at(made, "metadata", "name"))
+        there = written.pop(name, None)
+        if there is None:
+            lines.append(f"{file} has no definition {name}")
+            continue
+        if not (wrong := differences(there, made)):
+            continue
+        lines.append(f"{file}: {name} is not what the class says")
+        lines += [f"  {line}" for line in wrong]
+        if broken := breaking_changes(there, made):
+            lines.append("  The change breaks stored objects:")
+            lines += [f"    {change}" for change in broken]
+    lines += [f"{file} has a definition {name}, of which there is no class" for name in written]
+    if lines:
+        lines.append(f"deltaloop crd {target} > {file} writes it anew")
+    return lines
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        documents = read_yaml_documents(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{file} cannot be read: {error}") from None
+    return [each for each in documents if at(each, "kind") == "CustomResourceDefinition"]

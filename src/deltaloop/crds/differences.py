@@ -1,0 +1,68 @@
+"""Where two definitions differ, as lines to read: each with its place, what is there, and what the class says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from deltaloop.api.json_comparing import is_same_json
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+
+_LONGEST: Final = 60
+
+
+def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
+    """Return where a definition that is written differs from the one that classes make; empty if nowhere.
+
+    What no class says does not count: status, labels and annotations, and how versions are converted.
+
+    Args:
+        written: The definition as a file or a server has it.
+        made: The one that ``crd_of`` makes.
+    """
+    own = {name: value for name, value in mapping(at(written, "spec")).items() if name != "conversion"}
+    if own.get("preserveUnknownFields") is False:
+        del own["preserveUnknownFields"]
+    return list(_differences("spec", own, mapping(at(made, "spec"))))
+
+
+def _differences(path: str, written: object, made: object) -> Iterator[str]:
+    if is_same_json(written, made):
+        return
+    if is_mapping(written) and is_mapping(made):
+        for name in dict.fromkeys([*written, *made]):
+            below = f"{path}.{name}"
+            if name not in made:
+                yield f"{below}: {_shown(written[name])} is there; no class says it"
+            elif name not in written:
+                yield f"{below}: missing; it is {_shown(made[name])}"
+            else:
+                yield from _differences(below, written[name], made[name])
+        return
+    if (these := _by_name(written)) is not None and (those := _by_name(made)) is not None:
+        for name in dict.fromkeys([*these, *those]):
+            below = f"{path}[{name}]"
+            if name not in those:
+                yield f"{below}: is there; no class says it"
+            elif name not in these:
+                yield f"{below}: missing"
+            else:
+                yield from _differences(below, these[name], those[name])
+        if [*these] != [*those] and {*these} == {*those}:
+            yield f"{path}: the order is another one"
+        return
+    yield f"{path}: {_shown(written)} is there; it is {_shown(made)}"
+
+
+def _by_name(value: object) -> dict[str, dict[str, Any]] | None:
+    """Return the items of a list by their names; None if they have none."""
+    listed = items(value)
+    named = {text(at(item, "name")): mapping(item) for item in listed}
+    return named if listed and len(named) == len(listed) and "" not in named else None
+
+
+def _shown(value: object) -> str:
+    if is_mapping(value) or any(isinstance(each, dict | list) for each in items(value)):
+        return "an object" if is_mapping(value) else "a list"
+    words = repr(value)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
