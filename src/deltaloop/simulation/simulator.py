@@ -215,20 +215,22 @@ class Simulation:
         Raises:
             BrokenReferenceError: If the run without faults goes wrong.
         """
-        with _quiet(), _nothing_collected(), _only_what_is_new_is_looked_through():
-            return self._explore()
+        with _quiet(), _nothing_collected():
+            reference = self.reference  # with it comes what all runs share: types, modules that are imported late
+            with _only_what_is_new_is_looked_through():
+                return self._explore(reference)
 
-    def _explore(self) -> SimulationReport:
+    def _explore(self, reference: SimulationRun) -> SimulationReport:
         began = time.monotonic()
-        names = names_of(self.reference.writes)
+        names = names_of(reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
         singles = sum(1 for _ in systematic(names, self._options.faults))
         draw = random.Random(f"combinations of {self._options.seed}").random
         search = GuidedSearch(names, draw, self._options.faults)
-        search.ran((), self.reference)
+        search.ran((), reference)
         counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
-        uncontrolled = dict.fromkeys(self.reference.uncontrolled)
+        uncontrolled = dict.fromkeys(reference.uncontrolled)
         for number, schedule in enumerate(self._schedules(names, search)):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
@@ -254,7 +256,7 @@ class Simulation:
             coverage=counts,
             states=search.states,
             uncontrolled=tuple(uncontrolled),
-            reference=self.reference,
+            reference=reference,
         )
 
     def _without_faults(self, seed: int) -> SimulationRun:
