@@ -8,15 +8,18 @@ import os
 import random
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+from examples.simulation.ordinary import SCENARIOS
 
 import deltaloop as dl
 from deltaloop.api.kstatus import object_status
 from deltaloop.errors import BrokenReferenceError, SimulationFailedError
+from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation import (
     Oracle,
     Simulation,
@@ -248,6 +251,28 @@ def test_a_program_that_is_parted_or_stands_still_goes_on_later() -> None:
         times = times_of(f"{fault}:create:configmaps:2")
         assert max(times[:2]) < 1
         assert 30 <= times[2] < 40, fault
+
+
+def test_a_clock_that_runs_slow_is_what_the_program_sees_and_what_it_waits_by() -> None:
+    async def notes(_: dl.Request, ctx: dl.Context) -> None:
+        for name in ("one", "two", "three"):
+            if await ctx.client.find(CONFIG_MAP, name) is None:
+                await put(ctx, name, at=f"{time.time():.3f}")
+                await asyncio.sleep(70.0)
+
+    def run(schedule: str) -> list[tuple[float, float]]:
+        writes = Simulation(grows(notes)).run(parse_schedule(schedule)).writes
+        return [(write.at, float(text(mapping(write.body["data"])["at"])) - 1_767_225_600.0) for write in writes]
+
+    def is_near(found: list[tuple[float, float]], expected: list[tuple[float, float]]) -> bool:
+        return sum(found, ()) == pytest.approx(sum(expected, ()), abs=0.1)
+
+    assert is_near(run(""), [(0, 0), (70, 70), (140, 140)])
+    assert is_near(run("slowed:create:configmaps:1"), [(0, 0), (100, 70), (200, 140)])
+
+
+def test_a_leader_whose_clock_runs_slow_does_not_write_in_the_name_of_another_one() -> None:
+    assert Simulation(SCENARIOS["provisioner"]).replay(parse_schedule("slowed:create:persistentvolumes:1")) is None
 
 
 def test_a_user_who_hurries_changes_what_is_half_done() -> None:

@@ -433,3 +433,48 @@ async def test_ready_tasks_of_processes_take_their_steps_in_the_order_that_is_as
     assert [name for name in took if name not in "abc"] == ["x", "y", "callback", "x", "y"], "as ever"
     await asyncio.gather(*own)
     process.crash()
+
+
+async def test_a_slow_clock_shows_less_and_what_is_timed_by_it_comes_later() -> None:
+    loop = asyncio.get_running_loop()
+    seen: list[tuple[float, float]] = []
+    process, other = Process("slow"), Process("right")
+
+    async def ticks() -> None:
+        began = loop.time()
+        while loop.time() < began + 3.0:
+            await asyncio.sleep(1.0)
+            seen.append((loop.time() - began, contextvars.Context().run(loop.time)))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout_at(loop.time() + 1.0):
+                await asyncio.sleep(5.0)
+        seen.append((loop.time() - began, contextvars.Context().run(loop.time)))
+
+    before = loop.time()
+    await asyncio.sleep(1.0)
+    process.slow_down(0.5)
+    await asyncio.gather(process.start(ticks()), other.start(asyncio.sleep(5.0)))
+    assert [own for own, _ in seen] == pytest.approx([1, 2, 3, 4], abs=1e-4)
+    assert [real - before for _, real in seen] == pytest.approx([3, 5, 7, 9], abs=1e-4)
+    process.slow_down(0.25)
+    process.slow_down(1.0)
+    assert loop.time() == pytest.approx(before + 9.0, abs=1e-4)
+
+
+async def test_a_wait_until_its_own_clock_shows_a_time_is_one_wait() -> None:
+    """Rounding may not wake it before that: no time would pass then, and it would wait again and again."""
+    loop = asyncio.get_running_loop()
+    process = Process("slow")
+    await asyncio.sleep(1 / 3)
+
+    async def waits() -> int:
+        waits = 0
+        for number in range(1, 300):
+            until = number / 7
+            while loop.time() < until:
+                waits += 1
+                await asyncio.sleep(until - loop.time())
+        return waits
+
+    process.slow_down(0.7)
+    assert await process.start(waits()) < 300

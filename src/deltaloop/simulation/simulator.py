@@ -69,6 +69,7 @@ from deltaloop.testing.core.program_writes import (
     PausedAfter,
     Planned,
     ProgramWrite,
+    SlowedAfter,
     StaleRestart,
     WriteName,
 )
@@ -88,6 +89,7 @@ _SHORTEST_SECRET: Final = 4
 _MOST_GARBAGE: Final = 500_000  # objects; an ordinary run leaves some thousands
 _RETRY_AFTER: Final = 1
 _LAGS_FOR: Final = 30.0
+_SLOW: Final = 0.7  # a leader that gives up after 10 s of its own is still in time for the 15 s of the others
 _PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.CRASH_BEFORE: CrashMoment.BEFORE,
     FaultKind.CRASH_AFTER: CrashMoment.AFTER,
@@ -100,6 +102,7 @@ _PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.MISSED: HeldWatches(seconds=_LAGS_FOR, missed=True),
     FaultKind.PARTED: PartedAfter(seconds=_LAGS_FOR),
     FaultKind.PAUSED: PausedAfter(seconds=_LAGS_FOR),
+    FaultKind.SLOWED: SlowedAfter(rate=_SLOW),
     FaultKind.HURRIED: Hurried(),
 }
 

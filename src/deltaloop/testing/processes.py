@@ -9,7 +9,8 @@ What was left standing is closed by ``dispose``, once nobody looks any more: the
 below it, since whatever it asks of the loop is refused.
 
 A process may also stand still for a while (``pause``), as by SIGSTOP or a long garbage collection: its tasks take no
-step, while time passes and what it is sent piles up. And a loop may be told in which order steps run that are ready at
+step, while time passes and what it is sent piles up. Its clock may run slower than the loop's (``slow_down``): it sees
+an earlier time, and waits longer than it means to. And a loop may be told in which order steps run that are ready at
 the same moment (``core/task_orders.py``).
 
 What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
@@ -37,6 +38,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _MOST_WAITS: Final = 100
+_ROUNDED: Final = 1e-6
 _process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
 _waiting_thread: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_thread", default=None)
 _unclosable: Final[list[object]] = []
@@ -56,6 +58,7 @@ class ProcessLoop(NetworkLoop):
 
     _crashes = 0  # so that a loop without one looks at nothing
     _pauses = 0
+    _slowed = False  # whether any process has a clock of its own
     _runs_in: int | None = None  # the thread
     order: TaskOrder | None = None
     """In which order ready tasks of processes take their steps; None is asyncio's: first in, first out."""
@@ -67,6 +70,15 @@ class ProcessLoop(NetworkLoop):
             super().run_forever()
         finally:
             self._runs_in = None
+
+    def time(self) -> float:
+        """Return the time in seconds, as the clock of the caller's process shows it."""
+        return self.seen(super().time())
+
+    def seen(self, at: float) -> float:
+        """Return what the clock of the caller's process shows at a time of the loop's."""
+        process = _process.get() if self._slowed else None
+        return at if process is None else process.seen(at)
 
     def _run_once(self) -> None:
         inherited: Any = super()
@@ -147,7 +159,9 @@ class ProcessLoop(NetworkLoop):
             handle = asyncio.TimerHandle(when, callback, args, self)
             handle.cancel()
             return handle
-        return super().call_at(when, callback, *args, context=context)
+        process = _process.get() if self._slowed else None  # by the clock of who asks, whoever is called
+        at = when if process is None else process.due(when)
+        return super().call_at(at, callback, *args, context=context)
 
     def _never(self, callback: Callable[..., object], args: tuple[object, ...]) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self)
@@ -185,6 +199,10 @@ class ProcessLoop(NetworkLoop):
         """Tell of an error, unless it is one of a process that is gone."""
         if not (self._crashes and _is_gone(None)):
             super().call_exception_handler(context)
+
+    def has_slow_clocks(self) -> None:
+        """Ask processes for the time from now on; called by ``Process.slow_down``."""
+        self._slowed = True
 
     def drop(self, process: Process) -> None:
         """Run nothing of a process any more; called by ``Process.crash``."""
@@ -271,6 +289,8 @@ class Process:
         self.crashed: bool = False
         self.paused: bool = False
         self._kept: list[asyncio.Handle] = []
+        self._rate = 1.0
+        self._slowed_at = self._showed = 0.0
         self._loop = loop
         self._context = contextvars.copy_context()
         self._context.run(_process.set, self)
@@ -314,6 +334,16 @@ class Process:
             kept, self._kept = self._kept, []
             self._loop.go_on([] if self.crashed else kept, -1)
 
+    def slow_down(self, rate: float) -> None:
+        """Have its clock run at another rate from now on; it is not set back, and timers that wait already stay.
+
+        Args:
+            rate: Seconds of its clock for each of the loop's: 0.5 is half as fast.
+        """
+        at = contextvars.Context().run(self._loop.time)
+        self._showed, self._slowed_at, self._rate = self.seen(at), at, rate
+        self._loop.has_slow_clocks()
+
     @property
     def is_current(self) -> bool:
         """Whether the caller is a part of this process that a crash stops."""
@@ -344,6 +374,17 @@ class Process:
             _close(generator.aclose())
 
     # -- called by the loop
+
+    def seen(self, at: float) -> float:
+        """Return what its clock shows at a time of the loop's."""
+        return at if self._rate == 1.0 else self._showed + (at - self._slowed_at) * self._rate
+
+    def due(self, shown: float) -> float:
+        """Return the time of the loop's at which its clock shows this."""
+        if self._rate == 1.0:
+            return shown
+        # Rounded up: who wakes before its own clock shows the time would wait for nothing, again and again.
+        return self._slowed_at + (shown - self._showed) / self._rate + _ROUNDED
 
     def keep(self, step: asyncio.Handle) -> bool:
         """Keep a step of a task until it goes on, if it stands still; tell whether it does."""

@@ -32,6 +32,7 @@ from deltaloop.testing.core.program_writes import (
     PausedAfter,
     Planned,
     ProgramWrite,
+    SlowedAfter,
     StaleRestart,
     WritePlan,
     is_object_write,
@@ -203,7 +204,7 @@ class ProgramTransport:
             number=self._plan.next_number(),
             replica=self._process.name,
             task="" if task is None or _NUMBERED.fullmatch(task.get_name()) else task.get_name(),
-            at=asyncio.get_running_loop().time(),
+            at=contextvars.Context().run(asyncio.get_running_loop().time),
             verb=verb,
             resource=resource,
             key=key_of(info, body),
@@ -233,6 +234,8 @@ class ProgramTransport:
                 loop.call_later(seconds, self._process.resume, context=outside)
                 await asyncio.sleep(0)
                 await self._stay_if_gone(request)
+            case SlowedAfter(rate=rate):
+                self._process.slow_down(rate)
             case Hurried():
                 self._process.pause()
                 self._recorder.hurry(self._process)

@@ -319,6 +319,19 @@ class Replica:
         """Have it go on as if nothing had been."""
         self._process.resume()
 
+    def slow_down(self, rate: float) -> None:
+        """Have its clock run slower than the server's, from now on until it ends; after a restart it is right again.
+
+        Args:
+            rate: Seconds of its clock for each of the server's, above 0 and at most 1.
+
+        Raises:
+            InvalidArgumentError: If the rate is none.
+        """
+        if not 0 < rate <= 1:
+            raise InvalidArgumentError(f"the rate of a clock is above 0 and at most 1, not {rate}")
+        self._process.slow_down(rate)
+
     # -- network
 
     @contextmanager

@@ -204,8 +204,8 @@ class VirtualLoop(ProcessLoop):
         """Pass over what asyncio sets."""
 
     def time(self) -> float:
-        """Return the virtual time in seconds."""
-        return self._virtual_selector.now
+        """Return the virtual time in seconds, as the clock of the caller's process shows it."""
+        return self.seen(self._virtual_selector.now)
 
     async def idle(self, *, turns: int = 10_000) -> bool:
         """Wait until nothing is left to do before the next timer, and tell whether it came to that; no time passes.

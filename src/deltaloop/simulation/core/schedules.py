@@ -14,6 +14,7 @@ number among all: a schedule that was saved still means the same write after an 
     missed         the same, and what was held never comes: the program lists anew, and sees no state between
     parted         after it, nothing of the program reaches the server for half a minute
     paused         after it, the program stands still for half a minute, and goes on as if nothing had been
+    slowed         after it, the program's clock runs at seven tenths of the server's, until it ends
     hurried        the user does not wait until the program has come to rest: the next step comes right after this write
     stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
@@ -53,6 +54,7 @@ class FaultKind(StrEnum):
     MISSED = "missed"
     PARTED = "parted"
     PAUSED = "paused"
+    SLOWED = "slowed"
     HURRIED = "hurried"
     STALE = "stale"
 
@@ -69,6 +71,7 @@ _STORY: Final = {
     FaultKind.MISSED: "no watch brings anything for half a minute after {}, and the program has to list anew",
     FaultKind.PARTED: "nothing of the program reaches the server for half a minute after {}",
     FaultKind.PAUSED: "the program stands still for half a minute after {}",
+    FaultKind.SLOWED: "the program's clock runs at seven tenths of the server's after {}",
     FaultKind.HURRIED: "the user's next step comes right after {}",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
 }

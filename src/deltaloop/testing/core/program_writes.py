@@ -97,11 +97,25 @@ class PausedAfter:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowedAfter:
+    """After a write the program's clock runs slower than the server's, for as long as the program lives.
+
+    Attributes:
+        rate: Seconds of its clock for each of the server's.
+    """
+
+    rate: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hurried:
     """At a write the test stops waiting: ``settled`` returns, so that the user's next step comes in the middle."""
 
 
-Planned: TypeAlias = CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | Hurried
+Planned: TypeAlias = (
+    CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | SlowedAfter | Hurried
+)
 """What is planned for one write."""
 
 
