@@ -12,6 +12,7 @@ to which ``Any`` can be assigned and nothing that is written out can.
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -109,12 +110,13 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Module(msgspec.Struct, frozen=True):
-    """The types of a group and version."""
+    """The types of a group and version; ``constants`` are names of resource types, and the class of each."""
 
     name: str
     about: str
     structs: tuple[Struct, ...]
     kinds: tuple[Kind, ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()
 
 
 def class_name(text: str) -> str:
@@ -134,6 +136,8 @@ def module_text(module: Module, *, package: str) -> str:
     others = sorted({found.module for found in _references(module) if found.module})
     body = [line for struct in module.structs for line in _struct(struct)]
     body += [line for kind in module.kinds for line in _kind(kind)]
+    if module.constants:
+        body += ["", *(f"{name}: Final[{called}]" for name, called in module.constants)]
     text = "\n".join(body)
     lines = [f'"""{module.about}"""', ""]
     if module.kinds:
@@ -142,7 +146,7 @@ def module_text(module: Module, *, package: str) -> str:
         lines.append(_import("collections.abc", [name for name in ("Mapping", "Sequence") if f"{name}[" in text]))
     if "datetime" in text:
         lines.append(_import("datetime", ["datetime"]))
-    typing = [name for name in ("Any", "Literal", "TypeVar", "overload") if name in text.replace("AnyFields", "")]
+    typing = [name for name in ("Any", "Final", "Literal", "TypeVar", "overload") if re.search(rf"\b{name}\b", text)]
     if module.kinds:
         typing = sorted({*typing, "TypeVar", "overload"}, key=str.lower)
     if typing:

@@ -1,0 +1,91 @@
+"""What the schemas of a CustomResourceDefinition become."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from deltaloop.schemas.schema_stubs import constant_name, module_name, modules
+from deltaloop.schemas.type_stubs import module_text
+
+
+def definition(spec: dict[str, Any], *, scope: str = "Namespaced", served: bool = True) -> dict[str, Any]:
+    properties = {"apiVersion": {"type": "string"}, "metadata": {"type": "object"}, "spec": spec}
+    schema = {"type": "object", "properties": properties, "required": ["spec"]}
+    return {
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "some.example.com",
+            "scope": scope,
+            "names": {"kind": "DbCluster", "plural": "dbclusters"},
+            "versions": [{"name": "v1", "served": served, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def stub(spec: dict[str, Any], **more: Any) -> str:
+    ((module, constants),) = modules([definition(spec, **more)])
+    text = module_text(module, package="deltaloop.types")
+    ast.parse(text)
+    ast.parse(constants)
+    return text
+
+
+def struct(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def test_a_struct_is_named_by_the_way_to_it() -> None:
+    text = stub(struct(keys=struct(dnsNames={"type": "array", "items": struct(name={"type": "string"})})))
+    assert "class DbClusterSpecKeysDnsNamesItem(TypedDict, total=False):\n    name: ReadOnly[str]\n" in text
+    assert "    dnsNames: ReadOnly[Sequence[DbClusterSpecKeysDnsNamesItem]]\n" in text
+    assert "class DbClusterDict(TypedDict, total=False):\n" in text
+    assert "    spec: Required[DbClusterSpecDict | AnyFields]\n" in text
+    assert text.endswith("\nDB_CLUSTER: Final[DbClusterType]\n")
+
+
+@pytest.mark.parametrize(
+    ("schema", "reading", "writing"),
+    [
+        ({"type": "integer"}, "int", "int"),
+        ({"type": "string", "enum": ["a", 'b"']}, "str", 'Literal["a", "b\\""]'),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "Mapping[str, bool]", "Mapping[str, bool]"),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {}}}, "Any", "Any"),
+        ({"type": "object"}, "Any", "Any"),
+        ({"x-kubernetes-int-or-string": True}, "int | str", "int | str"),
+        ({"type": "array", "items": {"type": "string"}}, "Sequence[str]", "Texts"),
+        ({"type": "number", "nullable": True}, "float | None", "float"),
+    ],
+)
+def test_types_are_those_of_the_schema(schema: dict[str, Any], reading: str, writing: str) -> None:
+    text = stub(struct(it=schema))
+    assert f"class DbClusterSpec(TypedDict, total=False):\n    it: ReadOnly[{reading}]\n" in text
+    assert f"class DbClusterSpecDict(TypedDict, total=False):\n    it: {writing}\n" in text
+
+
+def test_what_has_a_default_need_not_be_written_and_is_there_when_it_is_read() -> None:
+    spec = {**struct(a={"type": "string"}, b={"type": "string", "default": "x"}), "required": ["a", "b"]}
+    text = stub(spec)
+    assert "    a: Required[ReadOnly[str]]\n    b: Required[ReadOnly[str]]\n" in text
+    assert "    a: Required[str]\n    b: str\n" in text
+
+
+def test_two_ways_that_give_one_name_give_two_structs() -> None:
+    text = stub(struct(**{"a-b": struct(x={"type": "string"}), "aB": struct(y={"type": "string"})}))
+    assert '"a-b": ReadOnly[DbClusterSpecAB]' in text
+    assert '"aB": ReadOnly[DbClusterSpecAB2]' in text or "aB: ReadOnly[DbClusterSpecAB2]" in text
+
+
+def test_the_module_has_constants_and_versions_that_are_not_served_have_none() -> None:
+    ((_, constants),) = modules([definition(struct(), scope="Cluster")])
+    arguments = '"some.example.com", "v1", "DbCluster", "dbclusters", namespaced=False'
+    assert f"DB_CLUSTER: Final = ResourceType[Resource]({arguments})\n" in constants
+    assert modules([definition(struct(), served=False)]) == []
+
+
+def test_names() -> None:
+    assert module_name("cert-manager.io", "v1") == "cert_manager_io_v1"
+    assert constant_name("HTTPRoute") == "HTTP_ROUTE"
+    assert constant_name("CertificateRequest") == "CERTIFICATE_REQUEST"
