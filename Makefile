@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -140,6 +140,10 @@ public-api: $(VENV)/.dev  ## Record the public API anew, and show what changed
 # Half a minute; what a user's checkers say, by their own defaults.
 test-types: $(VENV)/.dev  ## Have mypy and pyright find the mistakes in thirty programs, and none in thirty others
 	@$(BIN)/python -m tests.type_checks
+
+# Two minutes. The table in docs/concepts/types.md is what it printed last.
+measure-types: $(VENV)/.dev  ## Measure what the stubs cost checkers and editors
+	@$(BIN)/python -m tests.type_checks.measure
 
 kind-types: $(VENV)/.dev  ## Write the stubs of the built-in kinds anew, which type checkers read
 	@$(BIN)/python -m tools.kind_types.generate

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import deltaloop as dl
+from deltaloop.apiserver import ApiServer
 from deltaloop.cli.main import main
+from deltaloop.cli.type_commands import of_group
 from tests.schemas.test_schema_stubs import definition, struct
 
 
@@ -37,3 +40,14 @@ def test_a_file_without_definitions_is_refused(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
     assert run(str(tmp_path / "a.yaml")) == 2
     assert "has no CustomResourceDefinition" in capsys.readouterr().err
+
+
+async def test_a_group_is_what_the_server_has_of_it() -> None:
+    made = definition(struct(size={"type": "integer"}))
+    made["metadata"] = {"name": "dbclusters.some.example.com"}
+    made["spec"]["versions"][0]["storage"] = True
+    async with ApiServer() as server, dl.connect(kubeconfig=server.kubeconfig()) as client:
+        await client.create(dl.kinds.CUSTOM_RESOURCE_DEFINITION, made)
+        (found,) = await of_group(dl.connect(kubeconfig=server.kubeconfig()), "some.example.com")
+        assert found["spec"]["names"]["kind"] == "DbCluster"
+        assert await of_group(dl.connect(kubeconfig=server.kubeconfig()), "example.com") == []

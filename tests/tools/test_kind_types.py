@@ -47,3 +47,13 @@ def test_beside_each_stub_is_a_module_without_names() -> None:
     for stub in stubs:
         (docstring,) = ast.parse(stub.with_suffix(".py").read_text()).body
         assert isinstance(docstring, ast.Expr)
+
+
+def test_nothing_imports_them_when_a_program_runs() -> None:
+    program = (
+        "import sys, deltaloop as dl, deltaloop.blocking, deltaloop.runtime\n"
+        "print(dl.kinds.POD, dl.Client, dl.connect, dl.InformerFactory, dl.blocking.Client, dl.runtime.Manager)\n"
+        "print([name for name in sys.modules if name.startswith('deltaloop.types')])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

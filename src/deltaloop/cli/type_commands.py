@@ -37,7 +37,7 @@ def types(
     if path.exists():
         found = _in_file(path)
     else:
-        found = asyncio.run(_of_group(make_client(kubeconfig=kubeconfig, context=context, namespace=None), source))
+        found = asyncio.run(of_group(make_client(kubeconfig=kubeconfig, context=context, namespace=None), source))
     if not found:
         raise typer.BadParameter(f"{source} has no CustomResourceDefinition, as a file or as a group on the server")
     wanted: dict[Path, str] = {}
@@ -66,7 +66,8 @@ def _in_file(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-async def _of_group(client: Client, group: str) -> list[dict[str, Any]]:
+async def of_group(client: Client, group: str) -> list[dict[str, Any]]:
+    """Return the definitions of a group that a server has, and close the client."""
     async with client:
         found = await client.list_all("apiextensions.k8s.io/v1/CustomResourceDefinition")
     return [each.to_dict() for each in found if each["spec"]["group"] == group]
