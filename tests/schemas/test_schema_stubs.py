@@ -56,6 +56,11 @@ def test_a_struct_is_named_by_the_way_to_it() -> None:
         ({"type": "object"}, "Any", "Any"),
         ({"x-kubernetes-int-or-string": True}, "int | str", "int | str"),
         ({"type": "array", "items": {"type": "string"}}, "Sequence[str]", "Texts"),
+        (
+            {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+            "Sequence[str]",
+            'Sequence[Literal["a"]]',
+        ),
         ({"type": "number", "nullable": True}, "float | None", "float"),
     ],
 )

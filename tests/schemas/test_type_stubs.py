@@ -52,6 +52,7 @@ def test_a_struct_is_read_and_written() -> None:
         (MapOf(ListOf(TEXT)), "Mapping[str, Sequence[str]]", "Mapping[str, Texts]"),
         (Nullable(ListOf(Scalar("int"))), "Sequence[int] | None", "Sequence[int]"),
         (Scalar("str", "str | float"), "str", "str | float"),
+        (ListOf(Scalar("str", "str | float")), "Sequence[str]", "list[str | float] | tuple[str | float, ...]"),
     ],
 )
 def test_what_is_below_is_named_for_both(

@@ -212,8 +212,10 @@ def _writing(kind: FieldType) -> str:
             return writing or reading
         case StructReference(name=name, module=module):
             return f"{module}.{name}Dict | AnyFields" if module else f"{name}Dict | AnyFields"
-        case ListOf(items=Scalar(reading="str")):
+        case ListOf(items=Scalar(reading="str", writing="")):
             return "Texts"  # a Sequence[str] is a str, too
+        case ListOf(items=Scalar(writing=text)) if text.startswith("str"):
+            return f"list[{text}] | tuple[{text}, ...]"
         case ListOf(items=inner):
             return f"Sequence[{_writing(inner)}]"
         case MapOf(values=inner):

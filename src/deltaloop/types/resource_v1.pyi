@@ -56,7 +56,7 @@ class CapacityRequestPolicy(TypedDict, total=False):
 
 class CapacityRequestPolicyDict(TypedDict, total=False):
     default: str | float
-    validValues: Texts
+    validValues: list[str | float] | tuple[str | float, ...]
     validRange: CapacityRequestPolicyRangeDict | AnyFields
 
 class CapacityRequestPolicyRange(TypedDict, total=False):
