@@ -86,6 +86,7 @@ _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
 _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
+_YOUNGEST: Final = 0
 _MOST_GARBAGE: Final = 500_000  # objects; an ordinary run leaves some thousands
 _RETRY_AFTER: Final = 1
 _LAGS_FOR: Final = 30.0
@@ -219,12 +220,11 @@ class Simulation:
             BrokenReferenceError: If the run without faults goes wrong.
         """
         with _quiet(), _nothing_collected():
-            reference = self.reference  # with it comes what all runs share: types, modules that are imported late
-            with _only_what_is_new_is_looked_through():
-                return self._explore(reference)
+            return self._explore()
 
-    def _explore(self, reference: SimulationRun) -> SimulationReport:
+    def _explore(self) -> SimulationReport:
         began = time.monotonic()
+        reference = self.reference
         names = names_of(reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
@@ -240,7 +240,7 @@ class Simulation:
                 complete = number >= singles
                 break
             run = self.run(schedule)
-            gc.collect()
+            gc.collect(_YOUNGEST)  # what the run has left; what was there before it is not looked through every time
             unstruck += len(run.unstruck)
             count_struck(counts, schedule, run)
             uncontrolled |= dict.fromkeys(run.uncontrolled)
@@ -457,19 +457,6 @@ def _nothing_collected() -> Generator[None, None, None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-@contextmanager
-def _only_what_is_new_is_looked_through() -> Generator[None, None, None]:
-    """Have the collector pass over what is there already: a collection follows every run."""
-    if gc.get_freeze_count():  # somebody else has had it so, and ``unfreeze`` would undo that, too
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @contextmanager
