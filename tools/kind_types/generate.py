@@ -161,13 +161,13 @@ _CONSTANTS: Final = '''"""The built-in kinds as type checkers see them: each con
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind, ResourceType
 from deltaloop.types import {homes}
 '''
 _OTHERS: Final = """
 BUILT_IN: Final[tuple[ResourceType[Resource], ...]]
 
-def parse_resource_type(name: str | ResourceType[Any]) -> ResourceType[Any]: ...
+def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]: ...
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 
 BINDING: Final = ResourceType[Resource]("", "v1", "Binding", "bindings")
 COMPONENT_STATUS: Final = ResourceType[Resource]("", "v1", "ComponentStatus", "componentstatuses", namespaced=False)
@@ -144,12 +144,15 @@ BUILT_IN: Final[tuple[ResourceType[Resource], ...]] = (
 _BY_NAME: Final = {str(known): known for known in BUILT_IN}
 
 
-def parse_resource_type(name: str | ResourceType[Any]) -> ResourceType[Any]:
+def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]:
     """Find a built-in kind by a name such as ``v1/Pod`` or ``apps/v1/Deployment``; a resource type is returned as is.
+
+    Of a class it is the one that ``custom_resource`` put there.
 
     Raises:
         UnknownResourceError: If it is not built in; a client finds the rest by discovery (``client.resource``).
     """
+    name = as_kind(name)
     if isinstance(name, ResourceType):
         return name
     found = _BY_NAME.get(name)

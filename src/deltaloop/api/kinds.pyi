@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind, ResourceType
 from deltaloop.types import admissionregistration_v1, apiextensions_v1, apiregistration_v1, apps_v1, autoscaling_v2, batch_v1, certificates_v1, coordination_v1, core_v1, discovery_v1, events_v1, networking_v1, node_v1, policy_v1, rbac_v1, scheduling_v1, storage_v1
 
 BINDING: Final[core_v1.BindingType]
@@ -56,4 +56,4 @@ API_SERVICE: Final[apiregistration_v1.APIServiceType]
 
 BUILT_IN: Final[tuple[ResourceType[Resource], ...]]
 
-def parse_resource_type(name: str | ResourceType[Any]) -> ResourceType[Any]: ...
+def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]: ...

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -16,6 +16,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ATTRIBUTE = "__resource_type__"
+_DEFINED: Final = "__custom_resource__"
 _PLAIN_SEGMENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
@@ -125,7 +126,7 @@ class ResourceType(Generic[T_co]):
         Raises:
             InvalidArgumentError: If the class carries none.
         """
-        found = getattr(model, _ATTRIBUTE, None)
+        found = vars(model).get(_ATTRIBUTE)
         if not isinstance(found, ResourceType):
             raise InvalidArgumentError(
                 f"class {model.__name__} carries no resource type; decorate it with @custom_resource"
@@ -158,6 +159,29 @@ def _segments(subresource: str) -> str:
         if part in ("", ".", "..") or not is_unicode(part):
             raise InvalidArgumentError(f"{subresource!r} is not a subresource")
     return quote(subresource, safe="/")
+
+
+TypedKind: TypeAlias = ResourceType[T] | type[T]
+"""A kind whose objects come as ``T``: its resource type, or the class itself if ``custom_resource`` made it a kind."""
+
+
+def as_kind(kind: ResourceType[T] | type[T] | str) -> ResourceType[T] | str:
+    """Return the resource type of a class; a resource type or a name is returned as it is.
+
+    Raises:
+        InvalidArgumentError: If the class is no kind.
+    """
+    return ResourceType.of(kind) if isinstance(kind, type) else kind
+
+
+def put_definition(model: type, definition: object) -> None:
+    """Put on a class what ``custom_resource`` found out about it."""
+    setattr(model, _DEFINED, definition)
+
+
+def definition_of(model: type) -> object:
+    """Return what ``custom_resource`` found out about a class; None if the class itself is not decorated."""
+    return vars(model).get(_DEFINED)
 
 
 def put_resource_type(model: type[T], found: ResourceType[T]) -> type[T]:

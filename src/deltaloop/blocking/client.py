@@ -90,6 +90,7 @@ class Client(Scope):
     delete: Final = waits(AsyncClient.delete)
     delete_collection: Final = waits(AsyncClient.delete_collection)
     create_or_update: Final = waits(AsyncClient.create_or_update)
+    edit: Final = waits(AsyncClient.edit)
     add_finalizer: Final = waits(AsyncClient.add_finalizer)
     remove_finalizer: Final = waits(AsyncClient.remove_finalizer)
     get_scale: Final = waits(AsyncClient.get_scale)

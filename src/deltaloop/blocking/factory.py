@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Unpack, cast, final, overload
 from deltaloop import cache
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind
 from deltaloop.blocking.background_loop import BackgroundLoop
 from deltaloop.blocking.client import Client
 from deltaloop.blocking.handler_thread import HandlerThread, join_all
@@ -78,7 +78,7 @@ class InformerFactory(Scope):
     @overload
     def informer(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         *,
         metadata_only: Literal[False] = False,
         **selection: Unpack[InformerSelection],
@@ -89,11 +89,11 @@ class InformerFactory(Scope):
     ) -> Informer[Resource]: ...
     @overload
     def informer(
-        self, resource_type: ResourceType[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
+        self, resource_type: TypedKind[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
     ) -> Informer[Resource]: ...
     def informer(
         self,
-        resource_type: ResourceType[Any] | str,
+        resource_type: TypedKind[Any] | str,
         *,
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
@@ -116,7 +116,7 @@ class InformerFactory(Scope):
     @overload
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         namespaces: Iterable[str],
         *,
         metadata_only: Literal[False] = False,
@@ -125,7 +125,7 @@ class InformerFactory(Scope):
     @overload
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         namespaces: Iterable[str],
         *,
         metadata_only: Literal[True],
@@ -133,7 +133,7 @@ class InformerFactory(Scope):
     ) -> SharedInformer[Resource]: ...
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         namespaces: Iterable[str],
         *,
         metadata_only: bool = False,
@@ -158,7 +158,7 @@ class InformerFactory(Scope):
     @overload
     def use(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         *,
         metadata_only: Literal[False] = False,
         **selection: Unpack[InformerSelection],
@@ -169,11 +169,11 @@ class InformerFactory(Scope):
     ) -> AbstractContextManager[Informer[Resource]]: ...
     @overload
     def use(
-        self, resource_type: ResourceType[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
+        self, resource_type: TypedKind[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
     ) -> AbstractContextManager[Informer[Resource]]: ...
     def use(
         self,
-        resource_type: ResourceType[Any] | str,
+        resource_type: TypedKind[Any] | str,
         *,
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],

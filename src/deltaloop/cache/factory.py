@@ -18,7 +18,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
@@ -85,7 +85,7 @@ class InformerFactory:
     @overload
     def informer(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         *,
         metadata_only: Literal[False] = False,
         **selection: Unpack[InformerSelection],
@@ -97,14 +97,14 @@ class InformerFactory:
     @overload
     def informer(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         *,
         metadata_only: Literal[True],
         **selection: Unpack[InformerSelection],
     ) -> Informer[Resource]: ...
     def informer(
         self,
-        resource_type: ResourceType[Any] | str,
+        resource_type: TypedKind[Any] | str,
         *,
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
@@ -143,7 +143,7 @@ class InformerFactory:
     @overload
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         namespaces: Iterable[str],
         *,
         metadata_only: Literal[False] = False,
@@ -152,7 +152,7 @@ class InformerFactory:
     @overload
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         namespaces: Iterable[str],
         *,
         metadata_only: Literal[True],
@@ -160,7 +160,7 @@ class InformerFactory:
     ) -> MultiNamespaceInformer[Resource]: ...
     def multi_namespace_informer(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         namespaces: Iterable[str],
         *,
         metadata_only: bool = False,
@@ -171,9 +171,10 @@ class InformerFactory:
         Raises:
             InvalidArgumentError: If there is no namespace, or the kind has none.
         """
-        if not resource_type.namespaced:
-            raise InvalidArgumentError(f"{resource_type} has no namespaces")
-        kind = dataclasses.replace(resource_type, model=None) if metadata_only else resource_type
+        kind: ResourceType[Any] = parse_resource_type(resource_type)
+        if not kind.namespaced:
+            raise InvalidArgumentError(f"{kind} has no namespaces")
+        kind = dataclasses.replace(kind, model=None) if metadata_only else kind
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
             here: InformerSelection = {**selection, "namespace": namespace}
@@ -184,7 +185,7 @@ class InformerFactory:
     @overload
     def use(
         self,
-        resource_type: ResourceType[T],
+        resource_type: TypedKind[T],
         *,
         metadata_only: Literal[False] = False,
         **selection: Unpack[InformerSelection],
@@ -196,14 +197,14 @@ class InformerFactory:
     @overload
     def use(
         self,
-        resource_type: ResourceType[Any],
+        resource_type: TypedKind[Any],
         *,
         metadata_only: Literal[True],
         **selection: Unpack[InformerSelection],
     ) -> AbstractAsyncContextManager[Informer[Resource]]: ...
     def use(
         self,
-        resource_type: ResourceType[Any] | str,
+        resource_type: TypedKind[Any] | str,
         *,
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
@@ -239,7 +240,7 @@ class InformerFactory:
 
     def _identify(
         self,
-        resource_type: ResourceType[Any] | str,
+        resource_type: TypedKind[Any] | str,
         *,
         metadata_only: bool,
         selection: InformerSelection,

@@ -17,7 +17,7 @@ from deltaloop.api.json_writing import write_json
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, decode_object
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
@@ -223,8 +223,9 @@ class Caller:
         if self._access_check is not None:
             self._access_check(verb, known, namespace, subresource or "")
 
-    async def _known(self, rt: ResourceType[T] | str, timeout: float | None) -> ResourceType[T]:
-        """Find a resource: built-in kinds without a question, anything else by discovery."""
+    async def _known(self, rt: TypedKind[T] | str, timeout: float | None) -> ResourceType[T]:
+        """Find a resource: classes and built-in kinds without a question, anything else by discovery."""
+        rt = as_kind(rt)
         if isinstance(rt, ResourceType):
             return rt
         try:

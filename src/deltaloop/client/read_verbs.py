@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import EVERYTHING, Caller, selected
@@ -36,7 +36,7 @@ class ReadVerbs(Caller):
     """
 
     @overload
-    async def get(self, rt: ResourceType[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
+    async def get(self, rt: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
     @overload
     async def get(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource: ...
     async def get(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
@@ -49,7 +49,7 @@ class ReadVerbs(Caller):
         return typed(known, await self._read(known, name, **keywords))
 
     @overload
-    async def find(self, rt: ResourceType[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
+    async def find(self, rt: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
     @overload
     async def find(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
     async def find(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
@@ -60,11 +60,11 @@ class ReadVerbs(Caller):
 
     @overload
     async def list(  # type: ignore[overload-overlap]  # the first that fits is what is meant
-        self, rt: ResourceType[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
+        self, rt: TypedKind[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list(
-        self, rt: ResourceType[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
+        self, rt: TypedKind[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     @overload
     async def list(
@@ -86,7 +86,7 @@ class ReadVerbs(Caller):
 
     @overload
     async def list_all(
-        self, rt: ResourceType[T], *, page_size: int = ..., **keywords: Unpack[ListKeywords]
+        self, rt: TypedKind[T], *, page_size: int = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list_all(
@@ -107,7 +107,7 @@ class ReadVerbs(Caller):
 
     @overload
     def each_list_item(
-        self, rt: ResourceType[T], *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
+        self, rt: TypedKind[T], *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
     ) -> AsyncGenerator[T, None]: ...
     @overload
     def each_list_item(
@@ -195,7 +195,7 @@ class ReadVerbs(Caller):
     async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[RequestKeywords]) -> None: ...
     @overload
     async def wait_for(
-        self, rt: ResourceType[T], name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
+        self, rt: TypedKind[T], name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
     ) -> T: ...
     @overload
     async def wait_for(

@@ -12,8 +12,8 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
 
-Kind: TypeAlias = ResourceType[Any] | str
-"""What kind of object: a resource type, or a name of it such as ``apps/v1/Deployment``."""
+Kind: TypeAlias = ResourceType[Any] | type[Any] | str
+"""What kind of object: a resource type, a class that ``custom_resource`` made a kind, or a name such as ``v1/Pod``."""
 
 
 class RequestKeywords(TypedDict, total=False):

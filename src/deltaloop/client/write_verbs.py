@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_comparing import is_same_json
-from deltaloop.api.json_writing import write_json
+from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.set_fields import set_fields
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.client.caller import EVERYTHING, WriteRequest, WriteVerb, not_found, selected
 from deltaloop.client.core.answers import is_status
+from deltaloop.client.core.edited_objects import edit_patch, refuse_what_no_edit_changes
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
@@ -67,6 +69,8 @@ class WriteVerbs(ReadVerbs):
     @overload
     async def create(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
+    async def create(self, rt: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    @overload
     async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def create(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Create an object and return it as stored; ``metadata.generateName`` works in place of a name.
@@ -79,6 +83,8 @@ class WriteVerbs(ReadVerbs):
     @overload
     async def update(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
+    async def update(self, rt: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    @overload
     async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace an object and return it as stored; where there is a status subresource, ``status`` stays as it is.
@@ -89,7 +95,7 @@ class WriteVerbs(ReadVerbs):
         return await self._store("update", rt, obj, **keywords)
 
     @overload
-    async def update_status(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def update_status(self, rt: TypedKind[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update_status(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
@@ -103,6 +109,8 @@ class WriteVerbs(ReadVerbs):
 
     @overload
     async def apply(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[ApplyKeywords]) -> T: ...
+    @overload
+    async def apply(self, rt: type[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
     async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
     async def apply(self, rt: Any, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
@@ -118,7 +126,7 @@ class WriteVerbs(ReadVerbs):
         return await self._store("apply", rt, obj, **keywords)
 
     @overload
-    async def patch(self, rt: ResourceType[T], name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> T: ...
+    async def patch(self, rt: TypedKind[T], name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> T: ...
     @overload
     async def patch(self, rt: str, name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> Resource: ...
     async def patch(
@@ -155,7 +163,7 @@ class WriteVerbs(ReadVerbs):
         return self._answered(known, await self._write(request))
 
     @overload
-    async def delete(self, rt: ResourceType[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
+    async def delete(self, rt: TypedKind[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
     @overload
     async def delete(self, rt: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
     async def delete(self, rt: Kind, name: str, **keywords: Unpack[DeleteKeywords]) -> Any:
@@ -174,7 +182,7 @@ class WriteVerbs(ReadVerbs):
 
     @overload
     async def delete_collection(
-        self, rt: ResourceType[T], **keywords: Unpack[DeleteCollectionKeywords]
+        self, rt: TypedKind[T], **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[T] | None: ...
     @overload
     async def delete_collection(
@@ -207,7 +215,7 @@ class WriteVerbs(ReadVerbs):
 
     @overload
     async def create_or_update(
-        self, rt: ResourceType[T], name: str, change: Change, **keywords: Unpack[WriteKeywords]
+        self, rt: TypedKind[T], name: str, change: Change, **keywords: Unpack[WriteKeywords]
     ) -> tuple[OperationResult, T]: ...
     @overload
     async def create_or_update(
@@ -265,7 +273,47 @@ class WriteVerbs(ReadVerbs):
         made = await self.update(known, fields, namespace=place, options=options, timeout=timeout)
         return OperationResult.UPDATED, made
 
-    async def add_finalizer(self, rt: ResourceType[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
+    async def edit(
+        self, rt: TypedKind[T], name: str, change: Callable[[T], T | None], **keywords: Unpack[WriteKeywords]
+    ) -> T:
+        """Change one object of a class, and return it as stored: what ``change`` sets is sent, and nothing else.
+
+        A merge patch with the version that was read is sent, if anything has changed. What the class does not have
+        stays as it is, and a default that nobody set stays absent. A field that is set to None or ``UNSET`` is taken
+        away. A conflict is not hidden, as that of ``create_or_update``.
+
+        Args:
+            rt: The class, or its resource type.
+            name: The object's name.
+            change: Gets the object, and sets fields of it, or returns another one in its place, such as one of
+                ``msgspec.structs.replace``. It is called on the event loop.
+            **keywords: Of the write.
+
+        Raises:
+            NotFoundError: If there is none of that name.
+            ConflictError: If another program changed the object meanwhile.
+            MalformedObjectError: If the object does not fit the class.
+            InvalidArgumentError: If the kind has no class, or ``change`` changed names, or the status of a kind whose
+                status is a subresource.
+        """
+        place, timeout = keywords.get("namespace"), keywords.get("timeout")
+        known = await self._known(rt, timeout)
+        if known.model in (None, Resource, dict, bytes):
+            raise InvalidArgumentError(f"{known} has no class that could be edited: use patch, or create_or_update")
+        present = await self.get(untyped(known), name, namespace=place, timeout=timeout)
+        obj = typed(known, present)
+        before = plain_fields(obj)
+        changed = change(obj)
+        edited = obj if changed is None else changed
+        patch = edit_patch(present.to_dict(), before, plain_fields(edited), set_fields(edited))
+        if not patch:
+            return edited
+        refuse_what_no_edit_changes(known, patch)
+        base = {"uid": present.uid, "resourceVersion": present.resource_version}
+        patch["metadata"] = {**patch.get("metadata", {}), **base}
+        return await self.patch(known, name, patch, **keywords)
+
+    async def add_finalizer(self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
 
         Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped.
@@ -277,7 +325,7 @@ class WriteVerbs(ReadVerbs):
         return await self._change_finalizers(rt, obj, lambda present: dict.fromkeys((*present, name)), **keywords)
 
     async def remove_finalizer(
-        self, rt: ResourceType[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
+        self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
     ) -> T | None:
         """See to it that an object does not have a finalizer, and return it as stored; None if it is gone.
 
@@ -293,7 +341,7 @@ class WriteVerbs(ReadVerbs):
 
     async def _change_finalizers(
         self,
-        rt: ResourceType[T] | str,
+        rt: TypedKind[T] | str,
         obj: T,
         change: Callable[[Sequence[str]], Iterable[str]],
         *,

@@ -13,12 +13,11 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 from __future__ import annotations
 
 import dataclasses
-import enum
 from typing import Any, Final, cast, final, get_type_hints
 
-import msgspec
 from msgspec import NODEFAULT, UNSET, inspect
 
+from deltaloop.api.set_fields import set_fields
 from deltaloop.crds.annotations import CLASS_RULES, RULES
 from deltaloop.crds.choices import null_or_choice
 from deltaloop.crds.docstrings import description_of, field_descriptions
@@ -313,31 +312,6 @@ def _default(field: inspect.Field, place: tuple[str, str]) -> Any:
     if default is NODEFAULT or default is UNSET or default is None:
         return None
     try:
-        return in_json(default)
+        return set_fields(default)
     except (TypeError, ValueError) as error:
         raise InvalidKindError(*place, f"its default cannot be written as JSON: {error}") from None
-
-
-def in_json(value: object) -> Any:
-    """Return a value as JSON has it, without the fields of objects that are as they are by default."""
-    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        fields = getattr(inspect.type_info(type(value)), "fields", ())
-        there = [(field, getattr(value, field.name)) for field in fields]
-        return {field.encode_name: in_json(each) for field, each in there if not _is_default(field, each)}
-    if isinstance(value, dict):
-        return {str(name): in_json(each) for name, each in cast("dict[object, object]", value).items()}
-    if isinstance(value, set | frozenset):
-        return sorted(in_json(each) for each in cast("set[object]", value))
-    if isinstance(value, list | tuple):
-        return [in_json(each) for each in cast("list[object]", value)]
-    if isinstance(value, enum.Enum):
-        return value.value
-    return msgspec.to_builtins(value, str_keys=True)
-
-
-def _is_default(field: inspect.Field, value: object) -> bool:
-    if value is UNSET:
-        return True
-    if field.default_factory is not NODEFAULT:
-        return bool(value == field.default_factory())
-    return field.default is not NODEFAULT and type(value) is type(field.default) and value == field.default

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.resource_type import ResourceType, put_resource_type
+from deltaloop.api.resource_type import ResourceType, definition_of, put_definition, put_resource_type
 from deltaloop.crds.annotations import RULES
 from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema
 from deltaloop.crds.errors import InvalidKindError
@@ -20,7 +20,6 @@ from deltaloop.schemas.json_values import items, mapping, text
 from deltaloop.schemas.schema_rules import schema_errors
 
 T = TypeVar("T")
-_ATTRIBUTE: Final = "__custom_resource__"
 _TYPES_OF_COLUMNS: Final = ("boolean", "integer", "number", "string")
 _OF_METADATA: Final = {".metadata.creationTimestamp": "date", ".metadata.deletionTimestamp": "date"}
 
@@ -146,7 +145,7 @@ def custom_resource(
         found = ResourceType[T](group, version, name, plural or plural_of(name), namespaced, cls)
         declared = DeclaredKind(found, schema, keywords)
         _check(cls, made, declared)
-        setattr(cls, _ATTRIBUTE, declared)
+        put_definition(cls, declared)
         return put_resource_type(cls, found)
 
     return decorate
@@ -158,7 +157,7 @@ def declared_kind(cls: type) -> DeclaredKind:
     Raises:
         InvalidArgumentError: If the class is not decorated.
     """
-    found = cls.__dict__.get(_ATTRIBUTE)
+    found = definition_of(cls)
     if not isinstance(found, DeclaredKind):
         raise InvalidArgumentError(f"class {cls.__name__} is no kind; decorate it with @custom_resource(...)")
     return found
@@ -166,7 +165,7 @@ def declared_kind(cls: type) -> DeclaredKind:
 
 def is_kind(value: object) -> TypeGuard[type]:
     """Tell whether a value is a class that ``custom_resource`` made a kind."""
-    return isinstance(value, type) and isinstance(value.__dict__.get(_ATTRIBUTE), DeclaredKind)
+    return isinstance(value, type) and isinstance(definition_of(value), DeclaredKind)
 
 
 def plural_of(kind: str) -> str:

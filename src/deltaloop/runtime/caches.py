@@ -13,7 +13,7 @@ from typing import Any, TypeVar, final, overload
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource, decoder, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.cache.errors import UnknownIndexError
 from deltaloop.client.request_keywords import Kind
@@ -54,7 +54,7 @@ class Caches:
             views.append(view)
 
     @overload
-    def find(self, rt: ResourceType[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    def find(self, rt: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
     @overload
     def find(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
     def find(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:
@@ -79,7 +79,7 @@ class Caches:
 
     @overload
     def list(
-        self, rt: ResourceType[T], *, namespace: str | None = None, selector: str | None = None
+        self, rt: TypedKind[T], *, namespace: str | None = None, selector: str | None = None
     ) -> builtins.list[T]: ...
     @overload
     def list(
@@ -102,7 +102,7 @@ class Caches:
         return _decoded(known, (view.list(place, by_label) for view in views))
 
     @overload
-    def by_index(self, rt: ResourceType[T], index: str, value: str) -> builtins.list[T]: ...
+    def by_index(self, rt: TypedKind[T], index: str, value: str) -> builtins.list[T]: ...
     @overload
     def by_index(self, rt: str, index: str, value: str) -> builtins.list[Resource]: ...
     def by_index(self, rt: Kind, index: str, value: str) -> builtins.list[Any]:
@@ -124,6 +124,7 @@ class Caches:
         return _decoded(known, (view.by_index(index, value) for view in indexed))
 
     def _of(self, rt: Kind) -> tuple[ResourceType[Any], builtins.list[CacheView]]:
+        rt = as_kind(rt)
         known = self._kinds.get(str(rt))
         if known is None:
             raise InvalidControllerError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final, overload
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.requests import Request
@@ -175,7 +175,7 @@ class Context:
         return StatusWriter(obj, client=self.client, statuses=self._statuses, on_error=on_error, wait=self.wait)
 
     @overload
-    async def track(self, rt: ResourceType[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    async def track(self, rt: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
     @overload
     async def track(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
     async def track(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:

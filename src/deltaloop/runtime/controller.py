@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, final, overload
 
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.context import Context
@@ -116,6 +116,7 @@ class Controller:
         Raises:
             InvalidControllerError: Naming the controller and what to change.
         """
+        object.__setattr__(self, "resource", as_kind(self.resource))
         if not self.name:
             object.__setattr__(self, "name", kind_of(self.resource).lower())
         self._require_reconciler("its function", self.function)
@@ -140,6 +141,8 @@ class Controller:
                 self._require_call(f"indexers[{name!r}]", index, "an object", None)
                 self._require_plain(f"indexers[{name!r}]", index)
         self._require_watches()
+        for name in ("owns", "children", "watches", "reads", "tracks", "writes"):
+            object.__setattr__(self, name, _named(getattr(self, name)))
 
     def _require_reconciler(self, name: str, function: object) -> None:
         """Refuse what cannot be called, and awaited or run in a thread, with a request and a context."""
@@ -266,12 +269,19 @@ class Controller:
 
 def kind_of(resource: Kind) -> str:
     """Return the kind's name, such as ``Foo`` of ``samples.deltaloop.dev/v1alpha1/Foo``."""
-    return resource.kind if isinstance(resource, ResourceType) else resource.rpartition("/")[2]
+    named = as_kind(resource)
+    return named.kind if isinstance(named, ResourceType) else named.rpartition("/")[2]
 
 
 def group_kind(resource: Kind) -> tuple[str, str]:
     """Return the API group and the kind's name."""
-    return str(resource).rpartition("/")[0].rpartition("/")[0], kind_of(resource)
+    return str(as_kind(resource)).rpartition("/")[0].rpartition("/")[0], kind_of(resource)
+
+
+def _named(given: Sequence[Any]) -> Sequence[Any]:
+    """Return kinds with the resource type in place of each class."""
+    classes = any(isinstance(each, type) for each in given)
+    return [as_kind(each) if isinstance(each, type) else each for each in given] if classes else given
 
 
 def as_watch(watch: Kind | Watch) -> Watch:

@@ -22,7 +22,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, decoder, typed, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
@@ -118,7 +118,7 @@ class ReconcileClient(Verbs):
 
     @overload
     async def by_index(
-        self, rt: ResourceType[T], index: str, value: str, *, namespace: str | None = None
+        self, rt: TypedKind[T], index: str, value: str, *, namespace: str | None = None
     ) -> builtins.list[T]: ...
     @overload
     async def by_index(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import as_kind
 from deltaloop.cache import Lister
 from deltaloop.client import AccessCheck, Client
 from deltaloop.leaderelection.guard import LeadershipLostError
@@ -99,7 +100,7 @@ class ReconcileLoop:
         )
         self.runs: Runs = Runs(slots=controller.workers, timeout=controller.timeout)
         self._views = views
-        self._statuses = Statuses(controller.resource, views)
+        self._statuses = Statuses(as_kind(controller.resource), views)
         self._attribution = attribution
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._recorder = recorder

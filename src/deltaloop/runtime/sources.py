@@ -21,6 +21,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import as_kind
 from deltaloop.client.request_keywords import Kind
 from deltaloop.fork_safety import fork_safe
 from deltaloop.runtime.core.polling import Polled
@@ -67,6 +68,14 @@ class Watch:
         default_factory=dict[str, "Callable[[Resource], Iterable[str]] | Path"], kw_only=True
     )
     source: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Put the resource type in place of a class.
+
+        Raises:
+            InvalidArgumentError: If the class is no kind.
+        """
+        object.__setattr__(self, "resource", as_kind(self.resource))
 
 
 class Source(Protocol):

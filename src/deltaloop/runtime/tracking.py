@@ -16,7 +16,7 @@ from typing import Any, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource, decoder, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.api.selectors import FieldRequirement
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.informer import Informer, InformerOptions
@@ -121,6 +121,7 @@ class Tracker:
             CacheSyncError: If the first list takes too long, or the server refuses it.
             ApiError, TransportError: If the object's first state cannot be read.
         """
+        rt = as_kind(rt)
         tracked = self._tracked(rt, name, namespace)
         check(f"tracking of {tracked.kind} {name}")
         watched = self._tracking.track(key, tracked)

@@ -17,7 +17,7 @@ from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.api.times import utc_now
 from deltaloop.cache.errors import IndexerConflictError
 from deltaloop.cache.factory import InformerFactory
@@ -117,7 +117,8 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
     """
 
     def kind_of(kind: Kind) -> ResourceType[Any]:
-        return kind if isinstance(kind, ResourceType) else known[kind]
+        named = as_kind(kind)
+        return named if isinstance(named, ResourceType) else known[named]
 
     own = kind_of(controller.resource)
     primary = Watch(

@@ -1,6 +1,7 @@
 """Writes an object for the server, whichever of the three forms it comes in: ``Resource``, mapping, or typed object.
 
-``apiVersion`` and ``kind`` are filled in from the resource type where they are missing, as items of lists do.
+``apiVersion`` and ``kind`` are filled in from the resource type where they are missing, as items of lists do. Of an
+object whose class is a kind's definition, too, only what is set is written: the server has the same defaults.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import msgspec
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, definition_of
+from deltaloop.api.set_fields import set_fields
 
 
 class OutgoingObject(NamedTuple):
@@ -62,7 +64,7 @@ def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
     if isinstance(obj, Mapping):
         return dict(cast("Mapping[str, Any]", obj))
     try:
-        fields = plain_fields(obj)
+        fields = plain_fields(obj) if definition_of(type(obj)) is None else set_fields(obj)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise MalformedObjectError(f"the {resource_type} object cannot be written as JSON: {error}") from None
     if not isinstance(fields, dict):

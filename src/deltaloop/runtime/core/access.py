@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.root_error import DeltaloopError
 
 READ_VERBS: Final = ("get", "list", "watch")
@@ -40,7 +40,7 @@ class Access:
         namespace: The only namespace where it does it; empty for all in which the controller works.
     """
 
-    resource: ResourceType[Any] | str
+    resource: TypedKind[Any] | str
     _: KW_ONLY
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
@@ -50,8 +50,9 @@ class Access:
         """Refuse verbs that RBAC does not know: they would go into a role, and allow nothing.
 
         Raises:
-            InvalidArgumentError: Naming the verb, and what was probably meant.
+            InvalidArgumentError: Naming the verb, and what was probably meant; or the class that is no kind.
         """
+        object.__setattr__(self, "resource", as_kind(self.resource))
         what = f"Access({str(self.resource)!r}, verbs=...)"
         verbs: object = self.verbs
         if isinstance(verbs, str) or not verbs:

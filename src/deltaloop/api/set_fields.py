@@ -1,0 +1,57 @@
+"""What is set in a typed object: its fields without those that are as they are by default.
+
+A class of ``custom_resource`` is its kind's definition, too: the server fills in the same defaults. What nobody has set
+is not sent, so that nobody owns it, and what is absent stays absent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+
+def set_fields(value: object) -> Any:
+    """Return a typed object as JSON has it, without the fields that are as they are by default.
+
+    Raises:
+        TypeError, ValueError: If JSON cannot say it.
+    """
+    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        return {name: set_fields(each) for name, each, is_default in _fields(value) if not is_default}
+    if isinstance(value, Mapping):
+        return {str(name): set_fields(each) for name, each in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, set | frozenset):
+        return sorted(set_fields(each) for each in cast("set[object]", value))
+    if isinstance(value, list | tuple):
+        return [set_fields(each) for each in cast("list[object]", value)]
+    if isinstance(value, enum.Enum):
+        return value.value
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def _fields(value: Any) -> Iterator[tuple[str, object, bool]]:
+    """Yield each field's name in JSON and its value, and whether that is the default."""
+    if isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.fields(value):
+            each = getattr(value, field.name)
+            absent = msgspec.NODEFAULT
+            yield (
+                field.encode_name,
+                each,
+                each is msgspec.UNSET or _is(each, field.default, field.default_factory, absent),
+            )
+        return
+    for known in dataclasses.fields(value):
+        each = getattr(value, known.name)
+        is_default = _is(each, known.default, known.default_factory, dataclasses.MISSING)
+        yield known.name, each, each is msgspec.UNSET or is_default
+
+
+def _is(value: object, default: object, factory: Any, absent: object) -> bool:
+    if factory is not absent:
+        default = factory()
+    return default is not absent and type(value) is type(default) and bool(value == default)

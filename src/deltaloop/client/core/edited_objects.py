@@ -1,0 +1,123 @@
+"""What an edit of a typed object changes of the object as it is: the merge patch that sets it, and nothing else.
+
+The class may know less than the server: fields that it does not have stay. It may say more: defaults that nobody set
+are in what it reads, and are not written. So it is what the edit changed that counts, from the object as it was read to
+the object as it is then. Lists, which a merge patch replaces, are put together of the server's items and the edited.
+
+Source: https://www.rfc-editor.org/rfc/rfc7386.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeGuard, cast
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.resource_type import ResourceType, definition_of
+
+_MISSING: Final = object()
+_NAMES: Final = ("name", "key", "type", "id", "kind", "port", "path", "host", "ip")
+"""Fields that tell the items of a list apart, if all of them have one."""
+
+
+def edit_patch(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
+    """Return the merge patch that makes of a stored object what an edit made of it; empty if it changed nothing.
+
+    Args:
+        stored: The object as the server has it.
+        before: The same as its class reads it, with defaults.
+        after: What the edit made of that, with defaults.
+        given: The same without defaults: of it come the objects that are new.
+    """
+    return _patch(stored, _edited(stored, before, after, given))
+
+
+def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) -> None:
+    """Refuse an edit of names, or of a status that has to be written apart.
+
+    Raises:
+        InvalidArgumentError: Naming what to do in its place.
+    """
+    named = cast("dict[str, Any]", patch.get("metadata") or {})
+    if wrong := [name for name in ("name", "namespace", "uid", "resourceVersion") if name in named]:
+        raise InvalidArgumentError(f"an edit of {kind} must not change its metadata.{wrong[0]}")
+    if "status" in patch and kind.model is not None and definition_of(kind.model) is not None:
+        raise InvalidArgumentError(
+            f"an edit of {kind} must not change its status, which the server takes apart: "
+            "use ctx.status in a reconcile, or update_status"
+        )
+
+
+def _edited(stored: Any, before: Any, after: Any, given: Any) -> Any:
+    """Return what was stored, with what was changed."""
+    if _same(before, after):
+        return stored
+    if _is_object(after) and _is_object(before) and _is_object(stored):
+        return _edited_fields(stored, before, after, given)
+    if _is_list(after) and _is_list(before) and _is_list(stored):
+        return list(_edited_items(stored, before, after, given))
+    return given
+
+
+def _edited_fields(
+    stored: dict[str, Any], before: dict[str, Any], after: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
+    result = dict(stored)
+    for name in dict.fromkeys([*before, *after]):
+        was, now = before.get(name, _MISSING), after.get(name, _MISSING)
+        if _same(was, now):
+            continue
+        if now is _MISSING or now is None:
+            result.pop(name, None)
+        else:
+            # What is as it is by default now, and was not before, has to be said.
+            result[name] = _edited(stored.get(name, _MISSING), was, now, given.get(name, now))
+    return result
+
+
+def _edited_items(stored: list[Any], before: list[Any], after: list[Any], given: list[Any]) -> Iterator[Any]:
+    free = list(range(min(len(stored), len(before))))
+    name = next((each for each in _NAMES if _tells_apart(before, each) and _tells_apart(after, each)), "")
+    for place, item in enumerate(after):
+        same = [each for each in free if _same(before[each], item)]
+        if not same and name:
+            same = [each for each in free if before[each][name] == item[name]]
+        if not same and not name and len(before) == len(after) and place in free:
+            same = [place]
+        if same:
+            free.remove(same[0])
+            yield _edited(stored[same[0]], before[same[0]], item, given[place])
+        else:
+            yield given[place]
+
+
+def _tells_apart(listed: list[Any], name: str) -> bool:
+    values = [item.get(name) for item in listed if _is_object(item)]
+    found = [value for value in values if isinstance(value, str | int)]
+    return len(found) == len(listed) == len(set(found))
+
+
+def _patch(stored: Any, wanted: Any) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name in dict.fromkeys([*stored, *wanted]):
+        was, now = stored.get(name, _MISSING), wanted.get(name, _MISSING)
+        if now is _MISSING:
+            result[name] = None
+        elif was is _MISSING:
+            result[name] = now
+        elif not _same(was, now):
+            result[name] = _patch(was, now) if _is_object(was) and _is_object(now) else now
+    return result
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and is_same_json(one, other) is True)
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

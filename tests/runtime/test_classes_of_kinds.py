@@ -1,0 +1,188 @@
+"""Classes of kinds from end to end: clients, caches and reconciles take the class and give its objects."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any, assert_type
+
+import msgspec
+import pytest
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+import deltaloop as dl
+from deltaloop.crds import KindConditions, keyed_by
+from deltaloop.errors import ConflictError, InvalidArgumentError, InvalidError
+from deltaloop.testing import Harness
+
+
+class Port(Struct):
+    name: str
+    number: Annotated[int, Meta(ge=1)] = 80
+
+
+class Spec(Struct, rename="camel"):
+    replicas: int = 1
+    ports: Annotated[list[Port], keyed_by("name")] = []
+    config_name: str | UnsetType = UNSET
+    owner: str | None = None
+
+
+class State(Struct, rename="camel"):
+    ready_replicas: int = 0
+    conditions: KindConditions = []
+
+
+@dl.custom_resource(group="example.com", version="v1", selectable_fields=[".spec.replicas"])
+class Database(Struct, kw_only=True):
+    metadata: dl.ObjectMeta
+    spec: Spec
+    status: State | None = None
+
+
+@dl.custom_resource(group="example.com", version="v1")
+@dataclass
+class Backup:
+    metadata: dl.ObjectMeta
+    spec: dict[str, int]
+
+
+class Below(Database):
+    pass
+
+
+def database(name: str, **spec: Any) -> Database:
+    return Database(metadata=dl.ObjectMeta(name=name), spec=Spec(**spec))
+
+
+async def begin(harness: Harness) -> dl.Client:
+    """Install both kinds, and return the client."""
+    await harness.install(dl.crd_of(Database), dl.crd_of(Backup))
+    return harness.client
+
+
+async def raw_spec(client: dl.Client, name: str) -> Any:
+    found = await client.get("example.com/v1/Database", name)
+    return found.to_dict()["spec"]
+
+
+async def test_what_is_created_is_what_was_set(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    client = await begin(harness)
+    made = await client.create(Database, database("a", ports=[Port("sql")]))
+    assert_type(made, Database)
+    assert made.spec == Spec(ports=[Port("sql")])
+    assert await raw_spec(client, "a") == {"replicas": 1, "ports": [{"name": "sql", "number": 80}]}
+    applied = await client.apply(Database, database("b", replicas=1))
+    assert applied.spec.replicas == 1
+    fields = (await client.get("example.com/v1/Database", "b")).to_dict()["metadata"]["managedFields"][0]["fieldsV1"]
+    assert fields == {"f:spec": {}}  # nobody owns a default
+
+
+async def test_verbs_take_the_class_and_give_it_back(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    client = await begin(harness)
+    await client.create(Database, database("a", replicas=2))
+    found = await client.get(Database, "a")
+    assert_type(found, Database)
+    assert found.spec.replicas == 2
+    assert await client.find(Database, "nobody") is None
+    listed = await client.list(Database)
+    assert_type(listed.items[0], Database)
+    assert [each.metadata.name for each in listed] == ["a"]
+    assert [each.metadata.name for each in await client.list_all(Database)] == ["a"]
+    backup = await client.create(Backup, Backup(dl.ObjectMeta(name="b"), {"a": 1}))
+    assert_type(backup, Backup)
+    assert (backup.metadata.name, backup.spec) == ("b", {"a": 1})
+    patched = await client.patch(Database, "a", {"spec": {"replicas": 3}})
+    assert patched.spec.replicas == 3
+    await client.delete(Database, "a")
+    assert await client.find(Database, "a") is None
+    with pytest.raises(InvalidError, match=r"spec\.ports\[0\]\.number"):
+        await client.create(Database, database("c", ports=[Port("a", 0)]))
+
+
+async def test_an_edit_sends_what_it_changed(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    client = await begin(harness)
+    port = {"name": "sql", "number": 5}
+    await client.create(Database, {"metadata": {"name": "a"}, "spec": {"owner": "me", "ports": [port]}})
+    before = len(harness.writes)
+    unchanged = await client.edit(Database, "a", lambda found: None)
+    assert (unchanged.spec.owner, len(harness.writes)) == ("me", before)
+
+    def change(found: Database) -> None:
+        found.spec.ports.append(Port("http"))
+        found.spec.owner = None
+
+    edited = await client.edit(Database, "a", change)
+    assert_type(edited, Database)
+    assert [each.name for each in edited.spec.ports] == ["sql", "http"]
+    assert await raw_spec(client, "a") == {"replicas": 1, "ports": [port, {"name": "http", "number": 80}]}
+    other = await client.edit(Database, "a", lambda found: msgspec.structs.replace(found, spec=Spec(replicas=4)))
+    assert other.spec == Spec(replicas=4)
+
+
+async def test_an_edit_of_what_has_changed_meanwhile_is_a_conflict(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    client = await begin(harness)
+    await client.create(Database, database("a"))
+    grown = [client.edit(Database, "a", lambda found: setattr(found.spec, "replicas", 7)) for _ in range(2)]
+    first, second = await asyncio.gather(*grown, return_exceptions=True)
+    assert {type(first), type(second)} == {Database, ConflictError}
+
+
+async def test_what_no_edit_can_change_is_refused(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    client = await begin(harness)
+    await client.create(Database, database("a"))
+
+    def rename(found: Database) -> Database:
+        return msgspec.structs.replace(found, metadata=dl.ObjectMeta(name="b"))
+
+    with pytest.raises(InvalidArgumentError, match=r"must not change its metadata\.name"):
+        await client.edit(Database, "a", rename)
+    with pytest.raises(InvalidArgumentError, match=r"must not change its status.*ctx\.status"):
+        await client.edit(Database, "a", lambda found: setattr(found, "status", State(3)))
+    with pytest.raises(InvalidArgumentError, match="has no class that could be edited"):
+        await client.edit(dl.kinds.POD, "a", lambda found: None)
+    for cls in (Below, int):
+        with pytest.raises(InvalidArgumentError, match=r"carries no resource type; decorate it with @custom_resource"):
+            await client.get(cls, "a")
+
+
+async def test_reconciles_caches_and_informers_take_the_class(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await begin(harness)
+    seen: list[tuple[str, int, str]] = []
+
+    @dl.controller(Database, owns=[Backup], writes=[Backup], watches=[dl.Watch(Backup)], tracks=[Backup])
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.find(Database, request.name, namespace=request.namespace)
+        if found is None:
+            return
+        assert_type(found, Database)
+        backup = await ctx.track(Backup, "b")
+        async with ctx.status(found) as status:
+            status["readyReplicas"] = found.spec.replicas
+            status.set_condition("Ready", True, reason="Made")
+        seen.append((found.metadata.name, found.spec.replicas, "" if backup is None else backup.metadata.name))
+
+    assert (reconcile.name, str(reconcile.resource)) == ("database", "example.com/v1/Database")
+    await harness.start(reconcile)
+    await harness.client.create(Database, database("a", replicas=2))
+    await harness.settled()
+    await harness.client.create(Backup, Backup(dl.ObjectMeta(name="b"), {}))
+    await harness.settled()
+    assert seen[-1] == ("a", 2, "b")
+    stored = await harness.client.get(Database, "a")
+    assert stored.status is not None
+    assert stored.status.ready_replicas == 2
+    assert [(each.type, each.status, each.reason) for each in stored.status.conditions] == [("Ready", "True", "Made")]
+    async with dl.InformerFactory(harness.client) as factory:
+        informer = factory.informer(Database)
+        assert_type(informer, dl.Informer[Database])
+        await factory.wait_for_sync(timeout=10)
+        [listed] = informer.lister().list()
+        assert_type(listed, Database)
+        assert listed == stored
