@@ -216,6 +216,18 @@ def test_more_than_one_thing_wrong_is_counted() -> None:
     assert (caught.value.cls, caught.value.field) == ("ThingSpec", "n")
 
 
+def test_what_is_no_keyword_column_or_rule_is_refused() -> None:
+    unknown: dict[str, Any] = {"colums": []}
+    with pytest.raises(InvalidArgumentError, match=r"knows no 'colums'; .*printer_columns"):
+        made(**unknown)
+    columns: Any = [".spec.a"]
+    with pytest.raises(InvalidKindError, match=r"'\.spec\.a' is no printer column: use KindColumn"):
+        made(printer_columns=columns)
+    rule: Any = 3
+    with pytest.raises(InvalidArgumentError, match="3 is no rule"):
+        field_rules(rule)
+
+
 @pytest.mark.parametrize("nothing", [class_rules, field_rules, keyed_by])
 def test_an_annotation_that_says_nothing_is_refused(nothing: Any) -> None:
     with pytest.raises(InvalidArgumentError):

@@ -109,6 +109,9 @@ def field_rules(*rules: KindRule | str) -> Meta:
 def _written(rules: tuple[KindRule | str, ...]) -> list[dict[str, Any]]:
     if not rules:
         raise InvalidArgumentError("there is no rule; give at least one, such as 'self.least <= self.most'")
+    given: tuple[object, ...] = rules
+    if wrong := [rule for rule in given if not isinstance(rule, KindRule | str)]:
+        raise InvalidArgumentError(f"{wrong[0]!r} is no rule; give a text, or a KindRule")
     return [KindRule(rule).as_schema() if isinstance(rule, str) else rule.as_schema() for rule in rules]
 
 

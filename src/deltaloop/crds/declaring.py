@@ -132,7 +132,11 @@ def custom_resource(
 
     Raises:
         InvalidKindError: If a name, a field's type, a default or a rule is wrong; the error names class and field.
+        InvalidArgumentError: If there is no such keyword.
     """
+    if unknown := sorted(keywords.keys() - KindKeywords.__optional_keys__):
+        known = ", ".join(sorted(KindKeywords.__optional_keys__))
+        raise InvalidArgumentError(f"custom_resource() knows no {unknown[0]!r}; beside names there are {known}")
 
     def decorate(cls: type[T]) -> type[T]:
         name = kind or cls.__name__
@@ -235,6 +239,10 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
         rest = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidKindError(*made.place(worst.field), f"{_in_words(worst, schema)}{rest}")
     for column in keywords.get("printer_columns", ()):
+        if not isinstance(column, KindColumn):
+            raise InvalidKindError(
+                cls.__name__, "", f"{column!r} is no printer column: use KindColumn('Name', '.path')"
+            )
         _check_path(cls, f"printer column {column.name!r}", column.json_path, schema)
         _refuse(cls, f"printer column {column.name!r}", column_errors("", column_of(column, schema)))
     if (scale := keywords.get("scale")) is not None:
