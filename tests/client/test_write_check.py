@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from deltaloop import wait
+from deltaloop import ObjectMeta, custom_resource, wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.client import Client, ClientConfig, Headers, HttpRequest, HttpResponse, StreamResponse
@@ -72,6 +72,20 @@ def change(fields: dict[str, Any]) -> None:
     fields["changed"] = True
 
 
+class EditedSpec(msgspec.Struct):
+    node: str | None = msgspec.field(name="nodeName", default=None)
+
+
+@custom_resource(group="example.com", version="v1")
+class Edited(msgspec.Struct, kw_only=True):
+    metadata: ObjectMeta
+    spec: EditedSpec = msgspec.field(default_factory=EditedSpec)
+
+
+def moved(obj: Edited) -> None:
+    obj.spec.node = "elsewhere"
+
+
 HELD = {**pod("x"), "metadata": {**pod("x")["metadata"], "finalizers": ["f"]}}
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "add_finalizer": (("v1/Pod", Resource.from_dict(pod("x")), "f"), {}),
@@ -81,6 +95,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "create_subresource": (("v1/ServiceAccount", "x", "token", pod("x")), {}),
     "delete": (("v1/Pod", "x"), {}),
     "delete_collection": (("v1/Pod",), {"namespace": "default"}),
+    "edit": ((Edited, "x", moved), {}),
     "each_list_item": (("v1/Pod",), {}),
     "evict": (("x",), {}),
     "find": (("v1/Pod", "x"), {}),
@@ -101,7 +116,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 WRITES = {
     *("add_finalizer", "apply", "create", "create_or_update", "create_subresource", "delete", "delete_collection"),
-    *("evict", "patch", "remove_finalizer", "scale", "update", "update_status"),
+    *("edit", "evict", "patch", "remove_finalizer", "scale", "update", "update_status"),
 }
 NO_VERBS = {"close", "config", "drops_managed_fields", "namespace", "options"}
 
