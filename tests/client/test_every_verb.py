@@ -31,9 +31,18 @@ from tests.client.test_write_check import CALLS, DISCOVERED, LIST
 WARNED = Headers([("Warning", '299 - "old"')])
 STREAMS = {"watch", "logs"}
 OF_THE_SERVER = {"resource", "resources"}
-NAMED_RESOURCE = set(CALLS) - OF_THE_SERVER - {"evict", "logs"}
+NAMED_RESOURCE = set(CALLS) - OF_THE_SERVER - {"edit", "evict", "logs"}
 TAKE_WRITE_OPTIONS = {
-    *("add_finalizer", "apply", "create", "create_or_update", "create_subresource", "patch", "remove_finalizer"),
+    *(
+        "add_finalizer",
+        "apply",
+        "create",
+        "create_or_update",
+        "create_subresource",
+        "edit",
+        "patch",
+        "remove_finalizer",
+    ),
     *("scale", "update", "update_status"),
 }
 TAKE_DELETE_OPTIONS = {"delete", "delete_collection", "evict"}
@@ -122,7 +131,9 @@ async def test_a_namespace_that_is_given_is_the_one_that_is_asked(verb: str) -> 
     await call(make(transport), verb, namespace="given")
     assert transport.verbs()
     for request in transport.verbs():
-        assert request.path.startswith("/api/v1/namespaces/given/pods")
+        assert request.path.startswith(
+            "/apis/example.com/v1/namespaces/given/editeds/x" if verb == "edit" else "/api/v1/namespaces/given/pods"
+        )
 
 
 @pytest.mark.parametrize("verb", sorted(set(CALLS) - OF_THE_SERVER))

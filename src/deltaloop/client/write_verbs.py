@@ -296,22 +296,7 @@ class WriteVerbs(ReadVerbs):
             InvalidArgumentError: If the kind has no class, or ``change`` changed names, or the status of a kind whose
                 status is a subresource.
         """
-        place, timeout = keywords.get("namespace"), keywords.get("timeout")
-        known = await self._known(rt, timeout)
-        if known.model in (None, Resource, dict, bytes):
-            raise InvalidArgumentError(f"{known} has no class that could be edited: use patch, or create_or_update")
-        present = await self.get(untyped(known), name, namespace=place, timeout=timeout)
-        obj = typed(known, present)
-        before = plain_fields(obj)
-        changed = change(obj)
-        edited = obj if changed is None else changed
-        patch = edit_patch(present.to_dict(), before, plain_fields(edited), set_fields(edited))
-        if not patch:
-            return edited
-        refuse_what_no_edit_changes(known, patch)
-        base = {"uid": present.uid, "resourceVersion": present.resource_version}
-        patch["metadata"] = {**patch.get("metadata", {}), **base}
-        return await self.patch(known, name, patch, **keywords)
+        return await self._edit(rt, name, change, **keywords)
 
     async def add_finalizer(self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
@@ -338,6 +323,32 @@ class WriteVerbs(ReadVerbs):
             return None
 
     # -- how
+
+    async def _edit(
+        self,
+        rt: TypedKind[T],
+        name: str,
+        change: Callable[[T], T | None],
+        *,
+        namespace: str | None = None,
+        options: WriteOptions | None = None,
+        timeout: float | None = None,
+    ) -> T:
+        known = await self._known(rt, timeout)
+        if known.model in (None, Resource, dict, bytes):
+            raise InvalidArgumentError(f"{known} has no class that could be edited: use patch, or create_or_update")
+        present = await self.get(untyped(known), name, namespace=namespace, timeout=timeout)
+        obj = typed(known, present)
+        before = plain_fields(obj)
+        changed = change(obj)
+        edited = obj if changed is None else changed
+        patch = edit_patch(present.to_dict(), before, plain_fields(edited), set_fields(edited))
+        if not patch:
+            return edited
+        refuse_what_no_edit_changes(known, patch)
+        base = {"uid": present.uid, "resourceVersion": present.resource_version}
+        patch["metadata"] = {**patch.get("metadata", {}), **base}
+        return await self.patch(known, name, patch, namespace=namespace, options=options, timeout=timeout)
 
     async def _change_finalizers(
         self,
