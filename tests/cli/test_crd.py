@@ -115,6 +115,19 @@ def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> No
     ]
 
 
+def test_a_file_with_other_objects_is_not_to_be_written_over(module: Path) -> None:
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
+    file = module.with_name("crd.yaml")
+    file.write_text(run(module.name).stdout + "---\n" + config_map)
+    assert run(module.name, "--check", "crd.yaml").exit_code == 0
+    file.write_text(config_map)
+    done = run(module.name, "--check", "crd.yaml")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == (
+        "deltaloop crd kinds_of_the_test.py prints what belongs there; the other objects of crd.yaml stay"
+    )
+
+
 GONE = "kind: CustomResourceDefinition\nmetadata: {name: gone.example.com}\n"
 
 

@@ -7,21 +7,16 @@ from typing import Any
 
 import pytest
 
-import deltaloop as dl
 from deltaloop.errors import BrokenReferenceError
 from deltaloop.simulation import Simulation
 from deltaloop.simulation.made_scenario import made_scenario
 from tests.corpus import reading
+from tests.simulation.public_kinds import does_nothing
 
 CORPUS = Path(reading.__file__).parent / "own"
 (SHAPES,) = (project for project in reading.read_folder(CORPUS) if project.name == "shapes")
 CRDS = {sample.object["metadata"]["name"]: sample.object for sample in SHAPES.crds}
 """A dozen definitions with the shapes of public ones."""
-
-
-@dl.controller("v1/ConfigMap", name="does-nothing")
-async def does_nothing(request: dl.Request, ctx: dl.Context) -> None:
-    """Look on."""
 
 
 @pytest.mark.parametrize("name", CRDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -15,6 +15,8 @@ from deltaloop.crds import breaking_changes, crd_of
 from deltaloop.crds.declaring import declared_kind, is_kind
 from deltaloop.crds.differences import differences
 from deltaloop.schemas.json_values import at, text
+
+_DEFINITION: Final = "CustomResourceDefinition"
 
 
 def load_definitions(target: str) -> list[dict[str, Any]]:
@@ -63,7 +65,8 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
     Raises:
         InvalidArgumentError: If the file cannot be read.
     """
-    written = {text(at(each, "metadata", "name")): each for each in _read(file)}
+    there_is = _read(file)
+    written = {text(at(each, "metadata", "name")): each for each in there_is if at(each, "kind") == _DEFINITION}
     lines: list[str] = []
     for made in definitions:
         name = text(at(made, "metadata", "name"))
@@ -79,14 +82,15 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
             lines.append("  The change breaks stored objects:")
             lines += [f"    {change}" for change in broken]
     lines += [f"{file} has a definition {name}, of which there is no class" for name in written]
-    if lines:
+    if lines and all(at(each, "kind") == _DEFINITION for each in there_is):
         lines.append(f"deltaloop crd {target} > {file} writes it anew")
+    elif lines:
+        lines.append(f"deltaloop crd {target} prints what belongs there; the other objects of {file} stay")
     return lines
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
     try:
-        documents = read_yaml_documents(file.read_text(encoding="utf-8"))
+        return [*read_yaml_documents(file.read_text(encoding="utf-8"))]
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}") from None
-    return [each for each in documents if at(each, "kind") == "CustomResourceDefinition"]

@@ -173,3 +173,21 @@ def merged(target: Any, patch: Any) -> Any:
         else:
             result[name] = merged(result.get(name), value)
     return result
+
+
+def test_a_long_list_is_put_together_in_one_pass() -> None:
+    looked_at = 0
+
+    class Counted(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            nonlocal looked_at
+            looked_at += 1
+            return super().__getitem__(name)
+
+    def listed(count: int, changed: int = -1) -> dict[str, Any]:
+        return {"items": [Counted(name=f"n{place}", size=int(place == changed)) for place in range(count)]}
+
+    wanted = listed(2_000, changed=1_999)
+    patch = edit_patch(listed(2_000), listed(2_000), wanted, wanted)
+    assert patch["items"][1_999] == {"name": "n1999", "size": 1}
+    assert 0 < looked_at < 10 * 2_000

@@ -77,19 +77,21 @@ def _edited_fields(
 
 
 def _edited_items(stored: list[Any], before: list[Any], after: list[Any], given: list[Any]) -> Iterator[Any]:
-    free = list(range(min(len(stored), len(before))))
+    free = dict.fromkeys(range(min(len(stored), len(before))))
     name = next((each for each in _NAMES if _tells_apart(before, each) and _tells_apart(after, each)), "")
+    named = {before[each][name]: each for each in free} if name else {}
     for place, item in enumerate(after):
-        same = [each for each in free if _same(before[each], item)]
-        if not same and name:
-            same = [each for each in free if before[each][name] == item[name]]
-        if not same and not name and len(before) == len(after) and place in free:
-            same = [place]
-        if same:
-            free.remove(same[0])
-            yield _edited(stored[same[0]], before[same[0]], item, given[place])
+        if name:
+            same = named.get(item[name])
         else:
+            same = next((each for each in free if _same(before[each], item)), None)
+            if same is None and len(before) == len(after) and place in free:
+                same = place
+        if same is None:
             yield given[place]
+        else:
+            del free[same]
+            yield _edited(stored[same], before[same], item, given[place])
 
 
 def _tells_apart(listed: list[Any], name: str) -> bool:
