@@ -10,7 +10,7 @@ from bench.peers.catalogue import PEERS, Peer, available
 from bench.replay.recording import probed_version
 from bench.replay.session import Load, Sample, check
 from bench.rows import LIST_METRICS, Row, as_documents, compare, growth_rows, rows_of
-from bench.run import check_ratios
+from bench.run import check_ratios, confirmed
 
 from bench import cases
 
@@ -140,6 +140,26 @@ def test_a_regression_is_a_ratio_beyond_the_tolerance() -> None:
     committed = as_documents([row("list-5k", "floor", "cpu", 1.6), row("watch-20k", "floor", "cpu", 2.0)])
     now = [row("list-5k", "floor", "cpu", 2.39), row("watch-20k", "floor", "cpu", 3.1)]
     assert check_ratios(committed, now, 1.5) == ["watch-20k: 3.10 times the floor, not more than 3.00"]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "worse", "judged"),
+    [
+        ({3: 2.9, 9: 3.1, 21: 3.2}, False, [3]),
+        ({3: 3.1, 9: 2.9, 21: 3.2}, False, [3, 9]),
+        ({3: 3.1, 9: 3.2, 21: 3.1}, True, [3, 9, 21]),
+    ],
+)
+def test_what_looks_worse_is_measured_further(ratios: dict[int, float], worse: bool, judged: list[int]) -> None:
+    committed = as_documents([row("watch-20k", "floor", "cpu", 2.0)])
+    seen = list[int]()
+
+    def measured(count: int) -> list[Row]:
+        seen.append(count)
+        return [row("watch-20k", "floor", "cpu", ratios[count])]
+
+    assert bool(confirmed(committed, measured, (3, 9, 21), 1.5)) is worse
+    assert seen == judged
 
 
 def test_a_peer_that_holds_something_else_is_no_measurement() -> None:
