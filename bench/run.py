@@ -204,7 +204,10 @@ def check_ratios(expected: Sequence[dict[str, Any]], found: Sequence[Row], toler
 
 
 def confirmed(
-    expected: Sequence[dict[str, Any]], measured: Callable[[int], Sequence[Row]], rounds: Sequence[int], tolerance: float
+    expected: Sequence[dict[str, Any]],
+    measured: Callable[[int], Sequence[Row]],
+    rounds: Sequence[int],
+    tolerance: float,
 ) -> list[str]:
     """Return what is worse than the committed ratios allow, after as many rounds as it takes to be sure of it.
 
@@ -316,7 +319,12 @@ def main() -> int:
     """Run what the first argument says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=["full", "short", "row", "check", "page"])
-    parser.add_argument("--runs", type=int, default=0, help="rounds: 5, in the short form 1, in the check 3, then more while something is worse")
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=0,
+        help="rounds: 5, in the short form 1, in the check 3, then more while something is worse",
+    )
     parser.add_argument("--events", type=int, default=50_000, help="changes that a fast peer gets")
     parser.add_argument("--cases", default="", help="their names, with commas between them; all by default")
     parser.add_argument("--peers", default="", help="likewise")

@@ -11,7 +11,7 @@ from deltaloop.simulation.core.schedules import parse_schedule
 
 @pytest.mark.parametrize("name", ordinary.SCENARIOS)
 def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
-    report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=10)).explore()
+    report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures
     assert not report.unstruck
     assert {"replicator": 12, "provisioner": 2, "sample_controller": 8, "database": 9, "database_runs": 9}[name] == len(

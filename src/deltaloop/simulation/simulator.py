@@ -167,6 +167,7 @@ class Simulation:
         self._runs = 0
         self._reference: SimulationRun | None = None
         self._ignored: frozenset[Place] = frozenset(self._options.may_differ)
+        self._has_learnt = False
 
     @property
     def reference(self) -> SimulationRun:
@@ -176,12 +177,17 @@ class Simulation:
             BrokenReferenceError: If it goes wrong.
         """
         if self._reference is None:
-            first = self._without_faults(self._options.seed)
-            others = [self._without_faults(self._options.seed + number) for number in range(1, 1 + _LEARNING)]
-            states = [run.end for run in (first, *others) if run.end is not None]
-            self._ignored |= learnt(states)
-            self._reference = first
+            self._reference = self._without_faults(self._options.seed)
         return self._reference
+
+    def _learn(self) -> None:
+        """See what runs without faults, with other seeds, do not agree on."""
+        if self._has_learnt:
+            return
+        others = [self._without_faults(self._options.seed + number) for number in range(1, 1 + _LEARNING)]
+        states = [run.end for run in (self.reference, *others) if run.end is not None]
+        self._ignored |= learnt(states)
+        self._has_learnt = True
 
     def run(self, schedule: Schedule = (), *, seed: int | None = None) -> SimulationRun:
         """Make one run.
@@ -207,6 +213,9 @@ class Simulation:
         """
         reference = self.reference
         problems = problems_of(reference, run, ignored=self._ignored)
+        if problems and not self._has_learnt:
+            self._learn()
+            problems = problems_of(reference, run, ignored=self._ignored)
         return Failure(schedule=schedule, problems=problems, run=run) if problems else None
 
     def replay(self, schedule: Schedule) -> Failure | None:
@@ -225,6 +234,7 @@ class Simulation:
     def _explore(self) -> SimulationReport:
         began = time.monotonic()
         reference = self.reference
+        self._learn()
         names = names_of(reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
