@@ -9,7 +9,7 @@ from typing import Any
 
 import deltaloop as dl
 from deltaloop.testing import eventually
-from examples.database.controller import DATABASE, reconcile
+from examples.database.controller import Database, reconcile
 from examples.run import Scene
 
 FOLDER = Path(__file__).parent / "database"
@@ -58,9 +58,9 @@ async def show_life(scene: Scene) -> None:
     await client.patch(SET, "a", {"spec": {"replicas": 5}})
     await comes(lambda: is_(made, {"replicas": 2, "args": ["-c", "max_connections=200"]}), "drift is mended")
     scene.expect((await client.get(dl.kinds.SECRET, "a"))["data"] == password, "its password is the first one")
-    await client.delete(DATABASE, "a")
+    await client.delete(Database, "a")
     await comes(lambda: client.get(JOB, "a-last-backup"), "a deleted Database is backed up first")
-    scene.expect((await client.get(DATABASE, "a")).deletion_timestamp, "and stays until that has ended")
+    scene.expect((await client.get(Database, "a")).metadata.deletion_timestamp, "and stays until that has ended")
     if scene.kubeconfig is not None:  # an API server alone runs no Jobs: this one is said to have failed
         at = "2026-01-01T00:00:00Z"
         ended = [{"type": each, "status": "True"} for each in ("FailureTarget", "Failed")]
@@ -77,4 +77,4 @@ async def is_(read: Callable[[], Any], wanted: object) -> bool:
 
 async def names(client: dl.Client) -> list[str]:
     """Return the names of all Databases."""
-    return [each.name for each in await client.list_all(DATABASE, namespace=client.namespace)]
+    return [each.metadata.name for each in await client.list_all(Database, namespace=client.namespace)]

@@ -3,20 +3,81 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 from prometheus_client import Counter
 
 import deltaloop as dl
+from deltaloop.crds import KindColumn, KindConditions
 
-DATABASE = dl.ResourceType[dl.Resource]("example.com", "v1", "Database", "databases")
 BACKUPS = Counter("database_backups", "Last backups of databases that were deleted, by how they ended.", ["result"])
 PORT = 5432
 NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # its Job's end comes first
+READY = '.status.conditions[?(@.type=="Ready")]'
+
+
+class Settings(msgspec.Struct):
+    """Names a ConfigMap of the same namespace.
+
+    Attributes:
+        name: Its name.
+    """
+
+    name: Annotated[str, Meta(min_length=1)]
+
+
+class DatabaseSpec(msgspec.Struct, rename="camel"):
+    """What is wanted.
+
+    Attributes:
+        replicas: How many servers.
+        image: What they run.
+        storage: How much each of them keeps.
+        config_ref: A ConfigMap of the same namespace, whose data are the server's settings.
+    """
+
+    replicas: Annotated[int, Meta(ge=0, le=9)] = 1
+    image: str = "postgres:18"
+    storage: str = "1Gi"
+    config_ref: Settings | UnsetType = UNSET
+
+
+class DatabaseStatus(msgspec.Struct, rename="camel"):
+    """What there is.
+
+    Attributes:
+        observed_generation: The generation that this was found out for.
+        ready_replicas: How many servers are ready.
+        conditions: Ready says whether all is as wanted, and why not.
+    """
+
+    observed_generation: int = 0
+    ready_replicas: int = 0
+    conditions: KindConditions = []
+
+
+@dl.custom_resource(
+    group="example.com",
+    version="v1",
+    short_names=["db"],
+    printer_columns=[
+        KindColumn("Replicas", ".spec.replicas"),
+        KindColumn("Ready", f"{READY}.status"),
+        KindColumn("Reason", f"{READY}.reason"),
+    ],
+)
+class Database(msgspec.Struct, kw_only=True):
+    """A database with its servers, their storage and its password."""
+
+    metadata: dl.ObjectMeta
+    spec: DatabaseSpec
+    status: DatabaseStatus | None = None
 
 
 @dl.controller(
-    DATABASE,
+    Database,
     children=[dl.kinds.SECRET, dl.kinds.SERVICE, dl.kinds.STATEFUL_SET],
     owns=[dl.kinds.JOB],
     writes=[dl.Access(dl.kinds.JOB, verbs=("create",))],
@@ -28,20 +89,23 @@ NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # its Job's end comes first
 )
 async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
     """Make what one Database asks for come true."""
-    database = await ctx.client.find(DATABASE, request.name, namespace=request.namespace)
+    database = await ctx.client.find(Database, request.name, namespace=request.namespace)
     if database is None:
         return
     async with ctx.status(database, on_error="Ready") as status:
-        settings = await settings_of(database, ctx)
-        if settings is None:
-            name = database["spec"]["configRef"]["name"]
-            status.set_condition("Ready", False, reason="ConfigMissing", message=f"there is no ConfigMap {name}")
-            return
+        settings: dict[str, str] = {}
+        if (config := database.spec.config_ref) is not UNSET:
+            found = await settings_of(config, database, ctx)
+            if found is None:
+                message = f"there is no ConfigMap {config.name}"
+                status.set_condition("Ready", False, reason="ConfigMissing", message=message)
+                return
+            settings = found
         login = await login_of(database, ctx)
         applied = await ctx.children.apply(login, service(database), stateful_set(database, settings))
         if applied.written:
             ctx.recorder.event(database, "Normal", "Applied", ", ".join(each.kind for each in applied.written))
-        running = await ctx.client.find(dl.kinds.STATEFUL_SET, database.name, namespace=database.namespace)
+        running = await ctx.client.find(dl.kinds.STATEFUL_SET, request.name, namespace=request.namespace)
         status["readyReplicas"] = running.get("status", {}).get("readyReplicas", 0) if running else 0
         why = "; ".join(applied.not_ready.values())
         status.set_condition("Ready", applied.ready, reason="Starting" if why else "Running", message=why)
@@ -61,7 +125,7 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
     job = await ctx.client.find(dl.kinds.JOB, name, namespace=request.namespace)
     if job is None:
         # Asked of the server: a cache that lags still has what is gone, and a Job of nobody would be deleted at once.
-        database = await ctx.client.live.find(DATABASE, request.name, namespace=request.namespace)
+        database = await ctx.client.live.find(Database, request.name, namespace=request.namespace)
         if database is None:
             return None
         await ctx.client.create(dl.kinds.JOB, backup_job(name, database))
@@ -74,67 +138,68 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
     return None
 
 
-async def settings_of(database: dl.Resource, ctx: dl.Context) -> dict[str, str] | None:
+async def settings_of(config: Settings, database: Database, ctx: dl.Context) -> dict[str, str] | None:
     """Return the server's settings; None if the ConfigMap that has them is not there."""
-    if "configRef" not in database["spec"]:
-        return {}
-    name = database["spec"]["configRef"]["name"]
-    found = await ctx.client.find(dl.kinds.CONFIG_MAP, name, namespace=database.namespace)
+    found = await ctx.client.find(dl.kinds.CONFIG_MAP, config.name, namespace=database.metadata.namespace)
     return None if found is None else dict(found.get("data", {}))
 
 
-async def login_of(database: dl.Resource, ctx: dl.Context) -> dict[str, Any]:
+async def login_of(database: Database, ctx: dl.Context) -> dict[str, Any]:
     """Return the Secret with the password, which is drawn once."""
-    there = await ctx.client.find(dl.kinds.SECRET, database.name, namespace=database.namespace)
+    name, namespace = database.metadata.name, database.metadata.namespace
+    there = await ctx.client.find(dl.kinds.SECRET, name, namespace=namespace)
     if there is None:  # a cache may be behind
-        there = await ctx.client.live.find(dl.kinds.SECRET, database.name, namespace=database.namespace)
-    login = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": database.name}}
+        there = await ctx.client.live.find(dl.kinds.SECRET, name, namespace=namespace)
+    login = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
     if there is not None:
         return {**login, "data": dict(there["data"])}
     return {**login, "stringData": {"POSTGRES_PASSWORD": secrets.token_urlsafe()}}
 
 
-def service(database: dl.Resource) -> dict[str, Any]:
+def service(database: Database) -> dict[str, Any]:
     """Return the headless Service that gives each server a name."""
-    spec = {"clusterIP": "None", "selector": {"database": database.name}, "ports": [{"name": "sql", "port": PORT}]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": database.name}, "spec": spec}
+    name = database.metadata.name
+    spec = {"clusterIP": "None", "selector": {"database": name}, "ports": [{"name": "sql", "port": PORT}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
-def stateful_set(database: dl.Resource, settings: dict[str, str]) -> dict[str, Any]:
+def stateful_set(database: Database, settings: dict[str, str]) -> dict[str, Any]:
     """Return the servers, each with a claim of its own."""
-    wanted, labels = database["spec"], {"database": database.name}
-    arguments = [word for name, value in sorted(settings.items()) for word in ("-c", f"{name}={value}")]
+    name, wanted = database.metadata.name, database.spec
+    labels = {"database": name}
+    arguments = [word for key, value in sorted(settings.items()) for word in ("-c", f"{key}={value}")]
     container = {
         "name": "postgres",
-        "image": wanted["image"],
+        "image": wanted.image,
         "args": arguments,
-        "envFrom": [{"secretRef": {"name": database.name}}],
+        "envFrom": [{"secretRef": {"name": name}}],
         "ports": [{"name": "sql", "containerPort": PORT}],
         "volumeMounts": [{"name": "data", "mountPath": "/var/lib/postgresql"}],
     }
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": wanted["storage"]}}}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": wanted.storage}}}
     spec = {
-        "serviceName": database.name,
-        "replicas": wanted["replicas"],
+        "serviceName": name,
+        "replicas": wanted.replicas,
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
     }
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": database.name}, "spec": spec}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name}, "spec": spec}
 
 
-def backup_job(name: str, database: dl.Resource) -> dict[str, Any]:
+def backup_job(name: str, database: Database) -> dict[str, Any]:
     """Return the Job that makes a backup."""
+    host = database.metadata.name
     container = {
         "name": "backup",
-        "image": database["spec"]["image"],
-        "command": ["sh", "-c", f'PGPASSWORD="$POSTGRES_PASSWORD" pg_dumpall -U postgres -h {database.name}'],
-        "envFrom": [{"secretRef": {"name": database.name}}],
+        "image": database.spec.image,
+        "command": ["sh", "-c", f'PGPASSWORD="$POSTGRES_PASSWORD" pg_dumpall -U postgres -h {host}'],
+        "envFrom": [{"secretRef": {"name": database.metadata.name}}],
     }
     pod = {"restartPolicy": "Never", "containers": [container]}
     job: dict[str, Any] = {
-        "metadata": {"name": name, "namespace": database.namespace},
+        "metadata": {"name": name, "namespace": database.metadata.namespace},
         "spec": {"backoffLimit": 3, "template": {"spec": pod}},
     }
-    dl.set_controller_reference(job, database, DATABASE)
+    dl.set_controller_reference(job, database)
     return job

@@ -1,4 +1,4 @@
-"""The Database controller: drift, crashes, failing writes, a killed leader, and a backup in the middle of all that."""
+"""The Database operator: drift, crashes, failing writes, a killed leader, and a backup in the middle of all that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 import deltaloop as dl
 from deltaloop.testing import CrashMoment, Harness, crash_at_every_write
-from examples.database.controller import DATABASE, reconcile
+from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
 
 CRD = Path(__file__).parent / "crd.yaml"
 SET, SECRET, JOB = dl.kinds.STATEFUL_SET, dl.kinds.SECRET, dl.kinds.JOB
@@ -18,7 +18,7 @@ SET, SECRET, JOB = dl.kinds.STATEFUL_SET, dl.kinds.SECRET, dl.kinds.JOB
 async def begin(harness: Harness, **spec: Any) -> None:
     await harness.install(CRD)
     await harness.start(reconcile)
-    await harness.client.create(DATABASE, {"metadata": {"name": "a"}, "spec": spec})
+    await harness.client.create(Database, Database(metadata=dl.ObjectMeta(name="a"), spec=DatabaseSpec(**spec)))
     await harness.settled(timeout=600)
 
 
@@ -44,8 +44,10 @@ async def end_backup(harness: Harness, how: str = "Complete") -> None:
 
 
 async def ready(harness: Harness) -> tuple[str, str]:
-    [condition] = (await harness.client.get(DATABASE, "a"))["status"]["conditions"]
-    return condition["status"], condition["reason"]
+    status = (await harness.client.get(Database, "a")).status
+    assert status is not None
+    [condition] = status.conditions
+    return condition.status, condition.reason
 
 
 async def password(harness: Harness) -> str:
@@ -59,19 +61,24 @@ async def whole_life(harness: Harness) -> None:
     assert await ready(harness) == ("False", "Starting")
     await run_servers(harness)
     assert await ready(harness) == ("True", "Running")
-    await harness.client.patch(DATABASE, "a", {"spec": {"replicas": 2}})
+    await harness.client.patch(Database, "a", {"spec": {"replicas": 2}})
     await harness.settled(timeout=600)
     await run_servers(harness)
-    status = (await harness.client.get(DATABASE, "a"))["status"]
-    assert (status["readyReplicas"], status["observedGeneration"]) == (2, 2)
+    status = (await harness.client.get(Database, "a")).status
+    assert status is not None
+    assert (status.ready_replicas, status.observed_generation) == (2, 2)
     assert await password(harness) == before
-    await harness.client.delete(DATABASE, "a")
+    await harness.client.delete(Database, "a")
     await harness.settled(timeout=600)
-    assert (await harness.client.get(DATABASE, "a")).deletion_timestamp  # until its backup is made
+    assert (await harness.client.get(Database, "a")).metadata.deletion_timestamp  # until its backup is made
     await end_backup(harness)
-    assert not await harness.client.list_all(DATABASE)
+    assert not await harness.client.list_all(Database)
     backups = [write for write in harness.writes if write.resource == "jobs.batch" and write.carried_out]
     assert len(backups) <= 1
+
+
+def test_the_definition_is_the_classes() -> None:
+    assert [*dl.read_yaml_documents(CRD.read_text())] == [dl.crd_of(Database)]
 
 
 def backups_made() -> float:
@@ -110,7 +117,7 @@ async def test_drift_is_mended_and_what_others_set_stays(deltaloop_harness: Harn
 
 async def test_settings_come_from_a_config_map_and_follow_it(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
-    await begin(harness, configRef={"name": "settings"})
+    await begin(harness, config_ref=Settings("settings"))
     assert await ready(harness) == ("False", "ConfigMissing")
     for number in ("100", "200"):
         settings: dict[str, Any] = {"metadata": {"name": "settings"}, "data": {"max_connections": number}}
@@ -125,11 +132,11 @@ async def test_the_leader_is_killed(deltaloop_harness: Harness) -> None:
     await harness.install(CRD)
     first = await harness.start(reconcile, leader_election=True)
     second = await harness.start(reconcile, leader_election=True)
-    await harness.client.create(DATABASE, {"metadata": {"name": "a"}, "spec": {}})
+    await harness.client.create(Database, Database(metadata=dl.ObjectMeta(name="a"), spec=DatabaseSpec()))
     await harness.settled()
     before = await password(harness)
     await first.crash()
-    await harness.client.patch(DATABASE, "a", {"spec": {"replicas": 3}})
+    await harness.client.patch(Database, "a", {"spec": {"replicas": 3}})
     await harness.settled()
     assert harness.leader is second
     assert (await harness.client.get(SET, "a"))["spec"]["replicas"] == 3
@@ -139,7 +146,7 @@ async def test_the_leader_is_killed(deltaloop_harness: Harness) -> None:
 async def test_a_restart_during_the_backup_makes_no_second_one(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await begin(harness)
-    await harness.client.delete(DATABASE, "a")
+    await harness.client.delete(Database, "a")
     await harness.settled()
     for crash in (True, False):
         await harness.restart(crash=crash)
@@ -147,4 +154,4 @@ async def test_a_restart_during_the_backup_makes_no_second_one(deltaloop_harness
     [backup] = await harness.client.list_all(JOB)
     assert backup.owner_references[0].name == "a"
     await end_backup(harness, "Failed")
-    assert not await harness.client.list_all(DATABASE)
+    assert not await harness.client.list_all(Database)

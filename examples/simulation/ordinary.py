@@ -18,13 +18,13 @@ from typing import Any
 import deltaloop as dl
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.testing import Harness
-from examples.database.controller import DATABASE
 from examples.database.controller import reconcile as database_controller
 from examples.provisioner.controller import Options as ProvisionerOptions
 from examples.provisioner.controller import Provisioner
 from examples.replicator.controller import TO, replicator
 from examples.sample_controller import controller as sample
 
+DATABASE = "example.com/v1/Database"
 _EXAMPLES = Path(__file__).parent.parent
 _CLAIM, _CONFIG_MAP, _NAMESPACE = dl.kinds.PERSISTENT_VOLUME_CLAIM, dl.kinds.CONFIG_MAP, dl.kinds.NAMESPACE
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.database.controller import DATABASE, reconcile
+from examples.database.controller import reconcile
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer
 from deltaloop.testing import Harness, ProgramWrite
 
+DATABASE = "example.com/v1/Database"
 CRD = Path(__file__).parents[2] / "examples/database/crd.yaml"
 SET, MAP = dl.kinds.STATEFUL_SET, dl.kinds.CONFIG_MAP
 OBJECTS = 20

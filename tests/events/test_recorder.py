@@ -257,7 +257,7 @@ async def test_bad_input_is_refused_at_once() -> None:
     with pytest.raises(MalformedObjectError, match="name"):
         recorder.event(ObjectReference(kind="Pod"), "Normal", "R", "m")
     with pytest.raises(InvalidArgumentError, match="not a int"):
-        recorder.event(5, "Normal", "R", "m")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        recorder.event(5, "Normal", "R", "m")
     with pytest.raises(InvalidArgumentError, match="component"):
         EventRecorder(FakeEvents(), component="")
     with pytest.raises(ValueError, match="queue_size"):

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 import deltaloop as dl
 from deltaloop.crds import KindConditions, keyed_by
 from deltaloop.errors import ConflictError, InvalidArgumentError, InvalidError
+from deltaloop.events.core.event_object import reference_of
 from deltaloop.testing import Harness
 
 
@@ -186,3 +187,21 @@ async def test_reconciles_caches_and_informers_take_the_class(deltaloop_harness:
         [listed] = informer.lister().list()
         assert_type(listed, Database)
         assert listed == stored
+
+
+def test_owners_and_what_events_are_about_may_be_of_the_class() -> None:
+    metadata = dl.ObjectMeta(name="a", namespace="team", uid="u1", resource_version="7")
+    own = Database(metadata=metadata, spec=Spec())
+    expected = {"apiVersion": "example.com/v1", "kind": "Database", "name": "a", "uid": "u1"}
+    job: dict[str, Any] = {"metadata": {"name": "b", "namespace": "team"}}
+    dl.set_controller_reference(job, own)
+    assert job["metadata"]["ownerReferences"] == [{**expected, "controller": True, "blockOwnerDeletion": True}]
+    dl.set_owner_reference(job, Backup(metadata, {}), Database)
+    assert job["metadata"]["ownerReferences"] == [expected]
+    about = reference_of(own)
+    assert (about.api_version, about.kind, about.uid) == ("example.com/v1", "Database", "u1")
+    assert (about.key, about.resource_version) == ("team/a", "7")
+    with pytest.raises(InvalidArgumentError, match="not a Spec"):
+        reference_of(own.spec)
+    with pytest.raises(InvalidArgumentError, match="not a Spec"):
+        dl.set_controller_reference(job, own.spec)

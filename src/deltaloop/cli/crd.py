@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import yaml
@@ -32,21 +33,27 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
     """
     name, _, attribute = target.partition(":")
     module = import_module(target, name)
-    kinds: dict[tuple[str, str], list[type]] = {}
-    for value in dict.fromkeys(value for value in vars(module).values() if is_kind(value)):
-        found = declared_kind(value).type
-        kinds.setdefault((found.group, found.kind), []).append(value)
+    kinds = kinds_in(module)
     if attribute:
         wanted = named_object(target, module, attribute)
         if not is_kind(wanted):
             raise LoadError(target, f"{attribute} is no class that @dl.custom_resource decorates")
-        kinds = {kind: classes for kind, classes in kinds.items() if wanted in classes}
+        kinds = [classes for classes in kinds if wanted in classes]
     if not kinds:
         problem = (
             f"module {module.__name__} has no kind; decorate a class with @dl.custom_resource(group=..., version=...)"
         )
         raise LoadError(target, problem)
-    return [crd_of(*classes) for classes in kinds.values()]
+    return [crd_of(*classes) for classes in kinds]
+
+
+def kinds_in(module: ModuleType) -> list[list[type]]:
+    """Return the classes of a module that are kinds: the versions of a kind together, in their order."""
+    kinds: dict[tuple[str, str], list[type]] = {}
+    for value in dict.fromkeys(value for value in vars(module).values() if is_kind(value)):
+        found = declared_kind(value).type
+        kinds.setdefault((found.group, found.kind), []).append(value)
+    return [*kinds.values()]
 
 
 def print_definitions(definitions: Sequence[dict[str, Any]]) -> str:

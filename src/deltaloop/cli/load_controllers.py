@@ -40,18 +40,25 @@ def load_controllers(target: str) -> tuple[Controller, ...]:
     Raises:
         LoadError: If the module or the object is missing, the object is none of these, or there is no controller.
     """
+    return load_program(target)[1]
+
+
+def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
+    """Import a module and return it, with the controllers that are meant, as ``load_controllers`` does.
+
+    Raises:
+        LoadError: As there.
+    """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
         raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
     module = import_module(target, name)
-    if not attribute:
-        found = [value for value in vars(module).values() if isinstance(value, Controller)]
-        if not found:
-            raise LoadError(
-                target, f"module {module.__name__} has no controller; decorate a function with @dl.controller"
-            )
-        return tuple(dict.fromkeys(found))
-    return _controllers_of(target, named_object(target, module, attribute))
+    if attribute:
+        return module, _controllers_of(target, named_object(target, module, attribute))
+    found = [value for value in vars(module).values() if isinstance(value, Controller)]
+    if not found:
+        raise LoadError(target, f"module {module.__name__} has no controller; decorate a function with @dl.controller")
+    return module, tuple(dict.fromkeys(found))
 
 
 def import_module(target: str, name: str) -> ModuleType:

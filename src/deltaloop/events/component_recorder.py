@@ -7,10 +7,7 @@ the component is part of what makes two events the same, so that no component's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, final
-
-from deltaloop.api.references import ObjectReference
-from deltaloop.api.resource import Resource
+from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from deltaloop.events.recorder import EventRecorder
@@ -33,13 +30,13 @@ class ComponentRecorder:
 
     def event(
         self,
-        obj: Resource | ObjectReference | Mapping[str, Any],
+        obj: object,
         event_type: str,
         reason: str,
         message: str,
         *,
         action: str = "",
-        related: Resource | ObjectReference | Mapping[str, Any] | None = None,
+        related: object = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Record that something happened to an object; as ``EventRecorder.event``, from any thread."""

@@ -20,11 +20,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self, final
+from typing import Final, Self, final
 
 from deltaloop.api.redaction import redact
-from deltaloop.api.references import ObjectReference
-from deltaloop.api.resource import Resource
 from deltaloop.api.times import utc_now
 from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
@@ -118,13 +116,13 @@ class EventRecorder:
 
     def event(
         self,
-        obj: Resource | ObjectReference | Mapping[str, Any],
+        obj: object,
         event_type: str,
         reason: str,
         message: str,
         *,
         action: str = "",
-        related: Resource | ObjectReference | Mapping[str, Any] | None = None,
+        related: object = None,
         annotations: Mapping[str, str] | None = None,
         component: str = "",
     ) -> None:
@@ -133,7 +131,8 @@ class EventRecorder:
         Returns at once; from any thread.
 
         Args:
-            obj: The object, or a reference to it. Events about objects without a namespace go to ``default``.
+            obj: The object (a Resource, a mapping, an object of a kind's class), or a reference to it. Events about
+                objects without a namespace go to ``default``.
             event_type: ``Normal`` or ``Warning``.
             reason: Why, as one word in CamelCase that a program can switch on.
             message: What happened, for people; secrets that are recognised are hidden, and 1024 characters are kept.

@@ -15,7 +15,8 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference, controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind, as_kind
+from deltaloop.api.typed_objects import named_resource
 from deltaloop.root_error import DeltaloopError
 
 MutableObject: TypeAlias = MutableMapping[str, Any]
@@ -38,43 +39,52 @@ class AlreadyOwnedError(DeltaloopError):
 
 
 def set_controller_reference(
-    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | str | None = None
+    obj: MutableObject, owner: object, resource_type: TypedKind[Any] | str | None = None
 ) -> None:
     """Make ``owner`` the controller of ``obj``: it goes when the owner goes, and its changes reconcile the owner.
 
     Args:
         obj: The object to write; changed in place.
-        owner: Its owner to be.
+        owner: Its owner to be: a Resource, or an object of a kind's class.
         resource_type: The owner's kind, or its name (``apps/v1/Deployment``), if the owner does not say it itself.
 
     Raises:
         AlreadyOwnedError: If something else controls it.
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, or its kind is named wrongly.
+            none), has no uid, is no object, or its kind is named wrongly.
     """
-    _set(obj, _controller_reference(owner, resource_type), owner)
+    known = _as_resource(owner)
+    _set(obj, _controller_reference(known, resource_type), known)
 
 
-def set_owner_reference(
-    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | str | None = None
-) -> None:
+def set_owner_reference(obj: MutableObject, owner: object, resource_type: TypedKind[Any] | str | None = None) -> None:
     """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
 
     Raises:
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, or its kind is named wrongly.
+            none), has no uid, is no object, or its kind is named wrongly.
     """
-    full = _controller_reference(owner, resource_type)
+    known = _as_resource(owner)
+    full = _controller_reference(known, resource_type)
     plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
-    _set(obj, plain, owner)
+    _set(obj, plain, known)
 
 
-def _controller_reference(owner: Resource, resource_type: ResourceType[Any] | str | None) -> OwnerReference:
-    if not isinstance(resource_type, str):
-        return controller_reference(owner, resource_type)
-    api_version, _, kind = resource_type.rpartition("/")
+def _as_resource(owner: object) -> Resource:
+    if isinstance(owner, Resource):
+        return owner
+    if (named := named_resource(owner)) is not None:
+        return named
+    raise InvalidArgumentError(f"an owner is a Resource or an object of a kind's class, not a {type(owner).__name__}")
+
+
+def _controller_reference(owner: Resource, resource_type: TypedKind[Any] | str | None) -> OwnerReference:
+    named = None if resource_type is None else as_kind(resource_type)
+    if not isinstance(named, str):
+        return controller_reference(owner, named)
+    api_version, _, kind = named.rpartition("/")
     if not (api_version and kind):
-        raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+        raise InvalidArgumentError(f"{named!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
     return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
 
 

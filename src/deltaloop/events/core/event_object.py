@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -21,6 +21,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import FieldRequirement, FieldSelector
 from deltaloop.api.times import format_micro_time, format_time
+from deltaloop.api.typed_objects import named_resource
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.draft import EventApi, EventDraft
 from deltaloop.schemas.dns_names import is_qualified_name
@@ -196,7 +197,7 @@ def _cut(note: str) -> str:
     return note.encode(errors="replace")[:MESSAGE_LIMIT].decode(errors="ignore")
 
 
-def reference_of(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
+def reference_of(obj: object) -> ObjectReference:
     """Return what an event is about.
 
     Raises:
@@ -209,13 +210,14 @@ def reference_of(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectR
     return reference
 
 
-def _any_reference(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
+def _any_reference(obj: object) -> ObjectReference:
     if isinstance(obj, ObjectReference):
         return obj
     if isinstance(obj, Resource):
         return reference_to(obj)
     if isinstance(obj, Mapping):
-        return reference_to(Resource.from_dict(obj))
-    raise InvalidArgumentError(
-        f"an event is about a Resource, an ObjectReference or a mapping, not a {type(obj).__name__}"
-    )
+        return reference_to(Resource.from_dict(cast("Mapping[str, Any]", obj)))
+    if (named := named_resource(obj)) is not None:
+        return reference_to(named)
+    what = "a Resource, an object of a kind's class, an ObjectReference or a mapping"
+    raise InvalidArgumentError(f"an event is about {what}, not a {type(obj).__name__}")

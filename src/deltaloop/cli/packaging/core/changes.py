@@ -1,0 +1,60 @@
+"""What keeps files from being a package as it would be made now: line by line, and what breaks stored objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from typing import Any, Final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.cli.packaging.core.chart import definitions_text
+from deltaloop.crds import breaking_changes
+from deltaloop.schemas.json_values import at, text
+
+_DEFINITION: Final = "CustomResourceDefinition"
+
+
+def changes(
+    there: Mapping[str, str | None], wanted: Mapping[str, str], definitions: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what differs, in lines; empty if nothing does.
+
+    Args:
+        there: The text of each file, by its path; None for one that is not there.
+        wanted: What it should be.
+        definitions: The definitions of the program's kinds, as they are now.
+    """
+    lines: list[str] = []
+    for path, made in wanted.items():
+        found = there.get(path)
+        if found is None:
+            lines.append(f"{path} is not there")
+        elif found != made:
+            lines.append(f"{path} differs: - is there, + is what the program says")
+            lines += [f"  {line}" for line in _different(found, made)]
+            lines += _broken(path, found, definitions)
+    return lines
+
+
+def _different(found: str, made: str) -> Iterator[str]:
+    for line in unified_diff(found.splitlines(), made.splitlines(), n=1, lineterm=""):
+        if not line.startswith(("---", "+++")):
+            yield line
+
+
+def _broken(path: str, found: str, definitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what of the change breaks stored objects, as far as the definitions that are there can be read."""
+    if _DEFINITION not in found:
+        return []
+    try:
+        documents = [*read_yaml_documents(definitions_text(found), source=path)]
+    except InvalidArgumentError:
+        return []  # the lines that differ are shown
+    before = {text(at(each, "metadata", "name")): each for each in documents if at(each, "kind") == _DEFINITION}
+    lines: list[str] = []
+    for made in definitions:
+        name = text(at(made, "metadata", "name"))
+        broken = breaking_changes(before[name], dict(made)) if name in before else ()
+        lines += [f"  {name}: stored objects break: {change}" for change in broken]
+    return lines

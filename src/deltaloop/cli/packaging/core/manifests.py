@@ -1,0 +1,223 @@
+"""The objects that run a program in a cluster, in the order in which they are applied.
+
+Two replicas, of which the one with the Lease works, under exactly the roles that its controllers declare: no root, no
+capabilities, nothing written to disk, no more traffic let in than probes and metrics need.
+
+Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ (restricted).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+Manifest = dict[str, Any]
+
+APP: Final = "app.kubernetes.io/name"
+INSTANCE: Final = "app.kubernetes.io/instance"
+CONTAINER: Final = "controller"
+METRICS_PORT: Final = 8080
+HEALTH_PORT: Final = 8081
+SHUTDOWN_TIMEOUT: Final = 30
+"""Seconds that the end of the program may take; its Pod has some more before it is killed."""
+_BEFORE_KILL: Final = SHUTDOWN_TIMEOUT + 10
+RESOURCES: Final[Manifest] = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}}
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedProgram:
+    """A program, as far as a cluster has to know it.
+
+    Texts may stand for others that are put in later, as a chart's do.
+
+    Attributes:
+        app: What it is called: the label ``app.kubernetes.io/name`` of all its objects.
+        name: Name of its objects.
+        namespace: Where it runs.
+        image: What runs it: ``deltaloop run`` with its module is the entry point.
+        version: Its version, as a label.
+        definitions: The CustomResourceDefinitions of its kinds.
+        roles: What it may do, of the name ``name``.
+        arguments: Flags of ``deltaloop run`` beside those that are always given.
+        replicas: How many Pods; a number.
+        log_level: DEBUG, INFO, WARNING or ERROR.
+        resources: What its container asks for, and may have.
+        pull_policy: When nodes pull the image; empty for their own rule.
+        pod: Fields of its Pods beside those that are always there.
+        more_labels: Labels of its objects beside those that are always there.
+        service_monitor: Whether Prometheus' operator is told to scrape it.
+    """
+
+    app: str
+    name: str
+    namespace: str
+    image: str
+    version: str
+    definitions: tuple[Manifest, ...] = ()
+    roles: tuple[Manifest, ...] = ()
+    arguments: tuple[str, ...] = ()
+    replicas: Any = 2
+    log_level: str = "INFO"
+    resources: Any = field(default_factory=lambda: RESOURCES)
+    pull_policy: str = ""
+    pod: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    more_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    service_monitor: bool = False
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The labels that tell its Pods from all others."""
+        return {APP: self.app, INSTANCE: self.name}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of all its objects."""
+        return {**self.selector, "app.kubernetes.io/version": self.version, **self.more_labels}
+
+    def metadata(self, **more: Any) -> Manifest:
+        """Return the metadata of one of its objects, which is where it runs."""
+        return {"name": self.name, "namespace": self.namespace, "labels": self.labels, **more}
+
+
+def manifests(program: PackagedProgram) -> list[Manifest]:
+    """Return all objects, in the order in which they are applied."""
+    watched = [service_monitor(program)] if program.service_monitor else []
+    return [
+        namespace(program),
+        *program.definitions,
+        service_account(program),
+        *access(program),
+        service(program),
+        deployment(program),
+        disruption_budget(program),
+        network_policy(program),
+        # Configurations of webhooks belong here, behind what answers them; their Service beside the one of metrics.
+        *watched,
+    ]
+
+
+def namespace(program: PackagedProgram) -> Manifest:
+    """Return the namespace, which lets no Pod in that could do more than this one."""
+    enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": program.namespace, "labels": program.labels | enforced},
+    }
+
+
+def service_account(program: PackagedProgram) -> Manifest:
+    """Return the account that the program has."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": program.metadata()}
+
+
+def access(program: PackagedProgram) -> list[Manifest]:
+    """Return the roles, each with its binding."""
+    subject = {"kind": "ServiceAccount", "name": program.name, "namespace": program.namespace}
+    found: list[Manifest] = []
+    for role in program.roles:
+        metadata = {**role["metadata"], "labels": program.labels}
+        reference = {"apiGroup": _RBAC, "kind": role["kind"], "name": program.name}
+        binding = {"apiVersion": role["apiVersion"], "kind": f"{role['kind']}Binding", "metadata": metadata}
+        found += [{**role, "metadata": metadata}, {**binding, "roleRef": reference, "subjects": [subject]}]
+    return found
+
+
+def service(program: PackagedProgram) -> Manifest:
+    """Return the Service by which metrics are found."""
+    ports = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
+    spec = {"selector": program.selector, "ports": ports}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": program.metadata(), "spec": spec}
+
+
+def deployment(program: PackagedProgram) -> Manifest:
+    """Return the Deployment: replicas on different nodes, if there are some."""
+    selector = {"matchLabels": program.selector}
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    pod = {
+        **program.pod,
+        "serviceAccountName": program.name,
+        "terminationGracePeriodSeconds": _BEFORE_KILL,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "topologySpreadConstraints": [{**spread, "labelSelector": selector}],
+        "containers": [container(program)],
+    }
+    template = {"metadata": {"labels": program.labels}, "spec": pod}
+    spec = {"replicas": program.replicas, "selector": selector, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": program.metadata(), "spec": spec}
+
+
+def container(program: PackagedProgram) -> Manifest:
+    """Return the container, whose process ends in good order before it is killed."""
+    arguments = [
+        "--leader-elect",
+        f"--leader-election-id={program.name}",
+        f"--leader-election-namespace={program.namespace}",
+        f"--health-probe-bind-address=:{HEALTH_PORT}",
+        f"--metrics-bind-address=:{METRICS_PORT}",
+        f"--shutdown-timeout={SHUTDOWN_TIMEOUT}",
+        "--log-format=json",
+        f"--log-level={program.log_level}",
+        *program.arguments,
+    ]
+    return {
+        "name": CONTAINER,
+        "image": program.image,
+        **({"imagePullPolicy": program.pull_policy} if program.pull_policy else {}),
+        "args": arguments,
+        "ports": [
+            {"name": "metrics", "containerPort": METRICS_PORT},
+            {"name": "health", "containerPort": HEALTH_PORT},
+        ],
+        # It fails only where a restart helps; a standby is ready, so a rollout goes through.
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}, "periodSeconds": 5},
+        "resources": program.resources,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def disruption_budget(program: PackagedProgram) -> Manifest:
+    """Return the budget: a node is not drained of the last Pod."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": program.selector}}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": program.metadata(), "spec": spec}
+
+
+def network_policy(program: PackagedProgram) -> Manifest:
+    """Return the policy: only probes and metrics are let in.
+
+    What goes out is not limited: no label says which addresses the API server has.
+    """
+    ports = [{"port": name, "protocol": "TCP"} for name in ("metrics", "health")]
+    spec = {
+        "podSelector": {"matchLabels": program.selector},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"ports": ports}],
+    }
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": program.metadata(),
+        "spec": spec,
+    }
+
+
+def service_monitor(program: PackagedProgram) -> Manifest:
+    """Return what tells Prometheus' operator to scrape the Service.
+
+    Source: prometheus-operator pkg/apis/monitoring/v1/servicemonitor_types.go.
+    """
+    spec = {"selector": {"matchLabels": program.selector}, "endpoints": [{"port": "metrics"}]}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": program.metadata(),
+        "spec": spec,
+    }

@@ -1,0 +1,198 @@
+"""What of a program its package is made of: the kinds of its module, and the roles that its controllers declare."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.kinds import BUILT_IN, parse_resource_type
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.cli.crd import kinds_in
+from deltaloop.cli.load_controllers import load_program
+from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.packaging.core import chart
+from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
+from deltaloop.cli.packaging.core.yaml_text import yaml_text
+from deltaloop.crds import crd_of
+from deltaloop.crds.declaring import declared_kind, is_kind
+from deltaloop.events import EventApi
+from deltaloop.runtime import Controller
+from deltaloop.runtime.core.access import roles
+from deltaloop.runtime.program_access import Program, guess, rules_of
+from deltaloop.schemas.dns_names import label_problems
+from deltaloop.schemas.json_values import at, text
+
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageCommand:
+    """What ``deltaloop package`` was asked for.
+
+    Attributes:
+        target: The module, and in it the controllers, as for ``run``.
+        name: Name of the program; empty for the controllers'.
+        version: Of the program.
+        image: What runs it; empty for its name. Without a tag it has the version for one.
+        install_namespace: Where it runs; empty for its name.
+        namespace: The only namespace that it watches; None for all.
+        event_api: What Events are written in.
+        definitions: Files with definitions that no class makes.
+        service_monitor: Whether Prometheus' operator is told of it.
+    """
+
+    target: str
+    name: str = ""
+    version: str = "0.1.0"
+    image: str = ""
+    install_namespace: str = ""
+    namespace: str | None = None
+    event_api: EventApi = EventApi.CORE_V1
+    definitions: tuple[Path, ...] = ()
+    service_monitor: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, before the program is loaded."""
+        check_namespace("--namespace", self.namespace or "")
+        check_namespace("--install-namespace", self.install_namespace)
+        if not _VERSION.fullmatch(self.version) or len(self.version) > 63:
+            raise InvalidArgumentError(f"--version {self.version!r} is none; write one such as 1.2.3, or 1.2.3-rc.1")
+        if set(self.image) & set(" \t\n\"'{}"):
+            raise InvalidArgumentError(f"--image {self.image!r} is no name of an image")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeclaredProgram:
+    """A program with all that its package needs to know.
+
+    Attributes:
+        command: What was asked for.
+        app: Its name.
+        definitions: Definitions of its kinds.
+        controllers: Its controllers.
+        notes: What its author should know.
+    """
+
+    command: PackageCommand
+    app: str
+    definitions: tuple[Manifest, ...]
+    controllers: tuple[Controller, ...]
+    notes: tuple[str, ...]
+
+    def manifests(self) -> str:
+        """Return its objects as YAML."""
+        namespace = self.command.install_namespace or self.app
+        return yaml_text(manifests(self._program(self.app, namespace)))
+
+    def chart(self) -> dict[str, str]:
+        """Return its Helm chart: the text of each file.
+
+        Raises:
+            InvalidArgumentError: If the image is named by what it holds, of which charts have no value.
+        """
+        if "@" in self.command.image:
+            raise InvalidArgumentError(
+                f"--image {self.command.image!r}: a chart's users set the tag; leave the digest out"
+            )
+        repository, tag = split_image(self.command.image or self.app)
+        program = self._program(chart.NAME, chart.NAMESPACE)
+        return chart.chart(program, version=self.command.version, repository=repository, tag=tag)
+
+    def _program(self, name: str, namespace: str) -> PackagedProgram:
+        command = self.command
+        around = Program(namespace=command.namespace, lease_namespace=namespace, event_api=command.event_api)
+        rules, _ = rules_of(self.controllers, program=around)
+        repository, tag = split_image(command.image or self.app)
+        arguments = [f"--namespace={command.namespace}"] if command.namespace else []
+        arguments += [f"--event-api={command.event_api}"] if command.event_api is not EventApi.CORE_V1 else []
+        return PackagedProgram(
+            app=self.app,
+            name=name,
+            namespace=namespace,
+            image=command.image if "@" in command.image else f"{repository}:{tag or command.version}",
+            version=command.version.replace("+", "_"),
+            definitions=self.definitions,
+            roles=tuple(roles(rules, name=name)),
+            arguments=tuple(arguments),
+            service_monitor=command.service_monitor,
+        )
+
+
+def declared_program(command: PackageCommand) -> DeclaredProgram:
+    """Load a program.
+
+    Raises:
+        LoadError: If the module or its controllers are missing.
+        InvalidKindError: If the classes of a kind do not fit together.
+        InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
+    """
+    module, controllers = load_program(command.target)
+    app = command.name or "-".join(controller.name for controller in controllers)
+    check_name("--name", app)
+    if label_problems(app):
+        raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
+    definitions = {text(at(each, "metadata", "name")): each for each in definitions_of(module, controllers)}
+    for file in command.definitions:
+        definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
+    _, guessed = rules_of(controllers, program=Program())
+    notes = [f"the plural of {kind} was guessed; a ResourceType in the code says it for sure" for kind in guessed]
+    for controller in controllers:
+        kind = _type_of(controller)
+        if str(kind) not in map(str, BUILT_IN) and kind.group_resource not in definitions:
+            notes.append(f"no class makes the definition of {kind}; if it is this program's, give --crd FILE")
+    return DeclaredProgram(command, app, tuple(definitions.values()), controllers, tuple(notes))
+
+
+def definitions_of(module: ModuleType, controllers: Sequence[Controller]) -> list[Manifest]:
+    """Return the definitions of the kinds that are the program's own: of the groups whose kinds it reconciles.
+
+    Classes of other groups stand for what others define.
+
+    Args:
+        module: Where kinds are looked for, too.
+        controllers: What is reconciled.
+    """
+    groups = {_type_of(controller).group for controller in controllers}
+    models = [kind.model for controller in controllers if (kind := _type_of(controller)).model is not None]
+    modules = [module, *(sys.modules[model.__module__] for model in models if model.__module__ in sys.modules)]
+    found: dict[str, list[type]] = {}
+    for classes in (classes for each in dict.fromkeys(modules) for classes in kinds_in(each)):
+        kind = declared_kind(classes[0]).type
+        if kind.group in groups:
+            found.setdefault(kind.group_resource, []).extend(classes)
+    for model in filter(is_kind, models):  # one that no module has by a name
+        found.setdefault(declared_kind(model).type.group_resource, []).append(model)
+    return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
+
+
+def _type_of(controller: Controller) -> ResourceType[Any]:
+    try:
+        return parse_resource_type(controller.resource)
+    except UnknownResourceError:
+        return guess(str(controller.resource))
+
+
+def split_image(image: str) -> tuple[str, str]:
+    """Return an image's name and its tag; the tag is empty if it has none."""
+    head, colon, tag = image.rpartition(":")
+    return (head, tag) if colon and "/" not in tag else (image, "")
+
+
+def _read(file: Path) -> list[Manifest]:
+    try:
+        found = [*read_yaml_documents(file.read_text(encoding="utf-8"), source=str(file))]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{file} cannot be read: {error}") from None
+    definitions = [each for each in found if at(each, "kind") == "CustomResourceDefinition"]
+    if not definitions:
+        raise InvalidArgumentError(f"{file} has no CustomResourceDefinition")
+    return definitions

@@ -1,0 +1,44 @@
+"""Writes a package to files, and reads what is there. Core: ``core/changes.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deltaloop.api.errors import InvalidArgumentError
+
+
+def written(folder: Path, texts: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the text of each file that is there, and None for one that is not.
+
+    Args:
+        folder: Where the files are.
+        texts: What they should be, by their paths in it.
+
+    Raises:
+        InvalidArgumentError: If one cannot be read.
+    """
+    there: dict[str, str | None] = {}
+    for path in texts:
+        try:
+            there[path] = (folder / path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            there[path] = None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgumentError(f"{folder / path} cannot be read: {error}") from None
+    return there
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files, and the folders that they are in; others stay as they are.
+
+    Raises:
+        InvalidArgumentError: If one cannot be written; those before it are.
+    """
+    for path, text in texts.items():
+        file = folder / path
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidArgumentError(f"{file} cannot be written: {error.strerror}") from None

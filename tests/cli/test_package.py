@@ -1,0 +1,262 @@
+"""``deltaloop package``: a server takes what it makes, the program can do its work by it, files are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import deltaloop as dl
+from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cli.commands import app
+from deltaloop.cli.load_controllers import load_controllers
+from deltaloop.cli.packaging.core.chart import definitions_text
+from deltaloop.cli.packaging.declared import split_image
+from deltaloop.errors import InvalidArgumentError, PreflightError
+from deltaloop.testing import eventually
+
+MODULE = """
+from typing import Annotated
+
+import msgspec
+
+import deltaloop as dl
+from deltaloop.crds import KindRule, class_rules
+
+@class_rules(KindRule("self.colour != ''", message="{{ no }} colour"))
+class Spec(msgspec.Struct):
+    colour: Annotated[str, msgspec.Meta(max_length=20)] = "red"
+
+@dl.custom_resource(group="example.com", version="v1")
+class Paint(msgspec.Struct, kw_only=True):
+    metadata: dl.ObjectMeta
+    spec: Spec
+    status: dict[str, int] | None = None
+
+@dl.custom_resource(group="others.example.org", version="v1")
+class Canvas(msgspec.Struct):
+    spec: Spec
+
+@dl.controller(Paint, children=[dl.kinds.CONFIG_MAP], name="paints")
+async def paints(request, ctx):
+    paint = await ctx.client.find(Paint, request.name, namespace=request.namespace)
+    if paint is not None:
+        await ctx.children.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": paint.metadata.name}})
+        async with ctx.status(paint) as status:
+            status["coats"] = 1
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "painting.py"
+    file.write_text(MODULE)
+    yield file
+    sys.modules.pop(file.stem, None)
+
+
+def run(*arguments: str) -> Result:
+    importlib.invalidate_caches()
+    return CliRunner().invoke(app, [*arguments])
+
+
+def packaged(*arguments: str) -> list[dict[str, Any]]:
+    done = run("package", "painting.py", *arguments)
+    assert done.exit_code == 0, done.output
+    return [*read_yaml_documents(done.stdout)]
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    [found] = [each for each in objects if each["kind"] == kind]
+    return found
+
+
+async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(module: Path) -> None:
+    objects = packaged("--install-namespace", "studio")
+    controllers = load_controllers(module.name)
+    paint = dl.ResourceType[dl.Resource]("example.com", "v1", "Paint", "paints")
+    options = ServerOptions(authorization_mode="RBAC", controllers=frozenset({"gc", "namespace"}), insecure_http=False)
+    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+        for each in objects:
+            await admin.create(f"{each['apiVersion']}/{each['kind']}", each)
+        await admin.wait_for(dl.kinds.CUSTOM_RESOURCE_DEFINITION, "paints.example.com", dl.wait.established())
+        asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        answer = await admin.create_subresource("v1/ServiceAccount", "paints", "token", asked, namespace="studio")
+        config = server.kubeconfig()
+        config["users"][0]["user"] = {"token": answer["status"]["token"]}
+        async with dl.connect(kubeconfig=config, namespace="studio") as account:
+            lock = dl.LeaseLock(account, namespace="studio", name="paints", identity="one")
+            elector = dl.LeaderElector(lock, dl.LeaderElectionConfig(own_thread=False))
+            async with dl.EventRecorder(account, component="paints") as recorder:
+                manager = dl.Manager(account, controllers, elector=elector, recorder=recorder)
+                running = asyncio.create_task(manager.run())
+                await admin.create(paint, {"metadata": {"name": "a"}, "spec": {}}, namespace="default")
+
+                async def is_painted() -> bool:
+                    found = await admin.get(paint, "a", namespace="default")
+                    return bool(found.get("status", {}).get("coats") == 1)
+
+                await eventually(is_painted)
+                manager.stop()
+                await running
+            for kind, namespace in ((dl.kinds.SECRET, "studio"), (dl.kinds.LEASE, "default")):
+                with pytest.raises(dl.ForbiddenError):
+                    await account.list_all(kind, namespace=namespace)
+            without = [each for each in objects if each["kind"] != "ClusterRoleBinding"]
+            assert len(without) == len(objects) - 1
+            await admin.delete("rbac.authorization.k8s.io/v1/ClusterRoleBinding", "paints")
+            with pytest.raises(PreflightError):
+                await dl.Manager(account, controllers).run()
+
+
+def test_its_roles_are_those_that_rbac_prints_and_its_flags_those_of_run(module: Path) -> None:
+    objects = packaged("--namespace", "team", "--install-namespace", "studio", "--event-api", "events.k8s.io/v1")
+    command = "rbac painting.py --leader-elect --leader-election-namespace studio"
+    printed = run(*shlex.split(command), "--namespace", "team", "--event-api", "events.k8s.io/v1")
+    wanted = {each["metadata"]["namespace"]: each["rules"] for each in read_yaml_documents(printed.stdout)}
+    assert {each["metadata"]["namespace"]: each["rules"] for each in objects if each["kind"] == "Role"} == wanted
+    assert {*wanted} == {"team", "studio"}
+    assert not [each for each in objects if each["kind"].startswith("ClusterRole")]
+    pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    flags = vars(typer.main.get_command(app))["commands"]["run"]
+    given = flags.make_context("run", ["painting.py", *container["args"]]).params
+    assert (given["namespace"], given["event_api"], given["leader_election_namespace"]) == (
+        "team",
+        "events.k8s.io/v1",
+        "studio",
+    )
+    assert given["shutdown_timeout"] < pod["terminationGracePeriodSeconds"]
+
+
+def test_definitions_are_those_of_the_groups_that_it_reconciles_and_of_files(module: Path, tmp_path: Path) -> None:
+    crd = of_kind(packaged(), "CustomResourceDefinition")
+    assert crd["metadata"]["name"] == "paints.example.com"
+    other = {**crd, "metadata": {"name": "frames.example.com"}}
+    (tmp_path / "frames.yaml").write_text(json.dumps(other))
+    both = [each for each in packaged("--crd", "frames.yaml") if each["kind"] == "CustomResourceDefinition"]
+    assert [each["metadata"]["name"] for each in both] == ["paints.example.com", "frames.example.com"]
+
+
+def test_a_kind_without_a_definition_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    decorated = '@dl.controller("example.com/v1/Berry", name="berries")\nasync def berries(request, ctx): ...\n'
+    (tmp_path / "berries.py").write_text(f"import deltaloop as dl\n\n{decorated}")
+    done = run("package", "berries.py", "--image", "example.com/berries@sha256:1234")
+    sys.modules.pop("berries", None)
+    assert "no class makes the definition of example.com/v1/Berry" in done.stderr
+    assert "the plural of example.com/v1/Berry was guessed" in done.stderr
+    deployment = of_kind([*read_yaml_documents(done.stdout)], "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "example.com/berries@sha256:1234"
+
+
+def chart(folder: Path) -> dict[str, str]:
+    return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*") if each.is_file()}
+
+
+def test_a_chart_has_the_same_objects(module: Path, tmp_path: Path) -> None:
+    assert run("package", "painting.py", "--helm", "chart", "--service-monitor").exit_code == 0
+    files = chart(tmp_path / "chart")
+    kinds = {kind for text in files.values() for kind in re.findall(r"^kind: (\w+)$", text, re.MULTILINE)}
+    assert kinds == {each["kind"] for each in packaged("--service-monitor")} - {"Namespace"}
+    # Helm gives out what looks like its own as it is.
+    assert "{{ no }} colour" not in files["templates/definitions.yaml"]
+    [there] = read_yaml_documents(definitions_text(files["templates/definitions.yaml"]))
+    [wanted] = [each for each in packaged() if each["kind"] == "CustomResourceDefinition"]
+    assert there["spec"] == wanted["spec"]
+    assert read_yaml(files["Chart.yaml"])["appVersion"] == "0.1.0"
+
+
+def test_each_value_is_used_described_and_allowed(module: Path, tmp_path: Path) -> None:
+    assert run("package", "painting.py", "--helm", "chart", "--image", "example.com/paints:7").exit_code == 0
+    files = chart(tmp_path / "chart")
+    templates = "".join(text for path, text in files.items() if path.startswith("templates/"))
+    used = {*re.findall(r"\.Values\.([\w.]+)", templates)}
+    schema = json.loads(files["values.schema.json"])
+    allowed = dict[str, Any]()
+    for name, value in schema["properties"].items():
+        allowed |= {f"{name}.{inner}": each for inner, each in value.get("properties", {}).items()} or {name: value}
+    del allowed["global"]
+    assert used == {*allowed}
+    assert all(each["description"] for each in allowed.values())
+    assert len(allowed) <= 12
+    values = read_yaml(files["values.yaml"])
+    for path in allowed:
+        default: Any = values
+        for step in path.split("."):
+            default = default[step]
+        assert f"| `{path}` | `{json.dumps(default)}` |" in files["README.md"]
+    assert values["image"] == {"repository": "example.com/paints", "tag": "7", "pullPolicy": "IfNotPresent"}
+    assert not schema["additionalProperties"]
+
+
+@pytest.mark.parametrize("where", [("--helm", "chart"), ("--output", "deploy.yaml")])
+def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, where: tuple[str, str]) -> None:
+    command = ("package", "painting.py", *where)
+    missing = run(*command, "--check")
+    assert missing.exit_code == 1
+    assert "is not there" in missing.stderr
+    assert run(*command).exit_code == 0
+    assert (same := run(*command, "--check")).exit_code == 0
+    assert not same.output
+    module.write_text(
+        MODULE.replace("max_length=20", "max_length=10").replace("children=[", "reads=[dl.kinds.SECRET], children=[")
+    )
+    other = run(*command, "--check")
+    assert other.exit_code == 1
+    lines = [line.strip() for line in other.stderr.splitlines()]
+    assert "paints.example.com: stored objects break: v1: spec.colour: range narrowed: maxLength was 20, is 10" in lines
+    assert "+      - secrets" in lines
+    assert any(re.fullmatch(r"-\s+maxLength: 20", line) for line in lines)
+    assert run(*command).exit_code == 0
+    assert run(*command, "--check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--version new", "--version 'new' is none"),
+        ("--version 1.2", "--version '1.2' is none"),
+        ("--name 7up", "--name '7up'"),
+        ("--install-namespace A", "--install-namespace 'A'"),
+        ("--helm chart --image a@sha256:1", "leave the digest out"),
+        ("--image {{a}}", "is no name of an image"),
+        ("--crd missing.yaml", "missing.yaml cannot be read"),
+        ("--crd painting.py", "painting.py is not valid YAML"),
+        ("--crd empty.yaml", "empty.yaml has no CustomResourceDefinition"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(module: Path, flags: str, words: str) -> None:
+    module.with_name("empty.yaml").touch()
+    done = run("package", "painting.py", *shlex.split(flags))
+    assert isinstance(done.exception, InvalidArgumentError), done.output
+    assert re.search(words, str(done.exception))
+
+
+@pytest.mark.parametrize("flags", ["--check", "--helm a -o b", "--helm a --install-namespace b"])
+def test_flags_that_do_not_fit_together_are_refused(module: Path, flags: str) -> None:
+    assert run("package", "painting.py", *shlex.split(flags)).exit_code == 2
+
+
+def test_an_image_is_split_where_its_tag_begins() -> None:
+    split = {
+        "a": ("a", ""),
+        "a:1": ("a", "1"),
+        "example.com:5000/a": ("example.com:5000/a", ""),
+        "example.com:5000/a:1": ("example.com:5000/a", "1"),
+    }
+    assert {image: split_image(image) for image in split} == split
