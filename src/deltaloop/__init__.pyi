@@ -11,6 +11,7 @@ from deltaloop import predicates as predicates
 from deltaloop import runtime as runtime
 from deltaloop import sources as sources
 from deltaloop import wait as wait
+from deltaloop import webhooks as webhooks
 from deltaloop import workqueue as workqueue
 from deltaloop.api import FieldSelector as FieldSelector
 from deltaloop.api import LabelSelector as LabelSelector
@@ -70,4 +71,9 @@ from deltaloop.runtime import set_controller_reference as set_controller_referen
 from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch
+from deltaloop.webhooks import AdmissionRequest as AdmissionRequest
+from deltaloop.webhooks import Finding as Finding
+from deltaloop.webhooks import convert as convert
+from deltaloop.webhooks import mutate as mutate
+from deltaloop.webhooks import validate as validate
 from deltaloop.workqueue import RateLimitingQueue as RateLimitingQueue

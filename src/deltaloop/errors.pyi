@@ -84,5 +84,11 @@ from deltaloop.simulation.simulator import SimulationFailedError as SimulationFa
 from deltaloop.testing.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
 from deltaloop.testing.core.settling import NotSettledError as NotSettledError
+from deltaloop.webhooks.core.admission_review import InvalidReviewError as InvalidReviewError
+from deltaloop.webhooks.core.hub import NoConversionError as NoConversionError
+from deltaloop.webhooks.errors import CachesNotFilledError as CachesNotFilledError
+from deltaloop.webhooks.errors import InvalidReviewResultError as InvalidReviewResultError
+from deltaloop.webhooks.errors import InvalidWebhookError as InvalidWebhookError
+from deltaloop.webhooks.errors import WebhookServerError as WebhookServerError
 from deltaloop.workqueue.errors import QueueShutDownError as QueueShutDownError
 from deltaloop.workqueue.errors import TerminalError as TerminalError

@@ -13,7 +13,7 @@ import pytest
 from tools.public_names import homes, packages
 
 from deltaloop.renamed.__main__ import main
-from deltaloop.renamed.finding import Finding, find, find_in_markdown, new_name
+from deltaloop.renamed.finding import OldName, find, find_in_markdown, new_name
 from deltaloop.renamed.names import GONE, KEYWORDS, METHODS, MOVED, RENAMED
 
 ROOT = Path(__file__).parents[2]
@@ -42,15 +42,15 @@ def build(dl_like, sizes: "dl.And"):
 
 def test_old_names_are_found_where_they_are_used() -> None:
     assert find(PROGRAM) == [
-        Finding(3, "deltaloop.client.conditions", "deltaloop.wait"),
-        Finding(4, "deltaloop.GenerationChanged", "deltaloop.predicates.GenerationChanged"),
-        Finding(5, "deltaloop.NotFreshError", "deltaloop.errors.NotFreshError"),
-        Finding(6, "deltaloop.client.conditions", "deltaloop.wait"),
-        Finding(8, "deltaloop.workqueue.TerminalError", "deltaloop.errors.TerminalError"),
-        Finding(15, "deltaloop.Not", "deltaloop.predicates.Not"),
-        Finding(15, "dl.And", "dl.predicates.And"),
-        Finding(16, "deltaloop.client.conditions.ready", "deltaloop.wait.ready"),
-        Finding(18, "cache.NotFreshError", "deltaloop.errors.NotFreshError"),
+        OldName(3, "deltaloop.client.conditions", "deltaloop.wait"),
+        OldName(4, "deltaloop.GenerationChanged", "deltaloop.predicates.GenerationChanged"),
+        OldName(5, "deltaloop.NotFreshError", "deltaloop.errors.NotFreshError"),
+        OldName(6, "deltaloop.client.conditions", "deltaloop.wait"),
+        OldName(8, "deltaloop.workqueue.TerminalError", "deltaloop.errors.TerminalError"),
+        OldName(15, "deltaloop.Not", "deltaloop.predicates.Not"),
+        OldName(15, "dl.And", "dl.predicates.And"),
+        OldName(16, "deltaloop.client.conditions.ready", "deltaloop.wait.ready"),
+        OldName(18, "cache.NotFreshError", "deltaloop.errors.NotFreshError"),
     ]
 
 
@@ -64,8 +64,8 @@ def test_pages_are_read_by_their_fenced_python() -> None:
     inside = "- in a list\n\n  ```python\n  x = dl.Or\n  ```\n"
     page = f"`dl.And`\n\n```python\ndl.And(1)\n```\n{inside}```python\nno python (\n```\n"
     assert find_in_markdown(page) == [
-        Finding(4, "dl.And", "dl.predicates.And"),
-        Finding(9, "dl.Or", "dl.predicates.Or"),
+        OldName(4, "dl.And", "dl.predicates.And"),
+        OldName(9, "dl.Or", "dl.predicates.Or"),
     ]
 
 
@@ -93,10 +93,10 @@ def test_keywords_are_found_at_their_calls_and_what_is_gone_says_why() -> None:
     program += "R(place=1, operation=2)\ndict(place=1)\nworkqueue.NoMetrics\n"
     program += "await_me = ctx.client.get(POD, max_staleness=5)\nctx.client.ensure_finalizer(obj)\n"
     assert find(program) == [
-        Finding(3, "place=", "operation="),
-        Finding(5, "workqueue.NoMetrics", GONE["deltaloop.workqueue.NoMetrics"]),
-        Finding(6, "max_staleness=", "with_max_staleness(...) before the verb"),
-        Finding(7, ".ensure_finalizer", "add_finalizer"),
+        OldName(3, "place=", "operation="),
+        OldName(5, "workqueue.NoMetrics", GONE["deltaloop.workqueue.NoMetrics"]),
+        OldName(6, "max_staleness=", "with_max_staleness(...) before the verb"),
+        OldName(7, ".ensure_finalizer", "add_finalizer"),
     ]
     for old in GONE:
         assert not there(old), old

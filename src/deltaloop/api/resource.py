@@ -357,7 +357,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             return msgspec.json.decode(self.raw, type=model)
         except DECODE_ERRORS as error:
             name = getattr(model, "__name__", str(model))
-            raise MalformedObjectError(f"{self!r} does not fit {name}: {_without_data(error)}") from None
+            problem = f"{self!r} does not fit {name}: {without_data(error)}"
+            raise MalformedObjectError(problem, path=_place_of(error)) from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
@@ -445,7 +446,7 @@ def _zero(value: Any) -> Any:
 
 def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None) -> MalformedObjectError:
     what = f"{resource_type} object" if resource_type else "object"
-    text = "it has no metadata" if _has_no_metadata(raw) else _without_data(error)
+    text = "it has no metadata" if _has_no_metadata(raw) else without_data(error)
     return MalformedObjectError(f"{what} of {len(raw)} bytes cannot be read: {text}")
 
 
@@ -456,11 +457,16 @@ def _has_no_metadata(raw: bytes) -> bool:
         return False
 
 
-def _without_data(error: Exception) -> str:
+def without_data(error: Exception) -> str:
     """Say what msgspec found wrong; it quotes the value itself for enums and tags only."""
     if isinstance(error, UnicodeDecodeError):
         return "its text is not UTF-8"
     return re.sub(r"(?<= value )('.*'|\".*\"|-?[0-9.]+)", "<value>", str(error), flags=re.DOTALL)
+
+
+def _place_of(error: Exception) -> str:
+    """Return the path of the value that msgspec found wrong, for people; "" if it names none."""
+    return re.sub(r"^(?:.* - at `\$\.?([^`]*)`|.*)$", r"\1", str(error), flags=re.DOTALL)
 
 
 def compress_in_place(obj: Resource, codec: Compressor) -> None:

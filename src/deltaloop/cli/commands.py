@@ -186,6 +186,7 @@ def leader_elect(
 app.command("run")(controller_commands.run)
 app.command("rbac")(controller_commands.rbac)
 app.command("crd")(controller_commands.crd)
+app.command("webhooks")(controller_commands.webhooks)
 app.command("explain")(controller_commands.explain)
 app.command("simulate")(controller_commands.simulate)
 app.command("package")(package_commands.package)

@@ -48,6 +48,35 @@ def crd(
         raise typer.Exit(1)
 
 
+def webhooks(
+    target: Annotated[str, typer.Argument(metavar="MODULE[:OBJECT]", help="As for `run`.")],
+    *,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Of the configurations; the module's by default.")] = "",
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAME",
+            help="Where the program and its Service are; nobody asks about objects there.",
+        ),
+    ] = "",
+    service: Annotated[str, typer.Option(metavar="NAME", help="Name of the Service; NAME-webhooks by default.")] = "",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the Service.", min=1, max=65535)] = 443,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="In place of a Service: https://HOST:PORT, which the cluster can reach.")
+    ] = "",
+    ca_bundle: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Authorities of the certificate, as PEM, to put in.")
+    ] = None,
+) -> None:
+    """Print what makes a cluster ask a module's webhooks: configurations, and the conversions of its definitions."""
+    from deltaloop.cli.webhooks import address_of, print_registrations
+
+    address = address_of(target, name=name, namespace=namespace, service=service, port=port, url=url, ca=ca_bundle)
+    typer.echo(print_registrations(target, address, name=name, own_namespace=namespace), nl=False)
+
+
 def rbac(
     target: Annotated[
         str, typer.Argument(metavar="[MODULE[:OBJECT]]", help="As for `run`; left out with --from.", show_default=False)

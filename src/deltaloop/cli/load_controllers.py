@@ -1,4 +1,4 @@
-"""Finds the controllers that a ``module[:object]`` means, and says clearly why it finds none. No core."""
+"""Finds the controllers and webhooks that a ``module[:object]`` means, and says clearly why it finds none. No core."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from collections.abc import Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast, final
+from typing import Any, Final, NamedTuple, cast, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime import Controller
+from deltaloop.webhooks import AdmissionWebhook, ConversionFunction
+from deltaloop.webhooks.declaring import Webhook
+
+_DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)
 
 
 @final
@@ -30,15 +34,48 @@ class LoadError(InvalidArgumentError):
         self.target = target
 
 
-def load_controllers(target: str) -> tuple[Controller, ...]:
-    """Import a module and return the controllers that are meant.
+class LoadedModule(NamedTuple):
+    """What a module declares.
+
+    Attributes:
+        module: The module.
+        controllers: What ``@dl.controller`` made.
+        webhooks: What ``@dl.validate``, ``@dl.mutate`` and ``@dl.convert`` made.
+    """
+
+    module: ModuleType
+    controllers: tuple[Controller, ...]
+    webhooks: tuple[Webhook, ...]
+
+
+def load_declared(target: str) -> LoadedModule:
+    """Import a module and return the controllers and webhooks that are meant; there is one at least.
 
     Args:
-        target: ``package.module`` or ``path/to/file.py``, which mean all controllers in it; ``module:name`` means one
-            object: a controller, a list of them, or a function without arguments that returns either.
+        target: ``package.module`` or ``path/to/file.py``, which mean all that is in it; ``module:name`` means one
+            object: a controller, a webhook, a list of them, or a function without arguments that returns either.
 
     Raises:
-        LoadError: If the module or the object is missing, the object is none of these, or there is no controller.
+        LoadError: If the module or the object is missing, the object is none of these, or there is nothing.
+    """
+    name, colon, attribute = target.partition(":")
+    if not name or (colon and not attribute):
+        raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
+    module = import_module(target, name)
+    if attribute:
+        return _declared_of(target, module, named_object(target, module, attribute))
+    found = _sorted(module, dict.fromkeys(value for value in vars(module).values() if isinstance(value, _DECLARED)))
+    if not found.controllers and not found.webhooks:
+        problem = f"module {module.__name__} has no controller; decorate a function with @dl.controller"
+        raise LoadError(target, problem)
+    return found
+
+
+def load_controllers(target: str) -> tuple[Controller, ...]:
+    """Import a module and return the controllers that are meant; the arguments are those of ``load_declared``.
+
+    Raises:
+        LoadError: If there is none.
     """
     return load_program(target)[1]
 
@@ -49,16 +86,10 @@ def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
     Raises:
         LoadError: As there.
     """
-    name, colon, attribute = target.partition(":")
-    if not name or (colon and not attribute):
-        raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
-    module = import_module(target, name)
-    if attribute:
-        return module, _controllers_of(target, named_object(target, module, attribute))
-    found = [value for value in vars(module).values() if isinstance(value, Controller)]
-    if not found:
-        raise LoadError(target, f"module {module.__name__} has no controller; decorate a function with @dl.controller")
-    return module, tuple(dict.fromkeys(found))
+    found = load_declared(target)
+    if not found.controllers:
+        raise LoadError(target, "it has webhooks, and no controller; decorate a function with @dl.controller")
+    return found.module, found.controllers
 
 
 def import_module(target: str, name: str) -> ModuleType:
@@ -143,17 +174,26 @@ def named_object(target: str, module: ModuleType, attribute: str) -> object:
     return value
 
 
-def _controllers_of(target: str, value: object) -> tuple[Controller, ...]:
-    if callable(value) and not isinstance(value, Controller | type):
+def _declared_of(target: str, module: ModuleType, value: object) -> LoadedModule:
+    if callable(value) and not isinstance(value, (*_DECLARED, type)):
         value = cast("Any", value)()
-    if isinstance(value, Controller):
-        return (value,)
+    if isinstance(value, _DECLARED):
+        return _sorted(module, [value])
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         items = tuple(cast("Iterable[object]", value))
-        if items and all(isinstance(item, Controller) for item in items):
-            return cast("tuple[Controller, ...]", items)
+        if items and all(isinstance(item, _DECLARED) for item in items):
+            return _sorted(module, items)
     kind = type(cast("Any", value)).__name__
     raise LoadError(
         target,
-        f"it is a {kind}, not a controller, a list of controllers, or a function that makes them",
+        f"it is a {kind}, not a controller or a webhook, a list of them, or a function that makes them",
+    )
+
+
+def _sorted(module: ModuleType, found: Iterable[object]) -> LoadedModule:
+    values = tuple(found)
+    return LoadedModule(
+        module,
+        tuple(value for value in values if isinstance(value, Controller)),
+        tuple(value for value in values if isinstance(value, AdmissionWebhook | ConversionFunction)),
     )

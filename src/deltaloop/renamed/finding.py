@@ -12,7 +12,7 @@ from deltaloop.renamed.names import GONE, KEYWORDS, METHODS, MOVED, RENAMED
 _FENCE = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
-class Finding(NamedTuple):
+class OldName(NamedTuple):
     """An old name in a program."""
 
     line: int
@@ -38,9 +38,9 @@ def _advice(dotted: str) -> str:
     return GONE.get(new, "" if new == dotted else new)
 
 
-def find_in_markdown(text: str) -> list[Finding]:
+def find_in_markdown(text: str) -> list[OldName]:
     """Find the old names in a page's fenced Python; ``dl`` is deltaloop there. What is not whole Python is left out."""
-    found: list[Finding] = []
+    found: list[OldName] = []
     for fence in _FENCE.finditer(text):
         code = re.sub(rf"^{fence[1]}", "", fence[2], flags=re.MULTILINE)
         above = text.count("\n", 0, fence.start(2))
@@ -51,7 +51,7 @@ def find_in_markdown(text: str) -> list[Finding]:
     return found
 
 
-def find(code: str, *, known: dict[str, str] | None = None) -> list[Finding]:
+def find(code: str, *, known: dict[str, str] | None = None) -> list[OldName]:
     """Find the old names in a module.
 
     Args:
@@ -81,14 +81,14 @@ def _bound(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     return {each.asname or "deltaloop": new_name(each.name) if each.asname else "deltaloop" for each in ours}
 
 
-def _in_import(node: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
+def _in_import(node: ast.Import | ast.ImportFrom) -> Iterator[OldName]:
     if isinstance(node, ast.ImportFrom) and node.level:
         return
     head = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     for each in node.names:
         old = f"{head}{each.name}"
         if _ours(old) and (new := _advice(old)):
-            yield Finding(each.lineno, old, new)
+            yield OldName(each.lineno, old, new)
 
 
 def _ours(dotted: str) -> bool:
@@ -101,17 +101,17 @@ class _Uses:
     def __init__(self, meanings: dict[str, str]) -> None:
         self._meanings = meanings
 
-    def of(self, node: ast.AST) -> Iterator[Finding]:
+    def of(self, node: ast.AST) -> Iterator[OldName]:
         if isinstance(node, ast.Call):
             yield from self._in_keywords(node)
         if isinstance(node, ast.Attribute):
             dotted = self._meaning(node)
             if dotted:
                 if new := _advice(dotted):
-                    yield Finding(node.lineno, ast.unparse(node), self._as_written(node, new))
+                    yield OldName(node.lineno, ast.unparse(node), self._as_written(node, new))
                 return
             if node.attr in METHODS:
-                yield Finding(node.end_lineno or node.lineno, f".{node.attr}", METHODS[node.attr])
+                yield OldName(node.end_lineno or node.lineno, f".{node.attr}", METHODS[node.attr])
         for child in ast.iter_child_nodes(node):
             yield from self.of(child)
 
@@ -130,10 +130,10 @@ class _Uses:
         root = node.id if isinstance(node, ast.Name) else ""
         return new.replace("deltaloop", root, 1) if self._meanings.get(root) == "deltaloop" else new
 
-    def _in_keywords(self, node: ast.Call) -> Iterator[Finding]:
+    def _in_keywords(self, node: ast.Call) -> Iterator[OldName]:
         method = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ""
         called = new_name(self._meaning(node.func)) or method
         for keyword in node.keywords:
             new = KEYWORDS.get((called, keyword.arg or ""))
             if new:
-                yield Finding(keyword.value.lineno, f"{keyword.arg}=", new)
+                yield OldName(keyword.value.lineno, f"{keyword.arg}=", new)

@@ -19,6 +19,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.client.request_keywords import Kind
+from deltaloop.function_signatures import is_coroutine_function
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.finalizing import is_finalizer
@@ -27,7 +28,7 @@ from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
-from deltaloop.runtime.mapping import is_coroutine_function, takes_caches
+from deltaloop.runtime.mapping import takes_caches
 from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
 

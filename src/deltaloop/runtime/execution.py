@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
 from typing import Any, TypeAlias, cast, final
 
+from deltaloop.function_signatures import is_coroutine_function
 from deltaloop.runtime.calls import forgotten
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import ReconcileCancelledError
-from deltaloop.runtime.mapping import is_coroutine_function
 
 Function: TypeAlias = Callable[[Request, Context], object]
 Steps: TypeAlias = "Callable[[Execution], Coroutine[Any, Any, Returned | Raised]]"

@@ -30,7 +30,13 @@ def edit_patch(stored: Any, before: Any, after: Any, given: Any) -> dict[str, An
         after: What the edit made of that, with defaults.
         given: The same without defaults: of it come the objects that are new.
     """
-    return _patch(stored, _edited(stored, before, after, given))
+    return _patch(stored, edited_object(stored, before, after, given))
+
+
+def edited_object(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
+    """Return a stored object as an edit has made it; the arguments are those of ``edit_patch``."""
+    result: dict[str, Any] = _edited(stored, before, after, given)
+    return result
 
 
 def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) -> None:

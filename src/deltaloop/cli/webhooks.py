@@ -1,0 +1,82 @@
+"""``deltaloop webhooks``: what makes a cluster ask a module's webhooks. Core: ``webhooks/core/registrations.py``."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.cli.load_controllers import LoadError, load_declared
+from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
+
+
+def program_name(target: str) -> str:
+    """Return the name of a program by default: that of its module, as names in Kubernetes are written."""
+    module = target.partition(":")[0]
+    stem = Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
+    return stem.replace("_", "-").strip("-").lower()
+
+
+def address_of(
+    target: str, *, name: str, namespace: str, service: str, port: int, url: str, ca: Path | None
+) -> WebhookAddress:
+    """Return where webhooks are, as flags say it.
+
+    Args:
+        target: The module.
+        name: Of the program; "" is the module's.
+        namespace: Of the Service.
+        service: Its name; "" follows from that of the program.
+        port: Its port.
+        url: In place of a Service.
+        ca: File with authorities.
+
+    Raises:
+        InvalidArgumentError: If one of them cannot be used.
+    """
+    bundle = ""
+    if ca is not None:
+        try:
+            pem = ca.read_bytes()
+        except OSError as error:
+            raise InvalidArgumentError(f"--ca-bundle {ca}: {error.strerror}") from None
+        if b"-----BEGIN CERTIFICATE-----" not in pem or b"PRIVATE KEY" in pem:
+            raise InvalidArgumentError(f"--ca-bundle {ca}: certificates in PEM are needed, and no key")
+        bundle = base64.b64encode(pem).decode()
+    if url:
+        parts = urlsplit(url)
+        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
+            raise InvalidArgumentError(f"--url {url!r} is none that a server calls: https://HOST:PORT")
+        return WebhookAddress(url=url.rstrip("/"), ca_bundle=bundle)
+    if not namespace:
+        raise InvalidArgumentError("give --namespace, where the program runs, or --url")
+    found = service or f"{name or program_name(target)}-webhooks"
+    check_name("--service", found)
+    check_namespace("--namespace", namespace)
+    return WebhookAddress(namespace=namespace, service=found, port=port, ca_bundle=bundle)
+
+
+def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
+    """Return the documents as YAML.
+
+    Args:
+        target: The module.
+        address: Where its webhooks are.
+        name: Of the configurations; "" is the module's.
+        own_namespace: Where the program is.
+
+    Raises:
+        LoadError: If the module has no webhooks.
+        InvalidWebhookError: If they do not fit together.
+    """
+    webhooks = WebhookSet(load_declared(target).webhooks)
+    if not webhooks:
+        raise LoadError(target, "it has no webhook; decorate a function with @dl.validate, @dl.mutate or @dl.convert")
+    found = name or program_name(target)
+    check_name("--name", found)
+    documents = registrations(webhooks, address, name=found, own_namespace=own_namespace)
+    return yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)

@@ -1,0 +1,14 @@
+from deltaloop.webhooks.converting import KindConversion as KindConversion
+from deltaloop.webhooks.core.admission_review import RequestUser as RequestUser
+from deltaloop.webhooks.core.findings import Finding as Finding
+from deltaloop.webhooks.core.registrations import WebhookAddress as WebhookAddress
+from deltaloop.webhooks.declaring import AdmissionWebhook as AdmissionWebhook
+from deltaloop.webhooks.declaring import ConversionFunction as ConversionFunction
+from deltaloop.webhooks.declaring import WebhookKeywords as WebhookKeywords
+from deltaloop.webhooks.declaring import convert as convert
+from deltaloop.webhooks.declaring import mutate as mutate
+from deltaloop.webhooks.declaring import validate as validate
+from deltaloop.webhooks.registering import registrations as registrations
+from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
+from deltaloop.webhooks.request_by_hand import admission_request as admission_request
+from deltaloop.webhooks.webhook_set import WebhookSet as WebhookSet

@@ -1,0 +1,209 @@
+"""Has the function of a webhook judge or change the object of a review.
+
+Cores: ``core/admission_review.py``, ``core/findings.py``, ``core/object_patch.py``.
+
+    the review cannot be read, or is none of this webhook's     refused, 400
+    the object does not fit its class                           refused, 422
+    the function finds something                                refused, 422 or 403
+    the function fails, or says what means nothing              500: the failure policy decides
+    a cache that it reads is not filled yet                     503: the failure policy decides
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_writing import plain_fields, write_json
+from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
+from deltaloop.api.set_fields import set_fields
+from deltaloop.api.status import Status
+from deltaloop.client.core.edited_objects import edited_object
+from deltaloop.schemas.json_values import mapping
+from deltaloop.webhooks.answer import Answer, failed, refused_body
+from deltaloop.webhooks.core.admission_review import (
+    InvalidReviewError,
+    ReviewedRequest,
+    admission_response,
+    read_admission_review,
+)
+from deltaloop.webhooks.core.findings import Finding, refusal
+from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
+from deltaloop.webhooks.declaring import AdmissionWebhook
+from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError
+from deltaloop.webhooks.request import AdmissionRequest, Listers
+
+_Fields: TypeAlias = dict[str, Any]
+_KEPT: Final = ("name", "generateName", "namespace", "uid")
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
+    """Answer a review.
+
+    Args:
+        webhook: Whom it was sent to.
+        body: The review, as it came.
+        listers: Gives the readers of caches.
+    """
+    try:
+        review = read_admission_review(body)
+        _check(webhook, review)
+    except InvalidReviewError as error:
+        return refused_body(error, _no)
+    try:
+        given = _given(webhook, review)
+    except MalformedObjectError as error:
+        return _answer(review, refused=_misfit(webhook, review, error))
+    request = AdmissionRequest[Any](webhook.name, review, old=lambda: _old(webhook, review), listers=listers)
+    try:
+        if webhook.mutates:
+            return _answer(review, request, patch=_changes(webhook, review, given, request))
+        findings = _findings(webhook, _called(webhook, given, request))
+    except CachesNotFilledError as error:
+        return failed(503, "ServiceUnavailable", str(error), error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
+        return failed(500, "InternalError", f"webhook {webhook.name} failed: {type(error).__name__}", error)
+    if not findings:
+        return _answer(review, request)
+    name = request.name or (given.name if isinstance(given, Resource) else "")
+    kind = review.kind
+    return _answer(review, request, refused=refusal(findings, group=kind.group, kind=kind.kind, name=name))
+
+
+def _no(uid: str, status: Status) -> bytes:
+    return admission_response(uid, refused=status)
+
+
+def _answer(
+    review: ReviewedRequest,
+    request: AdmissionRequest[Any] | None = None,
+    *,
+    refused: Status | None = None,
+    patch: list[PatchOperation] | None = None,
+) -> Answer:
+    body = admission_response(
+        review.uid,
+        refused=refused,
+        patch=patch or (),
+        warnings=() if request is None else request.warnings,
+        annotations=None if request is None else request.annotations,
+    )
+    return Answer(200, body, "denied" if refused is not None else "allowed")
+
+
+def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
+    """Refuse what the webhook was not registered for; the configuration in the cluster is not the one it prints."""
+    kind, own = review.kind, webhook.type
+    wrong = ""
+    if review.operation not in webhook.operations:
+        wrong = f"operation {review.operation}"
+    elif review.sub_resource not in (webhook.subresources or ("",)):
+        wrong = f"subresource {review.sub_resource!r}"
+    elif not review.sub_resource and (kind.group, kind.version, kind.kind) != (own.group, own.version, own.kind):
+        wrong = f"a {kind}"
+    if wrong:
+        raise InvalidReviewError(
+            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop webhooks` prints",
+            uid=review.uid,
+        )
+    if review.new is None and (review.old is None or review.operation != "DELETE"):
+        raise InvalidReviewError(f"a review of {review.operation} has an object, and this one has none", uid=review.uid)
+
+
+def _given(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
+    """Return what the function is given: the object, or the one that is to be deleted.
+
+    Raises:
+        MalformedObjectError: If it is none, or does not fit its class.
+    """
+    raw = review.old if review.operation == "DELETE" else review.new
+    assert raw is not None
+    return _object(webhook, review, raw)
+
+
+def _old(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
+    """Return the object as it is, as its class; a mutation is given a ``Resource`` where there is no class."""
+    if review.old is None:
+        return None
+    found = _resource(webhook, review, review.old)
+    return typed(webhook.type, found) if webhook.is_typed or not webhook.mutates else found
+
+
+def _object(webhook: AdmissionWebhook, review: ReviewedRequest, raw: bytes) -> Any:
+    if webhook.mutates and not webhook.is_typed:
+        return _fields(raw)
+    return typed(webhook.type, _resource(webhook, review, raw))
+
+
+def _resource(webhook: AdmissionWebhook, review: ReviewedRequest, raw: bytes) -> Resource:
+    own = webhook.type if (review.kind.group, review.kind.kind) == (webhook.type.group, webhook.type.kind) else None
+    if review.operation == "CONNECT":  # options of a connection have no metadata
+        place = {"name": review.name, **({"namespace": review.namespace} if review.namespace else {})}
+        return Resource.from_dict({"metadata": place, **_fields(raw)}, own)
+    return Resource.from_json(raw, own)
+
+
+def _fields(raw: bytes) -> _Fields:
+    try:
+        return _decode(raw)
+    except DECODE_ERRORS as error:
+        raise MalformedObjectError(f"the object cannot be read: {without_data(error)}") from None
+
+
+def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Status:
+    """Return the refusal of an object that is none of its class."""
+    finding = Finding(error.path or "metadata", str(error), "FieldValueTypeInvalid")
+    return refusal([finding], group=review.kind.group, kind=webhook.type.kind, name=review.name)
+
+
+def _called(webhook: AdmissionWebhook, given: Any, request: AdmissionRequest[Any]) -> Any:
+    call: Callable[..., Any] = webhook.function
+    return call(given, request) if webhook.takes_request else call(given)
+
+
+def _findings(webhook: AdmissionWebhook, returned: object) -> list[Finding]:
+    if returned is None:
+        return []
+    if isinstance(returned, Finding):
+        return [returned]
+    found = [*cast("Iterable[object]", returned)] if isinstance(returned, Iterable) else [returned]
+    for each in found:
+        if not isinstance(each, Finding):
+            problem = f"its function gave a {type(each).__name__}; it returns or yields dl.Finding(path, message)"
+            raise InvalidReviewResultError(webhook.name, problem)
+    return cast("list[Finding]", found)
+
+
+def _changes(
+    webhook: AdmissionWebhook, review: ReviewedRequest, given: Any, request: AdmissionRequest[Any]
+) -> list[PatchOperation]:
+    assert review.new is not None
+    stored = _fields(review.new)
+    if webhook.is_typed:
+        before = plain_fields(given)
+        changed = _called(webhook, given, request)
+        edited = given if changed is None else changed
+        if not isinstance(edited, type(given)):
+            problem = f"its function gave a {type(edited).__name__} for a {type(given).__name__}"
+            raise InvalidReviewResultError(webhook.name, problem)
+        after: Mapping[str, Any] = edited_object(stored, before, plain_fields(edited), set_fields(edited))
+    else:
+        changed = _called(webhook, given, request)
+        after = given if changed is None else changed
+        if not isinstance(after, Mapping):
+            raise InvalidReviewResultError(webhook.name, f"its function gave a {type(changed).__name__} for a dict")
+    result = _decode(write_json(after, "the changed object"))
+    _check_names(webhook, stored, result)
+    return patch_between(stored, result)
+
+
+def _check_names(webhook: AdmissionWebhook, stored: _Fields, result: _Fields) -> None:
+    was, now = mapping(stored.get("metadata")), mapping(result.get("metadata"))
+    changed = [f"metadata.{name}" for name in _KEPT if was.get(name) != now.get(name)]
+    changed += [name for name in ("apiVersion", "kind") if stored.get(name) != result.get(name)]
+    if changed:
+        raise InvalidReviewResultError(webhook.name, f"its function changed {changed[0]}, which no mutation may")

@@ -1,0 +1,1 @@
+"""What reviews ask and what is answered; which documents make a server ask."""

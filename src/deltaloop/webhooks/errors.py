@@ -1,0 +1,57 @@
+"""What is raised for webhooks that cannot work."""
+
+from __future__ import annotations
+
+from typing import final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.root_error import DeltaloopError
+
+
+@final
+class InvalidWebhookError(InvalidArgumentError):
+    """A webhook is declared in a way that cannot work; the message names it and says what to change.
+
+    Attributes:
+        webhook: Its name, or that of its function.
+    """
+
+    def __init__(self, webhook: str, problem: str) -> None:
+        """Keep which one."""
+        super().__init__(f"webhook {webhook!r}: {problem}")
+        self.webhook = webhook
+
+
+@final
+class InvalidReviewResultError(DeltaloopError):
+    """The function of a webhook returned something that means nothing; the request is left to the failure policy.
+
+    Attributes:
+        webhook: Its name.
+    """
+
+    def __init__(self, webhook: str, problem: str) -> None:
+        """Keep whose it is."""
+        super().__init__(f"webhook {webhook!r}: {problem}")
+        self.webhook = webhook
+
+
+@final
+class CachesNotFilledError(DeltaloopError):
+    """A webhook asked for objects of a kind whose cache has not been filled yet: the program has just started."""
+
+
+@final
+class WebhookServerError(DeltaloopError):
+    """Webhooks cannot be served; the message says where, and what to do.
+
+    Attributes:
+        host: Address that was to be listened on.
+        port: Its port.
+    """
+
+    def __init__(self, message: str, *, host: str, port: int) -> None:
+        """Keep where."""
+        super().__init__(message)
+        self.host = host
+        self.port = port

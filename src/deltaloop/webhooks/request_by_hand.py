@@ -1,0 +1,70 @@
+"""Makes a request without an API server, for unit tests of functions that take one. No core: it decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import as_kind
+from deltaloop.cache.lister import Lister
+from deltaloop.cache.store import Indexer
+from deltaloop.client.core.object_encoding import encode_object
+from deltaloop.client.request_keywords import Kind
+from deltaloop.webhooks.core.admission_review import RequestUser, ReviewedKind, ReviewedRequest, ReviewOperation
+from deltaloop.webhooks.declaring import known_kind
+from deltaloop.webhooks.request import AdmissionRequest, no_listers
+
+T = TypeVar("T")
+
+
+def admission_request(
+    operation: ReviewOperation = "CREATE",
+    *,
+    old: T | None = None,
+    user: str = "",
+    groups: Iterable[str] = (),
+    dry_run: bool = False,
+    name: str = "",
+    namespace: str = "",
+    subresource: str = "",
+    reads: Mapping[Kind, Iterable[object]] | None = None,
+) -> AdmissionRequest[T]:
+    """Make a request by hand, for unit tests of functions that take one.
+
+    Args:
+        operation: What is done.
+        old: The object as it is.
+        user: Who asks.
+        groups: The user's groups.
+        dry_run: Whether nothing is going to be stored.
+        name: The object's name.
+        namespace: Its namespace.
+        subresource: Such as ``status``.
+        reads: What the caches hold, by kind: mappings, resources or typed objects.
+    """
+    request = ReviewedRequest(
+        uid="by-hand",
+        kind=ReviewedKind(),
+        operation=operation,
+        user_info=RequestUser(username=user, groups=tuple(groups)),
+        dry_run=dry_run,
+        name=name,
+        namespace=namespace,
+        sub_resource=subresource,
+    )
+    listers = {str(as_kind(kind)): _lister(kind, objects) for kind, objects in (reads or {}).items()}
+
+    def lister(rt: Kind) -> Lister[Any]:
+        found = listers.get(str(as_kind(rt)))
+        return no_listers(rt) if found is None else found
+
+    return AdmissionRequest("by-hand.example.com", request, old=lambda: old, listers=lister)
+
+
+def _lister(rt: Kind, objects: Iterable[object]) -> Lister[Any]:
+    kind = known_kind("by-hand", rt)
+    indexer = Indexer[Resource](name=str(kind))
+    for each in objects:
+        indexer.add(Resource.from_json(encode_object(kind, each).body, untyped(kind)))
+    return Lister(indexer, kind)

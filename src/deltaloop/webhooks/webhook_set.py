@@ -1,0 +1,78 @@
+"""The webhooks of one program, by the paths that they answer at; no core, it decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.webhooks.admitting import admit
+from deltaloop.webhooks.answer import Answer
+from deltaloop.webhooks.converting import KindConversion, answer_conversion
+from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook, known_kind
+from deltaloop.webhooks.errors import InvalidWebhookError
+from deltaloop.webhooks.request import Listers, no_listers
+
+
+@final
+class WebhookSet:
+    """Webhooks that are served together.
+
+    Attributes:
+        admission: Those that validate or mutate, in the order in which they were given.
+        conversions: The conversions of each kind.
+        reads: Kinds whose caches they read.
+    """
+
+    def __init__(self, webhooks: Iterable[Webhook]) -> None:
+        """Put declared webhooks together.
+
+        Raises:
+            InvalidWebhookError: If two have the same name, or the conversions of a kind are no hub and spokes.
+        """
+        self._by_path: dict[str, AdmissionWebhook | KindConversion] = {}
+        functions: dict[str, list[ConversionFunction]] = {}
+        admission: list[AdmissionWebhook] = []
+        for each in webhooks:
+            if isinstance(each, ConversionFunction):
+                functions.setdefault(each.path, []).append(each)
+                continue
+            if any(each.name == other.name for other in admission):
+                raise InvalidWebhookError(each.name, "two have this name; give one another, by name=...")
+            admission.append(each)
+            self._by_path[each.path] = each
+        self.admission: tuple[AdmissionWebhook, ...] = tuple(admission)
+        self.conversions: tuple[KindConversion, ...] = tuple(map(KindConversion, functions.values()))
+        self._by_path |= {each.path: each for each in self.conversions}
+        read = {str(kind): kind for each in admission for kind in each.reads}
+        self.reads: tuple[ResourceType[Any], ...] = tuple(known_kind("reads", kind) for kind in read.values())
+
+    @property
+    def by_path(self) -> Mapping[str, AdmissionWebhook | KindConversion]:
+        """What answers at each path."""
+        return MappingProxyType(self._by_path)
+
+    def name_at(self, path: str) -> str:
+        """Return the name for logs and metrics of what answers at a path; "" if nothing does."""
+        found = self._by_path.get(path)
+        if found is None:
+            return ""
+        return found.name if isinstance(found, AdmissionWebhook) else f"convert.{found.type.group_resource}"
+
+    def answer(self, path: str, body: bytes, listers: Listers = no_listers) -> Answer:
+        """Answer a review.
+
+        Args:
+            path: A path that something answers at.
+            body: The review, as it came.
+            listers: Gives the readers of caches.
+        """
+        found = self._by_path[path]
+        return answer_conversion(found, body) if isinstance(found, KindConversion) else admit(found, body, listers)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_path)
+
+    def __repr__(self) -> str:
+        return f"<WebhookSet of {', '.join(self._by_path) or 'nothing'}>"

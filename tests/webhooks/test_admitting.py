@@ -1,0 +1,332 @@
+"""Reviews of admission: what functions are given, and what becomes of what they return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
+from deltaloop.webhooks import AdmissionWebhook, WebhookSet
+from deltaloop.webhooks.admitting import admit
+from deltaloop.webhooks.answer import Answer
+from deltaloop.webhooks.core.findings import MOST_FINDINGS
+from deltaloop.webhooks.errors import CachesNotFilledError
+from deltaloop.webhooks.request import no_listers
+from tests.webhooks.kinds import (
+    Database,
+    Spec,
+    check,
+    database,
+    deployment,
+    label,
+    no_latest,
+    patch_of,
+    response,
+    review,
+    sent,
+    set_defaults,
+)
+
+
+def ask(webhook: AdmissionWebhook, obj: dict[str, Any] | None, **fields: Any) -> Answer:
+    return admit(webhook, sent(review(obj, **fields)), no_listers)
+
+
+def test_what_is_right_is_allowed() -> None:
+    answer = ask(check, database(replicas=3))
+    assert answer.outcome == "allowed"
+    assert response(answer) == {"uid": "12-34", "allowed": True}
+
+
+def test_findings_refuse_an_object_with_a_cause_each() -> None:
+    answer = ask(check, database(replicas=2), userInfo={"username": "mallory"})
+    found = response(answer)
+    assert (answer.outcome, found["allowed"]) == ("denied", False)
+    assert found["status"] == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "mallory may not; spec.replicas: an odd number is needed",
+        "reason": "Invalid",
+        "code": 422,
+        "details": {
+            "name": "a",
+            "group": "example.com",
+            "kind": "Database",
+            "causes": [
+                {"message": "mallory may not"},
+                {"reason": "FieldValueInvalid", "message": "an odd number is needed", "field": "spec.replicas"},
+            ],
+        },
+    }
+
+
+def test_findings_about_no_field_forbid() -> None:
+    status = response(ask(check, database(replicas=1), userInfo={"username": "mallory"}))["status"]
+    assert (status["code"], status["reason"]) == (403, "Forbidden")
+
+
+def test_many_findings_and_long_ones_are_cut() -> None:
+    @dl.validate(Database)
+    def finds(_: Database) -> list[dl.Finding]:
+        return [dl.Finding(f"spec.x[{place}]", "y" * 5000 + "\x1b[31m") for place in range(MOST_FINDINGS + 5)]
+
+    status = response(ask(finds, database()))["status"]
+    assert len(status["details"]["causes"]) == MOST_FINDINGS
+    assert len(status["message"]) < 10_000
+    assert "\x1b" not in json.dumps(status["message"])
+
+
+def test_an_update_has_the_object_before_warnings_and_notes() -> None:
+    found = response(ask(check, database(replicas=1), old=database(replicas=3)))
+    assert found == {
+        "uid": "12-34",
+        "allowed": True,
+        "warnings": ["servers go"],
+        "auditAnnotations": {"shrinks": "yes"},
+    }
+
+
+def test_an_object_before_that_does_not_fit_the_class_is_in_the_way_of_those_who_read_it_alone() -> None:
+    @dl.validate(Database)
+    def looks_at_the_new_one(database: Database) -> None:
+        assert database.spec.replicas == 1
+
+    old = database(replicas="many")
+    assert response(ask(looks_at_the_new_one, database(replicas=1), old=old))["allowed"] is True
+    assert ask(check, database(replicas=1), old=old).status == 500
+
+
+def test_a_deletion_is_judged_by_the_object_that_is_there() -> None:
+    found = response(ask(no_latest, None, old=deployment("web:latest")))
+    [cause] = found["status"]["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == ("spec.template.spec.containers[0].image", "FieldValueForbidden")
+    assert response(ask(no_latest, None, old=deployment()))["allowed"] is True
+
+
+def test_a_connection_has_no_metadata_of_its_own() -> None:
+    seen: list[Any] = []
+
+    @dl.validate("v1/Pod", operations=["CONNECT"], subresources=["exec"])
+    def no_shell(options: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> dl.Finding | None:
+        seen.append((options["command"], options.name, request.old, request.subresource))
+        return dl.Finding("", "no shells here") if options["command"] == ["sh"] else None
+
+    kind = {"group": "", "version": "v1", "kind": "PodExecOptions"}
+    options = {"apiVersion": "v1", "kind": "PodExecOptions", "command": ["sh"]}
+    found = response(ask(no_shell, options, kind=kind, operation="CONNECT", subResource="exec"))
+    assert (found["status"]["code"], seen) == (403, [(["sh"], "a", None, "exec")])
+
+
+def test_another_kind_below_a_subresource_is_given_as_it_is() -> None:
+    @dl.validate("apps/v1/Deployment", operations=["UPDATE"], subresources=["scale"])
+    def not_too_many(scale: dl.Resource) -> dl.Finding | None:
+        return dl.Finding("spec.replicas", "9 at most") if scale["spec"]["replicas"] > 9 else None
+
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 10}}
+    assert response(ask(not_too_many, scale, old=scale, subResource="scale"))["allowed"] is False
+
+
+def test_a_mutation_of_a_class_changes_what_was_set_and_nothing_else() -> None:
+    obj = database(replicas=3, unknown={"kept": 1})
+    assert patch_of(ask(set_defaults, obj)) == [{"op": "add", "path": "/spec/owner", "value": "nobody"}]
+    assert patch_of(ask(set_defaults, database(owner="me"))) == []
+
+
+def test_a_mutation_of_fields_may_return_others() -> None:
+    wanted = [{"op": "add", "path": "/metadata/labels", "value": {"made-by": "alice"}}]
+    assert patch_of(ask(label, deployment())) == wanted
+
+
+def test_what_does_not_fit_the_class_is_refused_with_its_path() -> None:
+    for webhook in (check, set_defaults):
+        status = response(ask(webhook, database(replicas="many")))["status"]
+        [cause] = status["details"]["causes"]
+        assert (status["code"], cause["field"], cause["reason"]) == (422, "spec.replicas", "FieldValueTypeInvalid")
+        assert "many" not in json.dumps(status)
+
+
+UNCHECKED: Any = dl  # checkers find all of these mistakes, too
+
+
+def fails(_: Database) -> None:
+    raise ValueError("secret-of-the-object")
+
+
+def gives_text(_: Database) -> Any:
+    return "spec.replicas is wrong"
+
+
+def renames(database: Database) -> Database:
+    return Database(spec=Spec(), metadata=dl.ObjectMeta(name="other", namespace=database.metadata.namespace))
+
+
+def gives_another_class(_: Database) -> Any:
+    return Spec()
+
+
+def annotates_badly(_: Database, request: dl.AdmissionRequest[Database]) -> None:
+    request.annotate("no/such key", "value")
+
+
+@pytest.mark.parametrize(
+    ("decorate", "function"),
+    [
+        (dl.validate, fails),
+        (dl.mutate, fails),
+        (dl.validate, gives_text),
+        (dl.validate, annotates_badly),
+        (dl.mutate, renames),
+        (dl.mutate, gives_another_class),
+    ],
+)
+def test_a_function_that_fails_leaves_it_to_the_failure_policy(decorate: Any, function: Any) -> None:
+    answer = ask(decorate(Database)(function), database(replicas=1))
+    assert (answer.status, answer.outcome) == (500, "failed")
+    assert answer.error is not None
+    status = json.loads(answer.body)
+    assert (status["kind"], status["status"], status["reason"]) == ("Status", "Failure", "InternalError")
+    assert "secret-of-the-object" not in answer.body.decode()
+    assert type(answer.error).__name__ in status["message"]
+
+
+def test_a_cache_that_is_not_filled_yet_leaves_it_to_the_failure_policy() -> None:
+    @dl.validate(Database, reads=["v1/Namespace"])
+    def reads(_: Database, request: dl.AdmissionRequest[Database]) -> None:
+        request.lister("v1/Namespace").find("shop")
+
+    def not_yet(kind: object) -> Any:
+        raise CachesNotFilledError(f"the cache of {kind} is not filled yet")
+
+    answer = admit(reads, sent(review(database())), not_yet)
+    assert (answer.status, json.loads(answer.body)["reason"]) == (503, "ServiceUnavailable")
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"operation": "DELETE", "old": database()}, "operation DELETE"),
+        ({"subResource": "status"}, "subresource 'status'"),
+        ({"kind": {"group": "example.com", "version": "v2", "kind": "Database"}}, "a example.com/v2/Database"),
+        ({"kind": {"group": "", "version": "v1", "kind": "Pod"}}, "a v1/Pod"),
+        ({"object": None}, "has an object"),
+    ],
+)
+def test_what_a_webhook_is_not_for_is_refused(fields: dict[str, Any], what: str) -> None:
+    answer = ask(check, database(), **fields)
+    status = response(answer)["status"]
+    assert (answer.outcome, status["code"]) == ("invalid", 400)
+    assert what in status["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "has_uid"),
+    [
+        (b"", False),
+        (b"no json", False),
+        (b"[]", False),
+        (b"[" * 100_000, False),
+        (b'"\xff"', False),
+        (sent({}), False),
+        (sent({"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview", "request": {"uid": "1"}}), False),
+        (sent({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}), False),
+        (sent(review(None, operation="EAT")), True),
+        (sent(review(None, userInfo=7)), True),
+        (sent(review(None, object=None)), True),
+    ],
+)
+def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -> None:
+    answer = admit(check, body, no_listers)
+    assert answer.outcome == "invalid"
+    if has_uid:
+        assert response(answer)["status"]["code"] == 400
+    else:
+        status = json.loads(answer.body)
+        assert (answer.status, status["kind"], status["reason"]) == (400, "Status", "BadRequest")
+
+
+def test_a_declared_webhook_is_called_like_its_function() -> None:
+    request = dl.webhooks.admission_request("UPDATE", old=Database(spec=Spec(replicas=3)))
+    assert [*check(Database(spec=Spec(replicas=2)), request)] == [
+        dl.Finding("spec.replicas", "an odd number is needed")
+    ]
+    assert request.warnings == ("servers go",)
+
+
+def test_a_request_by_hand_has_caches() -> None:
+    request: dl.AdmissionRequest[Database] = dl.webhooks.admission_request(
+        user="alice",
+        groups=["admins"],
+        reads={
+            Database: [Database(Spec(replicas=3), dl.ObjectMeta(name="a", namespace="shop"))],
+            "v1/Pod": [{"metadata": {"name": "p"}}],
+        },
+    )
+    found = request.lister(Database).find("shop/a")
+    assert found is not None
+    assert (found.spec.replicas, request.user.groups) == (3, ("admins",))
+    assert [each.name for each in request.lister(dl.kinds.POD).list()] == ["p"]
+    with pytest.raises(InvalidReviewResultError, match="no cache of apps/v1/Deployment"):
+        request.lister("apps/v1/Deployment")
+
+
+def first(_: Database) -> None: ...
+
+
+async def waits(_: Database) -> None: ...
+
+
+async def yields(_: Database) -> Any:
+    yield
+
+
+def takes_nothing() -> None: ...
+
+
+def takes_three(one: Any, two: Any, three: Any) -> None: ...
+
+
+def has_a_default(_: Database, strict: bool = True) -> Iterator[dl.Finding]:
+    if strict is not True:
+        yield dl.Finding("", "the default is its own affair")
+
+
+@pytest.mark.parametrize(
+    ("decorate", "why"),
+    [
+        (lambda: UNCHECKED.validate("example.com/v1/Widget")(first), "no built-in kind"),
+        (lambda: UNCHECKED.validate(Spec)(first), "@custom_resource"),
+        (lambda: UNCHECKED.validate(Database)(waits), "make it a plain one"),
+        (lambda: UNCHECKED.validate(Database)(yields), "make it a plain one"),
+        (lambda: UNCHECKED.validate(Database)(takes_nothing), "takes the object"),
+        (lambda: UNCHECKED.validate(Database)(takes_three), "takes the object"),
+        (lambda: UNCHECKED.validate(Database, name="short")(first), "three parts"),
+        (lambda: UNCHECKED.validate(Database, operations=["PATCH"])(first), "one or more of CREATE"),
+        (lambda: UNCHECKED.mutate(Database, operations=["DELETE"])(first), "one or more of CREATE, UPDATE"),
+        (lambda: UNCHECKED.validate(Database, operations="CREATE")(first), "it is a list"),
+        (lambda: UNCHECKED.validate(Database, timeout=31)(first), "1 to 30"),
+        (lambda: UNCHECKED.validate(Database, timeout=0.5)(first), "whole seconds"),
+        (lambda: UNCHECKED.validate(Database, failure_policy="fail")(first), "'Fail' or 'Ignore'"),
+        (lambda: UNCHECKED.validate(Database, subresources=["scale"])(first), "of another class"),
+        (lambda: UNCHECKED.validate(Database, wait=3)(first), "there is no 'wait'"),
+        (lambda: UNCHECKED.convert(Database, Spec)(first), "@custom_resource"),
+        (lambda: UNCHECKED.convert("apps/v1/Deployment", "v1")(first), "two classes, or a kind and two versions"),
+    ],
+)
+def test_what_cannot_work_is_refused_where_it_is_declared(decorate: Callable[[], object], why: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=why):
+        decorate()
+
+
+def test_a_second_parameter_with_a_default_is_its_own_affair() -> None:
+    assert response(ask(dl.validate(Database)(has_a_default), database()))["allowed"] is True
+
+
+def test_two_webhooks_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="two have this name"):
+        WebhookSet([check, dl.validate(Database, name=check.name)(first)])

@@ -1,0 +1,148 @@
+"""Reviews of conversion: objects go by the hub, keep what they are, and all fail if one does."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.errors import InvalidArgumentError
+from deltaloop.webhooks import KindConversion, WebhookSet
+from deltaloop.webhooks.converting import answer_conversion
+from tests.webhooks.kinds import ALL, Database, conversion, database, response, sent, to_new, to_old
+
+TYPED = KindConversion([to_new, to_old])
+
+
+@dl.convert(Database, "v1beta1", "v1")
+def beta_up(obj: dict[str, Any]) -> None:
+    obj["spec"]["replicas"] = obj["spec"].pop("size", 1)
+
+
+@dl.convert(Database, "v1", "v1beta1")
+def beta_down(obj: dict[str, Any]) -> None:
+    obj["spec"]["size"] = obj["spec"].pop("replicas", 1)
+
+
+@dl.convert(Database, "v1alpha1", "v1")
+def alpha_up(obj: dict[str, Any]) -> dict[str, Any]:
+    notes = obj["metadata"].get("annotations", {})
+    image = notes.pop("image", None)
+    spec = {"replicas": obj["size"]} | ({} if image is None else {"image": image})
+    return {"metadata": {"annotations": notes}, "spec": spec}
+
+
+@dl.convert(Database, "v1", "v1alpha1")
+def alpha_down(obj: dict[str, Any]) -> dict[str, Any]:
+    image = obj["spec"].get("image")
+    notes = obj["metadata"].get("annotations", {}) | ({} if image is None else {"image": image})
+    return {"metadata": {"annotations": notes, "name": "other"}, "size": obj["spec"].get("replicas", 1)}
+
+
+FIELDS = KindConversion([beta_up, beta_down, alpha_up, alpha_down])
+
+
+def converted(kind: KindConversion, version: str, *objects: dict[str, Any]) -> list[dict[str, Any]]:
+    found = response(answer_conversion(kind, sent(conversion(f"example.com/{version}", *objects))))
+    assert found["result"] == {"status": "Success"}, found
+    return list(found["convertedObjects"])
+
+
+def test_classes_are_converted_and_metadata_stays() -> None:
+    old = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 3, "version": "17"}}
+    [new] = converted(TYPED, "v1", old)
+    assert new == database(replicas=3, image="postgres:17")
+    assert converted(TYPED, "v1beta1", new) == [old]
+
+
+def test_objects_of_several_versions_keep_their_order() -> None:
+    old = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 3}}
+    assert [each["spec"] for each in converted(FIELDS, "v1", old, database(replicas=5))] == [
+        {"replicas": 3},
+        {"replicas": 5},
+    ]
+    assert converted(FIELDS, "v1") == []
+
+
+def test_from_spoke_to_spoke_goes_by_the_hub() -> None:
+    beta = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 3}}
+    [alpha] = converted(FIELDS, "v1alpha1", beta)
+    metadata = database()["metadata"]
+    assert alpha == {"apiVersion": "example.com/v1alpha1", "kind": "Database", "metadata": metadata, "size": 3}
+
+
+def test_annotations_keep_what_a_version_cannot_say() -> None:
+    new = database(replicas=3, image="postgres:17")
+    [alpha] = converted(FIELDS, "v1alpha1", new)
+    assert alpha["metadata"]["annotations"] == {"of": "others", "image": "postgres:17"}
+    assert alpha["metadata"]["name"] == "a"
+    assert converted(FIELDS, "v1", alpha) == [new]
+
+
+def test_what_is_given_is_not_changed() -> None:
+    new = database(replicas=3)
+    before = copy.deepcopy(new)
+    assert FIELDS.convert(new, "v1alpha1")["size"] == 3
+    assert new == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "obj", "why", "outcome"),
+    [
+        (FIELDS, "example.com/v9", database(), "'v9' is not converted here", "invalid"),
+        (FIELDS, "other.com/v1", database(), "versions of example.com", "invalid"),
+        (FIELDS, "example.com/v1", {**database(), "kind": "Backup"}, "converts databases.example.com only", "invalid"),
+        (FIELDS, "example.com/v1", {}, "converts databases.example.com only", "invalid"),
+        (FIELDS, "example.com/v1beta1", {**database(), "spec": None}, "failed: AttributeError", "failed"),
+        (TYPED, "example.com/v1beta1", database(replicas="three"), "does not fit Database", "invalid"),
+        (TYPED, "example.com/v1beta1", {**database(), "metadata": None}, "no metadata", "invalid"),
+    ],
+)
+def test_one_object_that_cannot_be_converted_fails_all(
+    kind: KindConversion, version: str, obj: dict[str, Any], why: str, outcome: str
+) -> None:
+    answer = answer_conversion(kind, sent(conversion(version, database(replicas=1), obj)))
+    found = response(answer)
+    assert (found["result"]["status"], found["convertedObjects"], answer.outcome) == ("Failure", [], outcome)
+    assert why in found["result"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "has_uid"),
+    [
+        (b"{", False),
+        (sent({"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "ConversionReview"}), False),
+        (sent(conversion("example.com/v1", uid="")), False),
+        (sent(conversion("example.com/v1", objects=7)), True),
+        (sent(conversion("example.com/v1", objects=[7])), True),
+    ],
+)
+def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -> None:
+    answer = answer_conversion(FIELDS, body)
+    assert answer.outcome == "invalid"
+    if has_uid:
+        assert response(answer)["result"]["status"] == "Failure"
+    else:
+        assert answer.status == 400
+
+
+def test_what_leads_one_way_only_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="and not back"):
+        WebhookSet([to_new])
+
+
+def test_a_set_answers_by_path() -> None:
+    webhooks = WebhookSet(ALL)
+    assert [*webhooks.by_path] == [
+        "/validate/check.databases.example.com",
+        "/mutate/set-defaults.databases.example.com",
+        "/validate/no-latest.deployments.apps",
+        "/mutate/label.deployments.example.com",
+        "/convert/databases.example.com",
+    ]
+    body = sent(conversion("example.com/v1beta1", database(replicas=3)))
+    [old] = response(webhooks.answer("/convert/databases.example.com", body))["convertedObjects"]
+    assert old["spec"] == {"size": 3, "version": "18"}
+    assert webhooks.name_at("/convert/databases.example.com") == "convert.databases.example.com"
