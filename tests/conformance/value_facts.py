@@ -375,13 +375,71 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "date_time": ("x",),
     "ip-v4": ("x", "1.2.3.4"),
 }
+_WHOLE: Json = {"type": "integer"}
+_TEXT: Json = {"type": "string"}
+_EITHER: Json = {"x-kubernetes-int-or-string": True}
+_PAIR: Json = {"type": "object", "properties": {"a": _TEXT, "b": _WHOLE, "c": {"type": "array", "items": _TEXT}}}
+_A: Json = {"properties": {"a": {"minLength": 3}}}
+_B: Json = {"properties": {"b": {"minimum": 3}}}
+_C: Json = {"properties": {"c": {"minItems": 2, "items": {"pattern": "^x"}}}}
+_MAP: Json = {"type": "object", "additionalProperties": _TEXT}
+PAIRS = (
+    "{}",
+    '{"a":"x"}',
+    '{"b":1}',
+    '{"a":"x","b":1}',
+    '{"a":"xyz","b":1}',
+    '{"a":1,"b":"x"}',
+    '{"c":["a"]}',
+    '{"a":"x","c":["a","b","c"]}',
+    '{"a":"xyz","b":5}',
+    '{"a":null,"c":[null]}',
+    "null",
+    "1",
+)
+ENDS = ("1", "1.5", "true", "null", '"a"', '"xy"', '"x12"', '"1.2.3.4"', "[]", "{}", "1e20", '"2020-01-01"')
+TEXTS_OF_LISTS = ("[]", '["a"]', '["xa","b"]', '["xa","xb","c"]', "[1]", "{}", '"x"')
+MAPS = ("{}", '{"a":"x"}', '{"a":"x","b":"xyz"}', '{"a":1}')
+ALTERNATIVES: dict[str, tuple[Json, tuple[str, ...]]] = {
+    "whole or text": ({**_EITHER, "anyOf": [_WHOLE, _TEXT]}, ENDS),
+    "whole or text with a pattern": ({**_EITHER, "anyOf": [_WHOLE, _TEXT], "pattern": "^x"}, ENDS),
+    "int-or-string, any of bounds": ({**_EITHER, "anyOf": [{"minimum": 5}, {"pattern": "^x..$"}]}, ENDS),
+    "int-or-string, any of formats": ({**_EITHER, "anyOf": [{"format": "ipv4"}, {"format": "date"}]}, ENDS),
+    "int-or-string, not of a format": ({**_EITHER, "not": {"format": "ipv4"}}, ENDS),
+    "int-or-string of a format": ({**_EITHER, "format": "ipv4"}, ENDS),
+    "whole of a format of texts": ({**_WHOLE, "format": "date"}, ENDS),
+    "open of a format": ({"x-kubernetes-preserve-unknown-fields": True, "format": "date"}, ENDS),
+    "text, any of": ({**_TEXT, "anyOf": [{"minLength": 4}, {"pattern": "^x"}, {"enum": ["a", "b"]}]}, ENDS),
+    "text, one of": ({**_TEXT, "oneOf": [{"minLength": 4}, {"pattern": "^x"}, {"format": "ipv4"}]}, ENDS),
+    "text, all of": ({**_TEXT, "allOf": [{"minLength": 4}, {"pattern": "^x"}, {"format": "ipv4"}]}, ENDS),
+    "number, any of": ({"type": "number", "anyOf": [{"minimum": 5}, {"enum": [2]}, {"multipleOf": 4}]}, ENDS),
+    "pair, any of": ({**_PAIR, "anyOf": [_A, _B, _C]}, PAIRS),
+    "pair, any of the other way": ({**_PAIR, "anyOf": [_C, _B, _A]}, PAIRS),
+    "pair, one of": ({**_PAIR, "oneOf": [_A, _B, _C]}, PAIRS),
+    "pair, one of what is required": ({**_PAIR, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, PAIRS),
+    "pair, required and more": (
+        {**_PAIR, "oneOf": [{"required": ["c"]}, {**_A, "required": ["b"]}, {"required": ["b", "c"]}]},
+        PAIRS,
+    ),
+    "pair, all of any": ({**_PAIR, "allOf": [{"anyOf": [_A, _B]}, {"anyOf": [{"required": ["a"]}, _C]}]}, PAIRS),
+    "pair, any of all": ({**_PAIR, "anyOf": [{"allOf": [_A, _B]}, {"oneOf": [_C, _B]}, {"not": _A}]}, PAIRS),
+    "pair, one of any": ({**_PAIR, "oneOf": [{"anyOf": [_A, _B]}, {"oneOf": [_C, _B, _A]}, _C]}, PAIRS),
+    "pair, not": ({**_PAIR, "not": {"anyOf": [{"required": ["a", "b"]}, _C]}}, PAIRS),
+    "list, any of": (
+        {"type": "array", "items": _TEXT, "anyOf": [{"minItems": 4}, {"items": {"pattern": "^x"}}, {"maxItems": 1}]},
+        TEXTS_OF_LISTS,
+    ),
+    "map, any of": ({**_MAP, "anyOf": [{"minProperties": 3}, {"required": ["c"]}, _A]}, MAPS),
+    "nullable, any of": ({**_TEXT, "nullable": True, "anyOf": [{"minLength": 4}, {"enum": ["a", None]}]}, ENDS),
+}
 Send = Callable[[bytes], Awaitable[tuple[int, str]]]
 
 
 def schema() -> Json:
     """Return a schema with a field for each of the others."""
     texts = {f"text {name}": {"type": "string", "format": name} for name in TEXTS}
-    return {"type": "object", "properties": SCHEMAS | texts}
+    alternatives = {name: given for name, (given, _) in ALTERNATIVES.items()}
+    return {"type": "object", "properties": SCHEMAS | texts | alternatives}
 
 
 def _cases() -> dict[str, str]:
@@ -392,6 +450,8 @@ def _cases() -> dict[str, str]:
     for place in range(max(map(len, TEXTS.values()))):
         found = {f"text {name}": values[place] for name, values in TEXTS.items() if place < len(values)}
         cases[f"texts {place}"] = json.dumps(found)[1:-1]
+    for name, (_, values) in ALTERNATIVES.items():
+        cases |= {f"{name}: {value}": f"{json.dumps(name)}:{value}" for value in values}
     return cases
 
 

@@ -15,6 +15,7 @@ from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
 from tests.corpus.schemas import paths_of
 
+_IDENTITY: Final = (".properties.apiVersion.description", ".properties.kind.description")
 Holds = Callable[[Request, Difference, Outcome, Outcome], bool]
 
 
@@ -28,6 +29,11 @@ class Explanation:
 
 def _described_columns(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     return request.action == "table of a CRD" and difference.at.endswith("].description")
+
+
+def _described_inside(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
+    """Tell whether an embedded object's identity is described in other words."""
+    return request.action == "OpenAPI v3" and difference.at.endswith(_IDENTITY)
 
 
 def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
@@ -48,6 +54,7 @@ def _generation(request: Request, difference: Difference, _ours: Outcome, _real:
 
 EXPLANATIONS: Final[Sequence[Explanation]] = (
     Explanation("the columns of a CRD's table are not described", _described_columns),
+    Explanation("what identifies an embedded object is described as of a whole one", _described_inside),
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
     Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),

@@ -63,9 +63,9 @@ _ATOM_SIGNS: Final = frozenset("!#$%&'*+-/=?^_`{|}~")
 
 def format_of(types: tuple[str, ...], name: str) -> str:
     """Return the name of a format that counts for these types; "" if it does not."""
-    if len(types) == 1 and types[0] in _NUMBERS:
-        return name if name in _NUMBERS[types[0]] else ""
-    return name if types in ((), ("string",)) and name.replace("-", "") in FORMATS else ""
+    if len(types) != 1 or types[0] == "string":
+        return name if name.replace("-", "") in FORMATS else ""
+    return name if name in _NUMBERS.get(types[0], ()) else ""
 
 
 def fits(name: str, value: str) -> bool:

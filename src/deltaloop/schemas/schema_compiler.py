@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.schemas.formats import format_of
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.object_meta import UNTYPED, WHOLE_OBJECT
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
@@ -82,14 +83,14 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
     # An object of which nothing is said is free: what it may not have is pruned after merging.
     is_free = is_object and (given is True or (given is None and (preserve or not fields)))
     element = item_node if kind == "array" else FREE if is_free else other if is_object else None
-    keys = texts(get("x-kubernetes-list-map-keys"))
+    keys, types = texts(get("x-kubernetes-list-map-keys")), _types(source, kind, either=either)
     return TypeNode(
         form="object" if is_object else _FORMS.get(kind, "any"),
         fields=fields,
         other=NOTHING if isinstance(given, bool) else other,
         items=item_node,
         open=is_open,
-        types=_types(source, kind, either=either),
+        types=types,
         nullable=get("nullable") is True,
         embedded=embedded,
         default=default,
@@ -97,7 +98,7 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
         list_type=list_type,
         list_keys=keys,
         checks_lists=embedded or list_type in ("set", "map") or any(node.checks_lists for node in below),
-        rules=_rules(source) if given is False or not _RULES.isdisjoint(source) else None,
+        rules=_rules(source, types) if given is False or not _RULES.isdisjoint(source) else None,
         merging=merging,
         accepts=accepts,
         merge_fields={} if not is_object else {**fields, **WHOLE_OBJECT} if embedded else fields,
@@ -130,7 +131,7 @@ def _types(source: dict[str, object], kind: str, *, either: bool) -> tuple[str, 
     return (kind,) if kind else ()
 
 
-def _rules(source: dict[str, Any]) -> Rules:
+def _rules(source: dict[str, Any], types: tuple[str, ...]) -> Rules:
     get = source.get
     pattern, no_schema = text(get("pattern")), get("not")
     return Rules(
@@ -145,7 +146,7 @@ def _rules(source: dict[str, Any]) -> Rules:
         max_length=get("maxLength"),
         pattern=_pattern(pattern) if pattern else None,
         pattern_text=pattern,
-        format=text(get("format")),
+        format=format_of(types, text(get("format"))),
         min_items=get("minItems"),
         max_items=get("maxItems"),
         min_properties=get("minProperties"),

@@ -19,8 +19,9 @@ from typing import Final, cast
 
 import msgspec
 
+from deltaloop.schemas.alternatives import alternative_errors
 from deltaloop.schemas.faults import FieldError, invalid_value, required, too_long, too_many
-from deltaloop.schemas.formats import fits, format_of
+from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, value_type
@@ -29,6 +30,7 @@ from deltaloop.schemas.types import Rules, TypeNode
 
 _UNKNOWN: Final = object()
 _NO_RULES: Final = Rules()
+_NUMBERS: Final = frozenset({"integer", "number"})
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
@@ -118,18 +120,15 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         return
     if type(value) is int:
         value = as_sent(value)
-    kind = value_type(value)
-    types, rules = node.types, node.rules
+    kind, rules = value_type(value), node.rules
+    if kind not in node.types:
+        _check_type(node, value, path, errors)
     if value is None:
-        if types and not node.nullable:
-            _wrong_type(path, ",".join(types), "null", errors)
         if rules is not None and rules.enum is not None:
             _check_enum(rules.enum, value, path, errors)
         return
-    if types and kind not in types and not _is_number_of(types, value):
-        _check_wrong_type(node, kind, path, errors)
     if rules is not None and (rules.all_of or rules.any_of or rules.one_of or rules.not_ is not None):
-        _check_alternatives(rules, value, path, errors)
+        errors.extend(alternative_errors(_check, _check_type, rules, value, path))
     if kind == "string":
         if rules is not None:
             _check_text(rules, cast("str", value), path, errors)
@@ -143,14 +142,21 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         _check_object(node, value, path, errors, old)
 
 
-def _check_wrong_type(node: TypeNode, kind: str, path: str, errors: Errors) -> None:
-    """Say that a value has another type, in the terms of its format where the schema has one that is known."""
-    form = format_of(node.types, node.rules.format if node.rules is not None else "")
+def _check_type(node: TypeNode, value: object, path: str, errors: Errors) -> None:
+    """Say that a value has another type, in the terms of its format where the schema has one."""
+    types, kind = node.types, value_type(value)
+    if value is None:
+        if types and not node.nullable:
+            _wrong_type(path, ",".join(types), "null", errors)
+        return
+    form = node.rules.format if node.rules is not None else ""
+    if kind in types or not (types or form) or (types and _is_number_of(types, value)):
+        return
     if not form:
-        _wrong_type(path, ",".join(node.types), kind, errors)
+        _wrong_type(path, ",".join(types), kind, errors)
     elif kind in ("string", "array"):
-        if node.types[0] in ("integer", "number"):
-            _wrong_type(path, node.types[0], kind, errors)
+        if not _NUMBERS.isdisjoint(types):
+            _wrong_type(path, ",".join(types), kind, errors)
     else:
         _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
@@ -281,42 +287,3 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
         child = properties.get(name) or additional
         if child is not None:
             _check(child, inner, prefix + name, errors, before.get(name, _UNKNOWN))
-
-
-def _check_alternatives(rules: Rules, value: object, path: str, errors: Errors) -> None:
-    if rules.any_of:
-        results = [_errors_of(part, value, path) for part in rules.any_of]
-        if all(results):
-            errors.append(_composite(path, "must validate at least one schema (anyOf)"))
-            errors.extend(_fewest(results))
-    if rules.one_of:
-        results = [_errors_of(part, value, path) for part in rules.one_of]
-        valid = sum(not result for result in results)
-        if valid != 1:
-            found = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
-            if not valid:
-                errors.extend(_fewest(results))
-    if rules.all_of:
-        results = [_errors_of(part, value, path) for part in rules.all_of]
-        for result in results:
-            errors.extend(result)
-        if any(results):
-            tail = ". None validated" if all(results) else ""
-            errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
-    if rules.not_ is not None and not _errors_of(rules.not_, value, path):
-        errors.append(_composite(path, "must not validate the schema (not)"))
-
-
-def _fewest(results: list[Errors]) -> Errors:
-    return min(results, key=len)
-
-
-def _composite(path: str, rule: str) -> FieldError:
-    return invalid_value("<nil>", '""', f"{shown(path)} {rule}")
-
-
-def _errors_of(node: TypeNode, value: object, path: str) -> Errors:
-    errors: Errors = []
-    _check(node, value, path, errors)
-    return errors
