@@ -1,5 +1,12 @@
+from deltaloop.webhooks.certificates.mounted import MountedCertificates as MountedCertificates
+from deltaloop.webhooks.certificates.own import OwnCertificateOptions as OwnCertificateOptions
+from deltaloop.webhooks.certificates.own import OwnCertificates as OwnCertificates
+from deltaloop.webhooks.certificates.sources import CertificateSource as CertificateSource
 from deltaloop.webhooks.converting import KindConversion as KindConversion
 from deltaloop.webhooks.core.admission_review import RequestUser as RequestUser
+from deltaloop.webhooks.core.certificates.authorities import CertificateTiming as CertificateTiming
+from deltaloop.webhooks.core.certificates.targets import TargetKind as TargetKind
+from deltaloop.webhooks.core.certificates.targets import WebhookTarget as WebhookTarget
 from deltaloop.webhooks.core.findings import Finding as Finding
 from deltaloop.webhooks.core.registrations import WebhookAddress as WebhookAddress
 from deltaloop.webhooks.declaring import AdmissionWebhook as AdmissionWebhook

@@ -1,0 +1,122 @@
+"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change. No core.
+
+A Secret that is mounted into a Pod is replaced as a whole, by a link that is turned; a file that is written in place
+may be seen half. So what cannot be read is not served: the certificate before stays, and the files are looked at again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.redaction import SecretText
+from deltaloop.api.times import format_time, from_epoch, utc_now
+from deltaloop.pacing.checks import require_positive
+from deltaloop.webhooks.certificates import signing
+from deltaloop.webhooks.core.certificates.authorities import Certificate
+
+_log: Final = logging.getLogger("deltaloop.webhooks")
+
+
+@final
+class MountedCertificates:
+    """Serves ``tls.crt`` and ``tls.key`` of a folder.
+
+    Whoever keeps the files also writes ``caBundle``: cert-manager does where a configuration has the annotation
+    ``cert-manager.io/inject-ca-from``. Whether it is written there is not looked at.
+    """
+
+    def __init__(self, folder: Path, *, every: float = 10.0, wall_clock: Callable[[], datetime] = utc_now) -> None:
+        """Take the files of a folder; they are read by ``run``.
+
+        Args:
+            folder: Where ``tls.crt`` and ``tls.key`` are.
+            every: Every so many seconds they are looked at.
+            wall_clock: The time of this machine.
+
+        Raises:
+            MissingExtraError: If the extra ``webhooks`` is not installed.
+            InvalidArgumentError: If there is no such folder.
+        """
+        signing.require_cryptography()
+        require_positive("MountedCertificates", every=every)
+        if not folder.is_dir():
+            raise InvalidArgumentError(f"{folder} is no folder; tls.crt and tls.key of the webhooks' Secret go there")
+        self._folder = folder
+        self._every = every
+        self._wall_clock = wall_clock
+        self._context = signing.server_context()
+        self._certificate: Certificate | None = None
+        self._told: type[Exception] | None = None
+        self._seen: tuple[bytes, bytes] | None = None
+        self._why_none = "it has no certificate yet"
+
+    def __repr__(self) -> str:
+        return f"<MountedCertificates of {self._folder}>"
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is served now; None before the first."""
+        return self._certificate
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
+        return self._context
+
+    def not_ready(self) -> str:
+        """Return why the server should not be called now; empty if it may be."""
+        if self._certificate is None:
+            return self._why_none
+        now = self._wall_clock().timestamp()
+        valid = self._certificate.not_before <= now < self._certificate.not_after
+        return "" if valid else "its certificate is not valid now"
+
+    async def run(self) -> None:
+        """Look at the files until cancelled; cancellation leaves what is served as it is."""
+        while True:
+            self.look()
+            await asyncio.sleep(self._every)
+
+    def look(self) -> None:
+        """Read the files, and serve what is in them if it is new and whole."""
+        try:
+            seen = tuple((self._folder / name).read_bytes() for name in ("tls.crt", "tls.key"))
+        except OSError as error:
+            self._refuse(error)
+            return
+        certificate, key = seen
+        if (certificate, key) == self._seen:
+            return
+        self._seen = certificate, key
+        try:
+            found = signing.read_certificate(certificate.decode("ascii"))
+            pem = SecretText(f"{key.decode('ascii')}\n{certificate.decode('ascii')}")
+            # Into one of its own first: what does not fit together would leave ours without a key.
+            signing.load_into(signing.server_context(), pem)
+            signing.load_into(self._context, pem)
+        except (ValueError, ssl.SSLError) as error:
+            self._refuse(error)
+            return
+        self._certificate = found
+        self._told = None
+        until = format_time(from_epoch(found.not_after))
+        _log.info("serving a new certificate", extra={"folder": str(self._folder), "valid_until": until})
+
+    def _refuse(self, error: Exception) -> None:
+        """Tell of each kind of error once, until it is overcome; OpenSSL's texts are not told: they may show a key."""
+        why = "" if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) else error.strerror
+        why = why or type(error).__name__
+        self._why_none = f"tls.crt and tls.key in {self._folder} cannot be used ({why})"
+        if type(error) is self._told:
+            return
+        self._told = type(error)
+        _log.warning(
+            "the files of the webhooks' certificate cannot be used; looking again",
+            extra={"folder": str(self._folder), "reason": why},
+        )

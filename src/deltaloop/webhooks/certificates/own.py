@@ -1,0 +1,265 @@
+"""Certificates that need nobody: an authority in a Secret, and a certificate for each replica.
+
+Core: core/certificates/rotation.py.
+
+A pass reads the Secret, then the configurations of the webhooks, and does what the core says; it is made when something
+of these changes, when the core says that it is time, and now and then in any case. Every write names the version that
+was read: who comes second reads again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import SECRET
+from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from deltaloop.api.times import format_time, from_epoch, utc_now
+from deltaloop.cache import HandlerFuncs, InformerFactory
+from deltaloop.client import Client
+from deltaloop.client.errors import TransportError
+from deltaloop.leaderelection.clock import boot_time
+from deltaloop.option_types import check_types
+from deltaloop.pacing.checks import require_positive
+from deltaloop.webhooks.certificates import signing
+from deltaloop.webhooks.certificates.authority_secret import MANAGER, AuthoritySecret
+from deltaloop.webhooks.certificates.webhook_bundles import KINDS, WebhookBundles
+from deltaloop.webhooks.core.certificates.authorities import Authority, CertificateTiming
+from deltaloop.webhooks.core.certificates.rotation import (
+    CertificateDecision,
+    IssueServing,
+    MakeAuthority,
+    SecretSeen,
+    SecretState,
+    Serving,
+    TargetSeen,
+    WriteSecret,
+    decide,
+    why_not_ready,
+)
+from deltaloop.webhooks.core.certificates.targets import WebhookTarget
+
+_log: Final = logging.getLogger("deltaloop.webhooks")
+
+_MOST_STEPS: Final = 8  # of one pass; the next one goes on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCertificateOptions:
+    """Options of certificates of a program's own.
+
+    Attributes:
+        namespace: Where the Secret is.
+        secret: Its name.
+        hosts: DNS names and addresses that the certificates are for: those of the Service, or the host of URLs.
+        targets: The configurations whose ``caBundle`` is written.
+        labels: Labels of the Secret, where it is made.
+        owner: A reference to the object that the Secret goes with, such as the program's Deployment, where it is made.
+        timing: How long certificates live.
+        resync: Every so many seconds the Secret and the configurations are read, whatever was heard of them.
+        retry: So many seconds after an error it is tried again.
+    """
+
+    namespace: str
+    secret: str
+    hosts: tuple[str, ...]
+    targets: tuple[WebhookTarget, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    owner: Mapping[str, Any] | None = None
+    timing: CertificateTiming = field(default_factory=CertificateTiming)
+    resync: float = 600.0
+    retry: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse what names no Secret and no host.
+
+        Raises:
+            InvalidArgumentError: Saying which.
+        """
+        check_types(self)
+        for name, value in (("namespace", self.namespace), ("secret", self.secret)):
+            if not value:
+                raise InvalidArgumentError(f"OwnCertificateOptions.{name} is empty; the authority is in that Secret")
+        signing.check_hosts(self.hosts)
+        require_positive("OwnCertificateOptions", resync=self.resync, retry=self.retry)
+
+
+@final
+class OwnCertificates:
+    """Keeps the certificate of one replica, and does its share for the authority and ``caBundle`` of all.
+
+    Every replica runs one, whether it leads or not. Neither a key nor anything made of one is in a log, ``repr`` or
+    error.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        options: OwnCertificateOptions,
+        *,
+        clock: Callable[[], float] = boot_time,
+        wall_clock: Callable[[], datetime] = utc_now,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """Make one that does nothing yet.
+
+        Args:
+            client: Reads and writes the Secret and the configurations.
+            options: Where they are, and how long certificates live.
+            clock: Seconds on a clock that cannot be set.
+            wall_clock: The time of this machine, until the server's is known.
+            chance: Draws numbers in [0, 1) that spread passes.
+
+        Raises:
+            MissingExtraError: If the extra ``webhooks`` is not installed.
+        """
+        signing.require_cryptography()
+        self._client = client.with_field_manager(MANAGER)
+        self._options = options
+        self._chance = chance
+        self._secret = AuthoritySecret(
+            self._client,
+            namespace=options.namespace,
+            name=options.secret,
+            labels=options.labels,
+            owner=options.owner,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        self._bundles = WebhookBundles(self._client, options.targets)
+        self._context = signing.server_context()
+        self._serving: Serving | None = None
+        self._targets: list[TargetSeen] | None = None
+        self._changed = asyncio.Event()
+        self._told: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<OwnCertificates in Secret {self._options.namespace}/{self._options.secret}>"
+
+    @property
+    def serving(self) -> Serving | None:
+        """What is served now; None before the first certificate."""
+        return self._serving
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
+        return self._context
+
+    def not_ready(self) -> str:
+        """Return why the server should not be called now; empty if it may be."""
+        reason = why_not_ready(self._serving, self._targets, now=self._secret.now(), timing=self._options.timing)
+        return "" if reason is None else reason.value
+
+    async def run(self) -> None:
+        """Keep certificates good until cancelled; cancellation leaves everything as it is."""
+        async with InformerFactory(self._client) as factory:
+            self._listen(factory)
+            while True:
+                self._changed.clear()
+                wait = await self.make_pass()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._changed.wait()
+
+    async def make_pass(self) -> float:
+        """Look at everything once, do what is to be done, and return after how many seconds to look again."""
+        try:
+            for _ in range(_MOST_STEPS):
+                decision, go_on = await self._step()
+                if not go_on:
+                    return min(self._spread(self._options.resync), max(0.0, decision.wake_at - self._secret.now()))
+        except (ApiError, TransportError) as error:
+            _log.warning(
+                "certificates of webhooks could not be looked after; trying again",
+                extra={"error": type(error).__name__, "reason": redact(str(error))},
+            )
+        return self._spread(self._options.retry)
+
+    # -- one pass
+
+    async def _step(self) -> tuple[CertificateDecision, bool]:
+        """Read, decide and do; also tell whether something was written, so that it is to be read again."""
+        seen = await self._secret.read()
+        self._targets = await self._bundles.read()
+        decision = self._decide(seen)
+        if isinstance(decision.secret, MakeAuthority):
+            spare = signing.make_authority(
+                decision.secret,
+                name=f"{self._options.secret}.{self._options.namespace} webhooks",
+                serving_lifetime=self._options.timing.serving_lifetime,
+            )
+            decision = self._decide(seen, spare)
+        if decision.issue is not None:
+            self._serve(decision.issue)
+        written = False
+        if isinstance(decision.secret, WriteSecret):
+            written = await self._written("Secret", self._secret.write(decision.secret.held))
+        for write in decision.bundles:
+            written |= await self._written(write.target.kind.value, self._bundles.write(write))
+        return decision, written
+
+    def _decide(self, seen: SecretSeen, spare: Authority | None = None) -> CertificateDecision:
+        if seen.state is SecretState.FOREIGN:
+            self._tell_once(
+                "the Secret for certificates holds something else and is left alone: delete it, or name another one",
+                {"secret_name": str(self._secret)},
+            )
+        now, timing = self._secret.now(), self._options.timing
+        return decide(seen, self._targets, self._serving, now=now, timing=timing, spare=spare)
+
+    def _serve(self, issue: IssueServing) -> None:
+        signing.load_into(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts))
+        self._serving = issue.serving
+        until = format_time(from_epoch(issue.serving.not_after))
+        _log.info("serving a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
+
+    async def _written(self, kind: str, writing: Awaitable[None]) -> bool:
+        """Tell whether to read again; what is not allowed is told, and the rest goes on."""
+        try:
+            await writing
+        except (ConflictError, NotFoundError, InvalidError) as error:
+            # It has changed, or is gone: of a patch, a test has failed.
+            _log.debug("what was read has changed", extra={"kind": kind, "error": type(error).__name__})
+        except ForbiddenError as error:
+            self._tell_once(
+                "certificates of webhooks cannot be kept good without a right: `deltaloop rbac` prints the role",
+                {"kind": kind, "reason": redact(str(error))},
+            )
+            return False
+        return True
+
+    # -- hints
+
+    def _listen(self, factory: InformerFactory) -> None:
+        """Have changes of what is read bring the next pass about; nothing but their metadata is asked for."""
+        handlers = HandlerFuncs[Resource](
+            on_add=self._hear, on_update=lambda _, new: self._hear(new), on_delete=self._hear
+        )
+        options = self._options
+        watched = [(SECRET, options.secret), *((KINDS[each.kind], each.name) for each in options.targets)]
+        for kind, name in watched:
+            place = options.namespace if kind is SECRET else None
+            selector = f"metadata.name={name}"
+            informer = factory.informer(kind, namespace=place, field_selector=selector, metadata_only=True)
+            informer.add_event_handler(handlers)
+
+    def _hear(self, _: object) -> None:
+        self._changed.set()
+
+    def _spread(self, seconds: float) -> float:
+        return seconds * (1 - self._chance() / 5)
+
+    def _tell_once(self, message: str, extra: Mapping[str, object]) -> None:
+        if (key := f"{message} {extra}") not in self._told:
+            self._told.add(key)
+            _log.error(message, extra=dict(extra))

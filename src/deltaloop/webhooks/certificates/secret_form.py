@@ -1,0 +1,156 @@
+"""How the Secret holds authorities: ``tls.crt`` and ``tls.key`` of the signer, as other tools know them. No core.
+
+| key | what it is |
+| --- | --- |
+| ``tls.crt``, ``tls.key`` | the signer's certificate and key |
+| ``next.crt``, ``next.key`` | the successor's, between its making and its promotion |
+| ``ca.crt`` | what belongs in ``caBundle``, for whoever wants to check a certificate |
+| ``rotation.json`` | since when they are published, and until when those before are trusted |
+
+The type is ``kubernetes.io/tls``; an empty one has empty texts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.times import format_time, from_epoch, parse_time
+from deltaloop.webhooks.certificates.signing import read_authority, read_certificate
+from deltaloop.webhooks.core.certificates.authorities import Authorities, Authority, FormerAuthority
+
+TYPE: Final = "kubernetes.io/tls"
+EMPTY: Final[Mapping[str, str]] = {"tls.crt": "", "tls.key": ""}
+"""What a Secret of that type needs to have, with nothing in it."""
+
+MARK: Final = "webhooks.deltaloop.dev/authorities"
+"""The annotation of a Secret that this program has written."""
+
+_DEFAULT_LIFETIME: Final = 7 * 86400.0  # of an authority that somebody else has put there
+
+
+class _AuthorityForm(msgspec.Struct, rename="camel", omit_defaults=True):
+    serving_lifetime_seconds: float
+    published_at: str = ""
+
+
+class _FormerForm(msgspec.Struct, rename="camel", omit_defaults=True):
+    certificate: str
+    trusted_until: str
+    dropped: bool = False
+
+
+class _RotationForm(msgspec.Struct, rename="camel", omit_defaults=True):
+    """By fingerprint, so that what is written of one authority is not read of another that was put in its place."""
+
+    authorities: dict[str, _AuthorityForm]
+    former: list[_FormerForm] = []
+
+
+def to_data(held: Authorities) -> dict[str, str]:
+    """Return the ``data`` of the Secret."""
+    signer, successor = held.signer, held.successor
+    form = _RotationForm(
+        authorities={
+            each.certificate.fingerprint: _AuthorityForm(
+                serving_lifetime_seconds=each.serving_lifetime, published_at=_written(each.published_at)
+            )
+            for each in (signer, successor)
+            if each is not None
+        },
+        former=[_FormerForm(each.certificate.pem, _written(each.trusted_until), each.dropped) for each in held.former],
+    )
+    texts = {
+        "tls.crt": signer.certificate.pem,
+        "tls.key": signer.key.reveal(),
+        "ca.crt": "".join(each.pem for each in held.trusted()),
+        "rotation.json": msgspec.json.encode(form).decode(),
+    }
+    if successor is not None:
+        texts |= {"next.crt": successor.certificate.pem, "next.key": successor.key.reveal()}
+    return {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+
+
+def is_ours(secret: Mapping[str, Any]) -> bool:
+    """Tell whether a Secret may be written into: this program has written it, or there is nothing in it."""
+    annotations = _mapping(_mapping(secret.get("metadata")).get("annotations"))
+    return MARK in annotations or not any(_mapping(secret.get("data")).values())
+
+
+def read_secret(secret: Mapping[str, Any]) -> Authorities | None:
+    """Return what a Secret holds; None if it holds no signer that can be used.
+
+    What can be read of the rest is used: an authority that somebody has put there has no more than two keys.
+    """
+    texts = _texts(secret.get("data"))
+    form = _rotation(texts.get("rotation.json", ""))
+    signer = _authority(texts.get("tls.crt", ""), texts.get("tls.key", ""), form)
+    if signer is None:
+        return None
+    successor = _authority(texts.get("next.crt", ""), texts.get("next.key", ""), form)
+    if successor is not None and successor.certificate == signer.certificate:
+        successor = None
+    return Authorities(signer, successor, _former(form))
+
+
+def _authority(certificate: str, key: str, form: _RotationForm) -> Authority | None:
+    try:
+        found, private = read_authority(certificate, key)
+    except ValueError:
+        return None
+    known = form.authorities.get(found.fingerprint, _AuthorityForm(serving_lifetime_seconds=_DEFAULT_LIFETIME))
+    return Authority(
+        certificate=found,
+        key=private,
+        serving_lifetime=max(0.0, known.serving_lifetime_seconds),
+        published_at=_read(known.published_at),
+    )
+
+
+def _former(form: _RotationForm) -> tuple[FormerAuthority, ...]:
+    found: list[FormerAuthority] = []
+    for each in form.former:
+        until = _read(each.trusted_until)
+        try:
+            certificate = read_certificate(each.certificate)
+        except ValueError:
+            continue
+        if until is not None:
+            found.append(FormerAuthority(certificate, until, each.dropped))
+    return tuple(found)
+
+
+def _rotation(text: str) -> _RotationForm:
+    try:
+        return msgspec.json.decode(text, type=_RotationForm)
+    except (msgspec.MsgspecError, UnicodeError):
+        return _RotationForm(authorities={})
+
+
+def _texts(data: object) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for name, value in _mapping(data).items():
+        with suppress(binascii.Error, UnicodeDecodeError, ValueError):
+            texts[name] = base64.b64decode(str(value), validate=True).decode()
+    return texts
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _written(instant: float | None) -> str:
+    return "" if instant is None else format_time(from_epoch(instant))
+
+
+def _read(text: str) -> float | None:
+    try:
+        return parse_time(text).timestamp() if text else None
+    except InvalidArgumentError:
+        return None

@@ -1,0 +1,85 @@
+"""``caBundle`` of the webhooks that are ours: reading and writing it. Core: core/certificates/targets.py."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
+
+from deltaloop.api.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+)
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client import Client, PatchType
+from deltaloop.webhooks.certificates import signing
+from deltaloop.webhooks.core.certificates.authorities import Certificate
+from deltaloop.webhooks.core.certificates.rotation import TargetSeen, WriteBundle
+from deltaloop.webhooks.core.certificates.targets import (
+    TargetKind,
+    WebhookTarget,
+    bundle_patch,
+    bundles_of,
+    is_managed_elsewhere,
+)
+
+_log: Final = logging.getLogger("deltaloop.webhooks")
+
+KINDS: Final[Mapping[TargetKind, ResourceType[Resource]]] = {
+    TargetKind.VALIDATING: VALIDATING_WEBHOOK_CONFIGURATION,
+    TargetKind.MUTATING: MUTATING_WEBHOOK_CONFIGURATION,
+    TargetKind.CONVERSION: CUSTOM_RESOURCE_DEFINITION,
+}
+
+
+@final
+class WebhookBundles:
+    """Some configurations, by name; of others nothing is read or written."""
+
+    def __init__(self, client: Client, targets: Sequence[WebhookTarget]) -> None:
+        """Make one that has read nothing yet.
+
+        Args:
+            client: Reads and patches the configurations.
+            targets: Which ones.
+        """
+        self._client = client
+        self._targets = tuple(targets)
+        self._read: dict[WebhookTarget, Mapping[str, Any]] = {}
+
+    async def read(self) -> list[TargetSeen]:
+        """Read all of them.
+
+        Raises:
+            ApiError, TransportError: What the client raises, except for configurations that are not there.
+        """
+        found: list[TargetSeen] = []
+        for target in self._targets:
+            obj = await self._client.find(KINDS[target.kind], target.name)
+            fields = obj.to_dict() if obj is not None else {}
+            self._read[target] = fields
+            bundles = {name: _certificates(pems) for name, pems in bundles_of(target, fields).items()}
+            found.append(TargetSeen(target, bundles, managed_elsewhere=is_managed_elsewhere(fields)))
+        return found
+
+    async def write(self, write: WriteBundle) -> None:
+        """Write certificates into one of them, if it is what was read last.
+
+        Raises:
+            InvalidError: If it has changed: a test in the patch has failed.
+            ApiError, TransportError: What else the client raises.
+        """
+        patch = bundle_patch(write.target, self._read[write.target], [each.pem for each in write.certificates])
+        await self._client.patch(KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)
+        _log.info("wrote caBundle", extra={"target": str(write.target), "certificates": len(write.certificates)})
+
+
+def _certificates(pems: Sequence[str] | None) -> tuple[Certificate, ...] | None:
+    if pems is None:
+        return None
+    try:
+        return tuple(signing.read_certificate(pem) for pem in pems)
+    except ValueError:
+        return None

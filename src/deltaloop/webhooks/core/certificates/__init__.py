@@ -1,0 +1,1 @@
+"""What certificates of webhooks are decided by: no clock, no network, no cryptography."""
