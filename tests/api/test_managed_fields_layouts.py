@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import managed_fields
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.resource import ObjectMeta, Resource
+from deltaloop.api.resource import ReceivedMetadata, Resource
 
 KEY = "managedFields"
 ESCAPED = "managed\\u0046ields"
@@ -134,7 +134,7 @@ def test_what_a_server_writes_is_cut_and_not_decoded(sort: bool, annotation: str
     assert stripped == raw[:start] + raw[end:]  # the very bytes: written again, they would have another order
 
 
-class _AnyMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
+class _AnyMeta(ReceivedMetadata, frozen=True, gc=False, rename="camel"):
     managed_fields: Any = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Any, assert_type
 
@@ -11,10 +12,13 @@ import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 import deltaloop as dl
+from deltaloop.api import controller_reference, object_status, reference_to, whole_status
+from deltaloop.cache import FilteringResourceEventHandler
 from deltaloop.crds import KindConditions, keyed_by
-from deltaloop.errors import ConflictError, InvalidArgumentError, InvalidError
+from deltaloop.errors import AlreadyOwnedError, ConflictError, InvalidArgumentError, InvalidError
 from deltaloop.events.core.event_object import reference_of
 from deltaloop.testing import Harness
+from deltaloop.workqueue import Work
 
 
 class Port(Struct):
@@ -203,5 +207,131 @@ def test_owners_and_what_events_are_about_may_be_of_the_class() -> None:
     assert (about.key, about.resource_version) == ("team/a", "7")
     with pytest.raises(InvalidArgumentError, match="not a Spec"):
         reference_of(own.spec)
-    with pytest.raises(InvalidArgumentError, match="not a Spec"):
+    with pytest.raises(InvalidArgumentError, match="the owner is a Spec"):
         dl.set_controller_reference(job, own.spec)
+
+
+async def test_metadata_are_read_and_set(deltaloop_harness: Harness) -> None:
+    client = await begin(deltaloop_harness)
+    metadata = dl.ObjectMeta(generate_name="a-", labels={"team": "x"}, annotations={"a/b": "c"}, finalizers=["a.b/c"])
+    made = await client.create(Database, Database(metadata=metadata, spec=Spec()))
+    stored = await client.get("example.com/v1/Database", made.metadata.name)
+    assert stored.name.startswith("a-")
+    assert (stored.labels, stored.annotations, stored.finalizers) == ({"team": "x"}, {"a/b": "c"}, ("a.b/c",))
+    assert made.metadata == dl.ObjectMeta(
+        name=stored.name,
+        generate_name="a-",
+        namespace=stored.namespace,
+        labels={"team": "x"},
+        annotations={"a/b": "c"},
+        finalizers=["a.b/c"],
+        uid=stored.uid,
+        resource_version=stored.resource_version,
+        generation=1,
+        creation_timestamp=stored.creation_timestamp,
+    )
+    assert made.metadata.key == stored.key
+
+    def relabel(found: Database) -> None:
+        found.metadata.labels["team"] = "y"
+        del found.metadata.annotations["a/b"]
+        found.metadata.finalizers.append("d.e/f")
+
+    edited = await client.edit(Database, stored.name, relabel)
+    assert (edited.metadata.labels, edited.metadata.annotations) == ({"team": "y"}, {})
+    assert edited.metadata.finalizers == ["a.b/c", "d.e/f"]
+    edited.spec.replicas = 2  # what replaces the whole object keeps its metadata, too
+    updated = await client.update(Database, edited)
+    assert (updated.metadata.labels, updated.metadata.finalizers) == ({"team": "y"}, ["a.b/c", "d.e/f"])
+    await client.delete(Database, stored.name)
+    going = await client.get(Database, stored.name)
+    assert going.metadata.deletion_timestamp is not None
+    assert going.metadata.deletion_grace_period_seconds == 0
+
+
+async def test_objects_of_a_class_own_and_are_owned(deltaloop_harness: Harness) -> None:
+    client = await begin(deltaloop_harness)
+    owner = await client.create(Database, database("a"))
+    namespace = owner.metadata.namespace
+    config_map: dict[str, Any] = {"metadata": {"name": "a", "namespace": namespace}}
+    for kind in (None, Database, "example.com/v1/Database", dl.ResourceType.of(Database)):
+        dl.set_controller_reference(config_map, owner, kind)
+    [reference] = config_map["metadata"]["ownerReferences"]
+    assert reference == {
+        "apiVersion": "example.com/v1",
+        "kind": "Database",
+        "name": "a",
+        "uid": owner.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    backup = Backup(dl.ObjectMeta(name="b", namespace=namespace), {})
+    dl.set_owner_reference(backup, owner)
+    dl.set_controller_reference(backup, owner)
+    dl.set_controller_reference(backup, owner)
+    made = await client.create(Backup, backup)
+    assert [each.controller for each in made.metadata.owner_references] == [True]
+    with pytest.raises(AlreadyOwnedError, match=r"/b is already owned by another Database controller a"):
+        dl.set_controller_reference(made, await client.create(Database, database("c")))
+    with pytest.raises(InvalidArgumentError, match="has no uid"):
+        dl.set_controller_reference({"metadata": {}}, database("new"))
+    with pytest.raises(InvalidArgumentError, match="the owner is a str"):
+        dl.set_controller_reference({"metadata": {}}, "a")
+    with pytest.raises(InvalidArgumentError, match="metadata cannot be changed; give a dict"):
+        dl.set_controller_reference(await client.get("example.com/v1/Database", "a"), owner)
+
+
+async def test_all_that_looks_at_an_object_takes_one_of_a_class(deltaloop_harness: Harness) -> None:
+    client = await begin(deltaloop_harness)
+    made = await client.create(Database, database("a"))
+    namespace = made.metadata.namespace
+    assert str(reference_to(made)) == f"Database {namespace}/a"
+    assert controller_reference(made, Database).uid == made.metadata.uid
+    assert object_status(made).is_current
+    made.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+    assert object_status(made).status == "Terminating"
+    assert "Database" in whole_status([made]).message
+    async with dl.EventRecorder(client, component="test") as recorder:
+        recorder.event(made, "Normal", "Made", "it is there", related=made)
+        recorder.for_component("other").event(made, "Normal", "Made", "it is there")
+        assert await recorder.flush(5)
+    events = await client.list("v1/Event", namespace=namespace)
+    assert {each["involvedObject"]["kind"] for each in events} == {"Database"}
+    assert {each["involvedObject"]["uid"] for each in events} == {made.metadata.uid}
+
+
+async def test_keys_are_queued_for_objects_of_a_class(deltaloop_harness: Harness) -> None:
+    client = await begin(deltaloop_harness)
+    owner = await client.create(Database, database("a"))
+    namespace = owner.metadata.namespace
+    backup = Backup(dl.ObjectMeta(name="b", namespace=namespace), {})
+    dl.set_controller_reference(backup, owner)
+    await client.create(Backup, backup)
+    queues = [dl.RateLimitingQueue[str](name=str(number)) for number in range(4)]
+    given: list[type] = []
+
+    def others(obj: dl.Resource) -> list[Database]:
+        given.append(type(obj))
+        return databases.lister().list()
+
+    passed = dl.predicates.When(lambda change: change.new is not None and change.new["spec"]["replicas"] == 1)
+    async with dl.InformerFactory(client) as factory:
+        databases, backups = factory.informer(Database), factory.informer(Backup)
+        databases.add_event_handler(dl.enqueue(queues[0], predicates=[passed]))
+        backups.add_event_handler(dl.enqueue_owner(queues[1], Database))
+        backups.add_event_handler(dl.enqueue(queues[2], mapper=others))
+        # A filter is given what the informer gives, and passes that on.
+        wanted = FilteringResourceEventHandler[Database](lambda found: found.spec.replicas == 1, dl.enqueue(queues[3]))
+        databases.add_event_handler(wanted)
+        await factory.wait_for_sync(timeout=10)
+        await asyncio.sleep(1)
+    assert [[work.key async for work in drained(queue)] for queue in queues] == [[f"{namespace}/a"]] * 4
+    assert given == [dl.Resource]
+
+
+async def drained(queue: dl.RateLimitingQueue[str]) -> AsyncIterator[Work[str]]:
+    """Yield what is in a queue."""
+    queue.shut_down()
+    async for work in queue:
+        with work:
+            yield work

@@ -4,6 +4,7 @@ from deltaloop.api.kstatus import object_status as object_status
 from deltaloop.api.kstatus import whole_status as whole_status
 from deltaloop.api.list_options import ListOptions as ListOptions
 from deltaloop.api.logs import configure_logging as configure_logging
+from deltaloop.api.object_meta import ObjectMeta as ObjectMeta
 from deltaloop.api.path import Path as Path
 from deltaloop.api.redaction import SecretText as SecretText
 from deltaloop.api.redaction import redact as redact
@@ -11,8 +12,8 @@ from deltaloop.api.references import ObjectReference as ObjectReference
 from deltaloop.api.references import Trigger as Trigger
 from deltaloop.api.references import controller_reference as controller_reference
 from deltaloop.api.references import reference_to as reference_to
-from deltaloop.api.resource import ObjectMeta as ObjectMeta
 from deltaloop.api.resource import OwnerReference as OwnerReference
+from deltaloop.api.resource import ReceivedMetadata as ReceivedMetadata
 from deltaloop.api.resource import Resource as Resource
 from deltaloop.api.resource_type import ResourceType as ResourceType
 from deltaloop.api.resource_version import compare_resource_versions as compare_resource_versions

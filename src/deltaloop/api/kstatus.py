@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias, cast, final
 
 from deltaloop.api.conditions import Condition, conditions_of, is_outdated, is_reason
+from deltaloop.api.object_forms import as_resource
 from deltaloop.api.path import Path
 from deltaloop.api.references import reference_to
 from deltaloop.api.resource import Resource
@@ -67,14 +68,14 @@ class ObjectStatus:
         return self.status is KStatus.CURRENT
 
 
-def object_status(obj: Resource | None, *, now: WallTime | None = None) -> ObjectStatus:
+def object_status(obj: object | None, *, now: WallTime | None = None) -> ObjectStatus:
     """Tell how far an object has come.
 
     A Job that has begun is current while it runs, and a Pod that has ended is current whatever came of it, as upstream
     has it: to wait for the end of a Job, wait for its condition ``Complete``.
 
     Args:
-        obj: The object with its status; None for one that is not there.
+        obj: The object with its status: a ``Resource``, a mapping, or of a class; None for one that is not there.
         now: The wall clock. With it, a Pod that no node takes counts as failed only 15 s after its creation; without
             it, at once.
 
@@ -83,6 +84,7 @@ def object_status(obj: Resource | None, *, now: WallTime | None = None) -> Objec
     """
     if obj is None:
         return ObjectStatus(KStatus.NOT_FOUND, "NotFound", "it does not exist")
+    obj = as_resource(obj)
     seen = _Seen(obj, now)
     found = _by_what_all_have(seen)
     if found is None:
@@ -92,7 +94,7 @@ def object_status(obj: Resource | None, *, now: WallTime | None = None) -> Objec
     return found
 
 
-def whole_status(objects: Iterable[Resource | None], *, now: WallTime | None = None) -> ObjectStatus:
+def whole_status(objects: Iterable[object | None], *, now: WallTime | None = None) -> ObjectStatus:
     """Tell how far several objects have come as a whole, such as the children of one.
 
     It is current when all are, failed when one is, else unknown when one is, else in progress. The message names those
@@ -391,7 +393,7 @@ def _cut(message: str) -> str:
     return message if len(message) <= _MOST_OF_EACH else message[: _MOST_OF_EACH - 1] + "…"
 
 
-def _name(obj: Resource | None) -> str:
+def _name(obj: object | None) -> str:
     return "an object" if obj is None else str(reference_to(obj))
 
 

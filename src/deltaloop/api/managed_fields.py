@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import DECODE_ERRORS, ObjectMeta, Resource
+from deltaloop.api.resource import DECODE_ERRORS, ReceivedMetadata, Resource
 from deltaloop.api.resource_type import ResourceType
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ _MARK: Final = b'"taken off: d1a0c3f7"'
 _Mark = Literal["taken off: d1a0c3f7"]
 
 
-class _MarkedMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
+class _MarkedMeta(ReceivedMetadata, frozen=True, gc=False, rename="camel"):
     # Any other value of a member of this name, also of one before or behind the mark, is an error.
     managed_fields: _Mark | msgspec.UnsetType = msgspec.UNSET
 
@@ -107,15 +107,15 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
     return Resource(raw[start : place[0]] + raw[place[1] : end], _plain(metadata), resource_type)
 
 
-def _decode_without(raw: bytes) -> ObjectMeta:
+def _decode_without(raw: bytes) -> ReceivedMetadata:
     metadata = _decode_marked(raw).metadata
     if metadata.managed_fields is not msgspec.UNSET:
         raise msgspec.ValidationError("the mark was there before")
     return _plain(metadata)
 
 
-def _plain(metadata: _MarkedMeta) -> ObjectMeta:
-    return ObjectMeta(
+def _plain(metadata: _MarkedMeta) -> ReceivedMetadata:
+    return ReceivedMetadata(
         metadata.name,
         metadata.namespace,
         metadata.uid,

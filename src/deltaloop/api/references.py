@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from deltaloop.api.keys import join_key
-from deltaloop.api.resource import OwnerReference, Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.object_forms import as_resource
+from deltaloop.api.resource import OwnerReference
+from deltaloop.api.resource_type import ResourceType, TypedKind
 
 
 class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
@@ -31,9 +32,18 @@ class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True,
         return f"{self.kind or 'object'} {self.key}"
 
 
-def reference_to(obj: Resource, resource_type: ResourceType[Any] | None = None) -> ObjectReference:
-    """Make a reference to an object; its kind comes from the object or from ``resource_type``."""
-    known = resource_type or obj.resource_type
+def reference_to(obj: object, resource_type: TypedKind[Any] | None = None) -> ObjectReference:
+    """Make a reference to an object; its kind comes from the object or from ``resource_type``.
+
+    Args:
+        obj: A ``Resource``, a mapping, or an object of a class of ``custom_resource``.
+        resource_type: Its kind, if it does not say it itself.
+
+    Raises:
+        InvalidArgumentError: If it is no object.
+    """
+    obj = as_resource(obj)
+    known = _kind_of(resource_type) or obj.resource_type
     return ObjectReference(
         api_version=known.api_version if known else obj.api_version,
         kind=known.kind if known else obj.kind,
@@ -44,12 +54,20 @@ def reference_to(obj: Resource, resource_type: ResourceType[Any] | None = None) 
     )
 
 
-def controller_reference(owner: Resource, resource_type: ResourceType[Any] | None = None) -> OwnerReference:
+def controller_reference(owner: object, resource_type: TypedKind[Any] | None = None) -> OwnerReference:
     """Make the owner reference that marks ``owner`` as the controller of another object.
+
+    Args:
+        owner: A ``Resource``, a mapping, or an object of a class of ``custom_resource``.
+        resource_type: Its kind, if it does not say it itself.
+
+    Raises:
+        InvalidArgumentError: If it is no object.
 
     Source: apimachinery pkg/apis/meta/v1/controller_ref.go, ``NewControllerRef``.
     """
-    known = resource_type or owner.resource_type
+    owner = as_resource(owner, "the owner")
+    known = _kind_of(resource_type) or owner.resource_type
     return OwnerReference(
         api_version=known.api_version if known else owner.api_version,
         kind=known.kind if known else owner.kind,
@@ -58,6 +76,10 @@ def controller_reference(owner: Resource, resource_type: ResourceType[Any] | Non
         controller=True,
         block_owner_deletion=True,
     )
+
+
+def _kind_of(resource_type: TypedKind[Any] | None) -> ResourceType[Any] | None:
+    return ResourceType.of(resource_type) if isinstance(resource_type, type) else resource_type
 
 
 class Trigger(msgspec.Struct, frozen=True, gc=False):

@@ -48,8 +48,8 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, 
     block_owner_deletion: bool | None = None
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of an object's metadata that is decoded when the object arrives.
+class ReceivedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The part of an object's metadata that is decoded when the object arrives: ``Resource.metadata``.
 
     ``label_map`` belongs to this object alone; read labels through ``labels``, which cannot be written to.
     """
@@ -69,7 +69,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _Envelope(msgspec.Struct, gc=False):
-    metadata: ObjectMeta
+    metadata: ReceivedMetadata
 
 
 class _LateMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -100,7 +100,7 @@ def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
 
 
 # msgspec has put its own in place, which says "immutable type" and nothing to do.
-for _frozen in (OwnerReference, ObjectMeta):
+for _frozen in (OwnerReference, ReceivedMetadata):
     _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
@@ -112,7 +112,7 @@ _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def decode_metadata(raw: bytes) -> ObjectMeta:
+def decode_metadata(raw: bytes) -> ReceivedMetadata:
     """Decode the metadata of an object as servers write it; everything else is only checked to be JSON.
 
     Raises:
@@ -164,7 +164,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     """
 
     stored: bytes | Compressed
-    metadata: ObjectMeta
+    metadata: ReceivedMetadata
     resource_type: ResourceType[Any] | None = None
 
     _decoded: ClassVar[_DecodedLru] = _DecodedLru(size=256)
@@ -180,7 +180,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         try:
             return cls(kept, _decode_envelope(kept).metadata, resource_type)
         except DECODE_ERRORS as error:
-            return cls(kept, _without_nulls(error, kept, resource_type, ObjectMeta), resource_type)
+            return cls(kept, _without_nulls(error, kept, resource_type, ReceivedMetadata), resource_type)
 
     @classmethod
     def from_dict(

@@ -126,12 +126,12 @@ class ResourceType(Generic[T_co]):
         Raises:
             InvalidArgumentError: If the class carries none.
         """
-        found = vars(model).get(_ATTRIBUTE)
-        if not isinstance(found, ResourceType):
+        found = resource_type_of(model)
+        if found is None:
             raise InvalidArgumentError(
                 f"class {model.__name__} carries no resource type; decorate it with @custom_resource"
             )
-        return cast("ResourceType[T]", found)
+        return found
 
     @classmethod
     def untyped(cls, api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Self:
@@ -163,6 +163,12 @@ def _segments(subresource: str) -> str:
 
 TypedKind: TypeAlias = ResourceType[T] | type[T]
 """A kind whose objects come as ``T``: its resource type, or the class itself if ``custom_resource`` made it a kind."""
+
+
+def resource_type_of(model: type[T]) -> ResourceType[T] | None:
+    """Return the resource type that ``custom_resource`` put on a class; None if the class is no kind."""
+    found = vars(model).get(_ATTRIBUTE)
+    return cast("ResourceType[T]", found) if isinstance(found, ResourceType) else None
 
 
 def as_kind(kind: ResourceType[T] | type[T] | str) -> ResourceType[T] | str:

@@ -20,10 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.blocking.errors import HandlerStillRunsError
-from deltaloop.cache import ResourceEventHandler
+from deltaloop.cache import ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import takes_resources
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class _Call:
 class HandlerThread(Generic[T]):
     """A handler for an informer that passes each call on to another handler, in a thread."""
 
-    def __init__(self, handler: ResourceEventHandler[T], *, name: str) -> None:
+    def __init__(self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str) -> None:
         """Make one whose thread does not run yet.
 
         Args:
@@ -50,7 +51,8 @@ class HandlerThread(Generic[T]):
             name: The handler's name, for the thread and the log.
         """
         self.name = name
-        self._handler = handler
+        self._handler: ResourceEventHandler[Any] = handler
+        self.takes_resources: bool = takes_resources(handler)
         self._calls = SimpleQueue[_Call | None]()
         # A daemon, so that a handler that never returns cannot keep the program from ending.
         self._thread = threading.Thread(target=self._work, name=f"deltaloop handler {name}", daemon=True)

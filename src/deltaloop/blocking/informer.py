@@ -23,6 +23,7 @@ from deltaloop.cache import (
     Lister,
     MultiNamespaceInformer,
     ReadableIndexer,
+    ReceivedObjectHandler,
     ReflectorStatistics,
     ResourceEventHandler,
     wait_for_cache_sync,
@@ -146,7 +147,11 @@ class SharedInformer(Generic[T]):
         self._loop.run(self._shared.wait_for_sync(timeout, fail_fast=fail_fast))
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], *, name: str = "", options: HandlerOptions | None = None
+        self,
+        handler: ResourceEventHandler[T] | ReceivedObjectHandler,
+        *,
+        name: str = "",
+        options: HandlerOptions | None = None,
     ) -> Registration:
         """Tell a handler about every change from now on, and first about every object that is there.
 

@@ -32,6 +32,7 @@ from deltaloop.cache.handlers import DetailedHandlerFuncs as DetailedHandlerFunc
 from deltaloop.cache.handlers import FilteringResourceEventHandler as FilteringResourceEventHandler
 from deltaloop.cache.handlers import HandlerFuncs as HandlerFuncs
 from deltaloop.cache.handlers import HandlerOptions as HandlerOptions
+from deltaloop.cache.handlers import ReceivedObjectHandler as ReceivedObjectHandler
 from deltaloop.cache.handlers import ResourceEventHandler as ResourceEventHandler
 from deltaloop.cache.informer import Informer as Informer
 from deltaloop.cache.informer import InformerOptions as InformerOptions

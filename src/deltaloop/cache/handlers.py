@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
 
+from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
@@ -50,6 +51,20 @@ class ResourceEventHandler(Protocol[T_contra]):
                 end.
         """
         ...
+
+
+class ReceivedObjectHandler(ResourceEventHandler[Resource], Protocol):
+    """A handler of objects as they came, as ``Resource``, also where their kind has a class."""
+
+    @property
+    def takes_resources(self) -> bool:
+        """True: that says so to the informer."""
+        ...
+
+
+def takes_resources(handler: object) -> bool:
+    """Tell whether a handler is one of objects as they came."""
+    return getattr(handler, "takes_resources", False) is True
 
 
 @final

@@ -37,7 +37,7 @@ from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refu
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
@@ -282,7 +282,11 @@ class Informer(Generic[T_co]):
     # Handlers
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
+        self,
+        handler: ResourceEventHandler[T_co] | ReceivedObjectHandler,
+        *,
+        name: str = "",
+        options: HandlerOptions | None = None,
     ) -> Registration:
         """Tell a handler about every change from now on, and first about every object that is there.
 
@@ -433,7 +437,7 @@ def new_indexer_informer(
     lister_watcher: ListerWatcher,
     resource_type: ResourceType[T],
     *,
-    handler: ResourceEventHandler[T],
+    handler: ResourceEventHandler[T] | ReceivedObjectHandler,
     resync_period: float = 0.0,
     indexers: Mapping[str, IndexFunc[Resource]] | None = None,
 ) -> tuple[Indexer[Resource], Informer[T]]:
@@ -462,7 +466,7 @@ def new_informer(
     lister_watcher: ListerWatcher,
     resource_type: ResourceType[T],
     *,
-    handler: ResourceEventHandler[T],
+    handler: ResourceEventHandler[T] | ReceivedObjectHandler,
     resync_period: float = 0.0,
 ) -> tuple[Indexer[Resource], Informer[T]]:
     """Make an informer with one handler and no indexes of its own; see ``new_indexer_informer``.

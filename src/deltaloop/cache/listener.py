@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Final, Generic, Protocol, TypeVar, final
+from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
@@ -24,7 +24,7 @@ from deltaloop.cache.core.notification_buffer import (
 )
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
 from deltaloop.tracebacks import ErrorSummaries
 
@@ -59,13 +59,17 @@ class Registration(Protocol):
         ...
 
 
+def _as_it_came(obj: Resource) -> Resource:
+    return obj
+
+
 @final
 class Listener(Generic[T]):
     """One handler with its buffer. Everything is called on the informer's loop."""
 
     def __init__(
         self,
-        handler: ResourceEventHandler[T],
+        handler: ResourceEventHandler[T] | ReceivedObjectHandler,
         decode: Callable[[Resource], T],
         *,
         name: str,
@@ -88,8 +92,8 @@ class Listener(Generic[T]):
             metrics: Hooks for metrics; None for none.
         """
         self._errors = ErrorSummaries()
-        self._handler = handler
-        self._decode = decode
+        self._handler: ResourceEventHandler[Any] = handler
+        self._decode: Callable[[Resource], Any] = _as_it_came if takes_resources(handler) else decode
         self._name = name
         self._resource = resource
         self._tracker = SingleFileTracker(upstream_has_synced)

@@ -20,7 +20,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
@@ -60,7 +60,11 @@ class MultiNamespaceInformer(Generic[T_co]):
         return any(informer.stopped for informer in self.informers.values())
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
+        self,
+        handler: ResourceEventHandler[T_co] | ReceivedObjectHandler,
+        *,
+        name: str = "",
+        options: HandlerOptions | None = None,
     ) -> Registration:
         """Tell a handler about every object and every change, in order for each namespace.
 

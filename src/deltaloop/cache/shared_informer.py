@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
@@ -47,7 +47,11 @@ class SharedInformer(Protocol[T_co]):
         ...
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T_co], *, name: str = "", options: HandlerOptions | None = None
+        self,
+        handler: ResourceEventHandler[T_co] | ReceivedObjectHandler,
+        *,
+        name: str = "",
+        options: HandlerOptions | None = None,
     ) -> Registration:
         """Tell a handler about every object that is there and every change from now on."""
         ...

@@ -19,7 +19,7 @@ from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.core.process_deltas import AddNotification, Notification
 from deltaloop.cache.core.real_fifo import TURN
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
+from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, handler_name
 from deltaloop.cache.listener import Listener, Registration
 from deltaloop.cache.metrics import GuardedCacheMetrics
 
@@ -70,7 +70,9 @@ class SharedProcessor(Generic[T]):
         self._distributing = False
         self._postponed: dict[Listener[T], None] = {}
 
-    def add(self, handler: ResourceEventHandler[T], *, name: str, options: HandlerOptions) -> Registration:
+    def add(
+        self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str, options: HandlerOptions
+    ) -> Registration:
         """Add a handler: it is told everything that is there, and then what comes."""
         listener = Listener(
             handler,

@@ -36,7 +36,7 @@ class ComponentRecorder:
         message: str,
         *,
         action: str = "",
-        related: object = None,
+        related: object | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Record that something happened to an object; as ``EventRecorder.event``, from any thread."""

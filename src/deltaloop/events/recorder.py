@@ -122,7 +122,7 @@ class EventRecorder:
         message: str,
         *,
         action: str = "",
-        related: object = None,
+        related: object | None = None,
         annotations: Mapping[str, str] | None = None,
         component: str = "",
     ) -> None:
@@ -131,8 +131,8 @@ class EventRecorder:
         Returns at once; from any thread.
 
         Args:
-            obj: The object (a Resource, a mapping, an object of a kind's class), or a reference to it. Events about
-                objects without a namespace go to ``default``.
+            obj: The object (a ``Resource``, a mapping, or of a class), or a reference to it. Events about objects
+                without a namespace go to ``default``.
             event_type: ``Normal`` or ``Warning``.
             reason: Why, as one word in CamelCase that a program can switch on.
             message: What happened, for people; secrets that are recognised are hidden, and 1024 characters are kept.

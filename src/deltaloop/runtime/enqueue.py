@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, final
 
+from deltaloop.api.object_forms import as_resource
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import TypedKind
 from deltaloop.runtime.core.predicates import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
 from deltaloop.tracebacks import ErrorSummaries
@@ -48,7 +49,13 @@ class Enqueue:
     A mapper that raises is asked again at once, then with the waits of the default rate limiter; a newer change of the
     object asks it at once, too. That goes on until it succeeds, raises ``TerminalError``, or ``close`` is called. In a
     thread without an event loop nothing can be tried again: there what it raises goes to who called the handler.
+
+    Attributes:
+        takes_resources: That an informer whose kind has a class hands it objects as they came, too: mapper and
+            predicates get a ``Resource``, always.
     """
+
+    takes_resources: Final = True
 
     def __init__(
         self,
@@ -90,17 +97,17 @@ class Enqueue:
         self._retrying: asyncio.Task[None] | None = None
         self._closed = False
 
-    def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
+    def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
         """Queue for an object that is new, or that was there when the informer began."""
-        self._add("initial" if is_in_initial_list else "add", old=None, new=obj)
+        self._add("initial" if is_in_initial_list else "add", old=None, new=as_resource(obj))
 
-    def on_update(self, old: Resource, new: Resource) -> None:
+    def on_update(self, old: object, new: object) -> None:
         """Queue for a changed object; both states are asked for keys."""
-        self._add("update", old=old, new=new)
+        self._add("update", old=as_resource(old), new=as_resource(new))
 
-    def on_delete(self, obj: Resource, *, final_state_known: bool) -> None:
+    def on_delete(self, obj: object, *, final_state_known: bool) -> None:
         """Queue for a deleted object; its last known state is asked for keys."""
-        self._add("delete" if final_state_known else "delete-missed", old=obj, new=None)
+        self._add("delete" if final_state_known else "delete-missed", old=as_resource(obj), new=None)
 
     def _add(self, verb: str, *, old: Resource | None, new: Resource | None) -> None:
         change = Change(verb=verb, old=old, new=new)
@@ -200,7 +207,7 @@ def enqueue(
 
 def enqueue_owner(
     queue: AcceptsKeys,
-    owner: ResourceType[Any],
+    owner: TypedKind[Any],
     *,
     controller_only: bool = True,
     predicates: Sequence[Predicate] = (),
@@ -209,7 +216,7 @@ def enqueue_owner(
 
     Args:
         queue: Where keys go.
-        owner: The owners' type; objects owned by something else are passed over.
+        owner: The owners' type or class; objects owned by something else are passed over.
         controller_only: Whether only the controlling owner counts.
         predicates: Only changes that all of them pass are queued.
     """

@@ -95,6 +95,11 @@ class Observer:
         else:
             self._hot.saw(key, subject, obj)
 
+    def last_error(self, key: str) -> str:
+        """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
+        last = self._history.latest(self._name, key)
+        return "" if last is None else last.error
+
     def begins(self, context: Context) -> Span | None:
         """Begin a reconcile's span; None if there is none."""
         return self._tracing.start(context, name=self._name)

@@ -1,6 +1,7 @@
 """Owner references on objects that are to be written: pure functions of an object's fields.
 
-They change a mutable object (``Resource.edit()``, or a dict that is to be created) and send nothing.
+They change a mutable object (``Resource.edit()``, a dict that is to be created, or an object of a class whose
+``metadata`` is an ``ObjectMeta``) and send nothing.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """
@@ -13,10 +14,12 @@ from typing import Any, TypeAlias, cast, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.references import ObjectReference, controller_reference
+from deltaloop.api.keys import join_key
+from deltaloop.api.object_forms import as_resource
+from deltaloop.api.object_meta import ObjectMeta
+from deltaloop.api.references import controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
-from deltaloop.api.resource_type import TypedKind, as_kind
-from deltaloop.api.typed_objects import named_resource
+from deltaloop.api.resource_type import TypedKind
 from deltaloop.root_error import DeltaloopError
 
 MutableObject: TypeAlias = MutableMapping[str, Any]
@@ -39,58 +42,60 @@ class AlreadyOwnedError(DeltaloopError):
 
 
 def set_controller_reference(
-    obj: MutableObject, owner: object, resource_type: TypedKind[Any] | str | None = None
+    obj: MutableObject | object, owner: object, resource_type: TypedKind[Any] | str | None = None
 ) -> None:
     """Make ``owner`` the controller of ``obj``: it goes when the owner goes, and its changes reconcile the owner.
 
     Args:
-        obj: The object to write; changed in place.
-        owner: Its owner to be: a Resource, or an object of a kind's class.
-        resource_type: The owner's kind, or its name (``apps/v1/Deployment``), if the owner does not say it itself.
+        obj: The object to write, a dict or an object of a class; changed in place.
+        owner: Its owner to be, as a client has read it: a ``Resource``, or an object of a class.
+        resource_type: The owner's kind or class, or its name (``apps/v1/Deployment``), if the owner does not say it
+            itself.
 
     Raises:
         AlreadyOwnedError: If something else controls it.
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, is no object, or its kind is named wrongly.
+            none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
     """
-    known = _as_resource(owner)
-    _set(obj, _controller_reference(known, resource_type), known)
+    owning = as_resource(owner, "the owner")
+    _set(obj, _controller_reference(owning, resource_type), owning)
 
 
-def set_owner_reference(obj: MutableObject, owner: object, resource_type: TypedKind[Any] | str | None = None) -> None:
+def set_owner_reference(
+    obj: MutableObject | object, owner: object, resource_type: TypedKind[Any] | str | None = None
+) -> None:
     """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
+
+    The arguments are those of ``set_controller_reference``.
 
     Raises:
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, is no object, or its kind is named wrongly.
+            none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
     """
-    known = _as_resource(owner)
-    full = _controller_reference(known, resource_type)
+    owning = as_resource(owner, "the owner")
+    full = _controller_reference(owning, resource_type)
     plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
-    _set(obj, plain, known)
-
-
-def _as_resource(owner: object) -> Resource:
-    if isinstance(owner, Resource):
-        return owner
-    if (named := named_resource(owner)) is not None:
-        return named
-    raise InvalidArgumentError(f"an owner is a Resource or an object of a kind's class, not a {type(owner).__name__}")
+    _set(obj, plain, owning)
 
 
 def _controller_reference(owner: Resource, resource_type: TypedKind[Any] | str | None) -> OwnerReference:
-    named = None if resource_type is None else as_kind(resource_type)
-    if not isinstance(named, str):
-        return controller_reference(owner, named)
-    api_version, _, kind = named.rpartition("/")
+    if not isinstance(resource_type, str):
+        return controller_reference(owner, resource_type)
+    api_version, _, kind = resource_type.rpartition("/")
     if not (api_version and kind):
-        raise InvalidArgumentError(f"{named!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+        raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
     return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
 
 
-def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None:
+def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
     metadata = _metadata(obj)
-    namespace = metadata.get("namespace") or ""
+    if isinstance(metadata, ObjectMeta):
+        namespace, name, known_owners = metadata.namespace, metadata.name, metadata.owner_references
+        present = [cast("dict[str, Any]", msgspec.to_builtins(known)) for known in known_owners]
+    else:
+        namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+        listed = cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])
+        present = [dict(known) for known in listed]
     if owner.namespace and owner.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
@@ -101,16 +106,17 @@ def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None
         raise InvalidArgumentError(
             f"{owner.key} has no uid: only an object that was read from the server can own another"
         )
-    present = [dict(known) for known in cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])]
     place = len(present)
     for index, known in enumerate(present):
         if _is_same(known, reference):
             place = min(place, index)
         elif reference.controller and known.get("controller"):
-            name = ObjectReference(namespace=namespace, name=metadata.get("name") or "").key
-            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference))
+            raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
     present[place : place + 1] = [msgspec.to_builtins(reference)]
-    metadata["ownerReferences"] = present
+    if isinstance(metadata, ObjectMeta):
+        metadata.owner_references = msgspec.convert(present, list[OwnerReference])
+    else:
+        metadata["ownerReferences"] = present
 
 
 def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
@@ -123,12 +129,19 @@ def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
     )
 
 
-def _metadata(obj: MutableObject) -> MutableMapping[str, Any]:
-    found = obj.get("metadata")
-    if found is None:
-        found = obj["metadata"] = dict[str, Any]()
+def _metadata(obj: object) -> MutableMapping[str, Any] | ObjectMeta:
+    if isinstance(obj, MutableMapping):
+        fields = cast("MutableObject", obj)
+        found = fields.get("metadata")
+        if found is None:
+            found = fields["metadata"] = dict[str, Any]()
+    else:
+        found = getattr(obj, "metadata", None)
+    if isinstance(found, ObjectMeta):
+        return found
     if not isinstance(found, MutableMapping):
         raise InvalidArgumentError(
-            "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns"
+            "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns, or an object of a"
+            " class whose metadata is an ObjectMeta"
         )
     return cast("MutableMapping[str, Any]", found)

@@ -175,6 +175,10 @@ class ReconcileLoop:
             _wake(waiter)
         return left
 
+    def last_error(self, key: str) -> str:
+        """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
+        return self._observer.last_error(key)
+
     def object_gone(self, obj: Resource) -> None:
         """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
         self.memories.gone(obj.key, obj.uid)

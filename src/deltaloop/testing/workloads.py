@@ -220,12 +220,12 @@ class OtherProgram:
 def _queue_state(loop: ReconcileLoop) -> QueueState:
     queue = loop.queue
     numbers = queue.statistics()
-    failing = [(each.item, each.delay) for each in queue.delayed() if queue.num_requeues(each.item) or not _asked(each)]
+    failed = [each for each in queue.delayed() if queue.num_requeues(each.item) or not _asked(each)]
     return QueueState(
         controller=loop.controller.name,
         waiting=numbers.queued,
         running=tuple(each.item for each in queue.processing()),
-        failing=tuple(failing),
+        failing=tuple((each.item, each.delay, loop.last_error(each.item)) for each in failed),
         runs=numbers.taken,
     )
 

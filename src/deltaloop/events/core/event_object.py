@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -18,10 +18,9 @@ from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT
 from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, resource_type_of
 from deltaloop.api.selectors import FieldRequirement, FieldSelector
 from deltaloop.api.times import format_micro_time, format_time
-from deltaloop.api.typed_objects import named_resource
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.draft import EventApi, EventDraft
 from deltaloop.schemas.dns_names import is_qualified_name
@@ -213,11 +212,9 @@ def reference_of(obj: object) -> ObjectReference:
 def _any_reference(obj: object) -> ObjectReference:
     if isinstance(obj, ObjectReference):
         return obj
-    if isinstance(obj, Resource):
+    if isinstance(obj, Resource | Mapping) or resource_type_of(type(obj)) is not None:
         return reference_to(obj)
-    if isinstance(obj, Mapping):
-        return reference_to(Resource.from_dict(cast("Mapping[str, Any]", obj)))
-    if (named := named_resource(obj)) is not None:
-        return reference_to(named)
-    what = "a Resource, an object of a kind's class, an ObjectReference or a mapping"
-    raise InvalidArgumentError(f"an event is about {what}, not a {type(obj).__name__}")
+    raise InvalidArgumentError(
+        "an event is about a Resource, an ObjectReference, a mapping, or an object of a class of @custom_resource, not"
+        f" a {type(obj).__name__}"
+    )

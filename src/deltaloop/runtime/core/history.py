@@ -169,6 +169,11 @@ class History:
             self._bytes -= oldest.size
             oldest.forget()
 
+    def latest(self, controller: str, key: str) -> Reconciled | None:
+        """Return the last reconcile of a key by a controller; None if none is remembered."""
+        runs = self._keys.get((controller, key))
+        return runs[-1] if runs else None
+
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
         """Return what is known about an object: its own reconciles, and those that it triggered or that wrote it.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Self, TypeAlias, cast, final
+from typing import Any, Final, Protocol, Self, TypeAlias, cast, final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
 from deltaloop.runtime.core.predicates import Change
 from deltaloop.workqueue.errors import TerminalError
 
@@ -59,8 +59,17 @@ class Request(msgspec.Struct, frozen=True):
         return self.key
 
 
-Mapped: TypeAlias = Iterable[str | Request | Resource]
-"""What is to be reconciled: requests, keys, or the objects themselves."""
+class ObjectOfClass(Protocol):
+    """An object of a class of ``custom_resource``."""
+
+    @property
+    def metadata(self) -> Any:
+        """Its metadata, with its name."""
+        ...
+
+
+Mapped: TypeAlias = Iterable[str | Request | Resource | ObjectOfClass]
+"""What is to be reconciled: requests, keys, or the objects themselves, be they of a class or not."""
 
 Mapper: TypeAlias = Callable[[Resource], Mapped]
 """From an object to what is to be reconciled for it."""
@@ -89,25 +98,26 @@ def own_key(obj: Resource) -> Mapped:
     return (meta_namespace_key(obj),)
 
 
-def owner_key(owner: ResourceType[Any], *, controller_only: bool = True) -> Mapper:
+def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
     """Make a mapper from an object to the keys of its owners of one type.
 
     Owners are compared by group and kind; the version may differ, as upstream does it. An owner lives in the object's
     namespace, or in none if its type has none.
 
     Args:
-        owner: The type of the owners.
+        owner: The type of the owners, or their class.
         controller_only: Whether only the controlling owner counts.
 
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
+    kind = ResourceType.of(owner) if isinstance(owner, type) else owner
 
     def map_owner(obj: Resource) -> Mapped:
         for reference in obj.owner_references:
             group = reference.api_version.rpartition("/")[0]
-            if (group, reference.kind) != (owner.group, owner.kind) or (controller_only and not reference.controller):
+            if (group, reference.kind) != (kind.group, kind.kind) or (controller_only and not reference.controller):
                 continue
-            yield join_key(obj.namespace if owner.namespaced else "", reference.name)
+            yield join_key(obj.namespace if kind.namespaced else "", reference.name)
 
     return map_owner
 
@@ -186,6 +196,8 @@ def keys_of(mapped: object) -> Iterator[str]:
             yield each
         elif isinstance(each, Request | Resource):
             yield each.key
+        elif resource_type_of(type(each)) is not None:
+            yield meta_namespace_key(each)
         else:
             raise InvalidRequestsError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
 

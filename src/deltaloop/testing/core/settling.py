@@ -42,14 +42,15 @@ class QueueState:
         controller: The controller's name.
         waiting: How many keys wait for a worker.
         running: Keys that are reconciled.
-        failing: Keys that are tried again after a failure, and in how many seconds.
+        failing: Keys that are tried again after a failure, in how many seconds, and the type of what was raised; that
+            is empty if nobody knows.
         runs: How many reconciles have begun so far.
     """
 
     controller: str
     waiting: int = 0
     running: tuple[str, ...] = ()
-    failing: tuple[tuple[str, float], ...] = ()
+    failing: tuple[tuple[str, float, str], ...] = ()
     runs: int = 0
 
 
@@ -108,7 +109,8 @@ def _left_in(name: str, queue: QueueState) -> Iterable[str]:
     if queue.waiting:
         yield f"{where} has {queue.waiting} {'key' if queue.waiting == 1 else 'keys'} in line"
     yield from (f"{where} reconciles {key}" for key in queue.running)
-    yield from (f"{where} tries {key} again in {delay:.3g} s, after a failure" for key, delay in queue.failing)
+    for key, delay, error in queue.failing:
+        yield f"{where} tries {key} again in {delay:.3g} s, after {f'{error}: see the log' if error else 'a failure'}"
 
 
 @final
@@ -157,7 +159,7 @@ class Settling:
         began_more = queue.runs > self._runs.get(name, queue.runs)
         self._began.setdefault(name, queue.runs)
         self._runs[name] = queue.runs
-        keys = {*queue.running, *(key for key, _ in queue.failing)}
+        keys = {*queue.running, *(key for key, _, _ in queue.failing)}
         self._seen.update((*name, key) for key in keys)
         if began_more:  # or it is one long run
             self._hot.update((*name, key) for key in queue.running)
