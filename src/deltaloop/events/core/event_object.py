@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -212,8 +212,10 @@ def reference_of(obj: object) -> ObjectReference:
 def _any_reference(obj: object) -> ObjectReference:
     if isinstance(obj, ObjectReference):
         return obj
-    if isinstance(obj, Resource | Mapping) or resource_type_of(type(obj)) is not None:
+    if isinstance(obj, Resource) or resource_type_of(type(obj)) is not None:
         return reference_to(obj)
+    if isinstance(obj, Mapping):
+        return reference_to(Resource.from_dict(cast("Mapping[str, Any]", obj)))
     raise InvalidArgumentError(
         "an event is about a Resource, an ObjectReference, a mapping, or an object of a class of @custom_resource, not"
         f" a {type(obj).__name__}"
