@@ -22,7 +22,7 @@ class Spec(msgspec.Struct):
 @dl.custom_resource(group="example.com", version="v1", storage=True)
 class Database(msgspec.Struct):
     spec: Spec
-    metadata: dl.ObjectMeta = dl.ObjectMeta()
+    metadata: dl.ObjectMeta = msgspec.field(default_factory=dl.ObjectMeta)
 
 
 class OldSpec(msgspec.Struct):
@@ -33,7 +33,7 @@ class OldSpec(msgspec.Struct):
 @dl.custom_resource(group="example.com", version="v1beta1", kind="Database")
 class OldDatabase(msgspec.Struct):
     spec: OldSpec
-    metadata: dl.ObjectMeta = dl.ObjectMeta()
+    metadata: dl.ObjectMeta = msgspec.field(default_factory=dl.ObjectMeta)
 
 
 @dl.validate(Database)
