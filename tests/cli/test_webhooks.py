@@ -49,7 +49,12 @@ def webhooks(*arguments: object) -> Result:
 def test_a_module_with_webhooks_is_printed(module: Path) -> None:
     done = webhooks(module, "-n", "shop")
     assert done.exit_code == 0, done.output
-    [validating] = read_yaml_documents(done.stdout)
+    secret, validating = read_yaml_documents(done.stdout)
+    assert (secret["kind"], secret["metadata"]["name"], "data" in secret) == (
+        "Secret",
+        "webhooks-of-the-test-webhooks",
+        False,  # applied again, it leaves what is in it
+    )
     assert validating["metadata"] == {"name": "webhooks-of-the-test"}
     [hook] = validating["webhooks"]
     service = {"namespace": "shop", "name": "webhooks-of-the-test-webhooks", "port": 443}
@@ -65,6 +70,21 @@ def test_a_module_gives_controllers_and_webhooks(module: Path) -> None:
         load_controllers(f"{module}:check")
     with pytest.raises(LoadError, match="it is a int, not a controller or a webhook"):
         load_declared(f"{module}:nothing")
+
+
+def test_the_role_of_certificates_is_by_name(module: Path) -> None:
+    done = CliRunner().invoke(app, ["rbac", f"{module}:check", "--webhooks-namespace", "shop"])
+    assert done.exit_code == 0, done.output
+    everywhere, there = read_yaml_documents(done.stdout)
+    assert there["metadata"] == {"name": "webhooks-of-the-test", "namespace": "shop"}
+    secret = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["webhooks-of-the-test-webhooks"]}
+    assert there["rules"] == [{**secret, "verbs": ["get", "list", "watch", "update"]}]
+    assert everywhere["rules"][-1] == {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": ["validatingwebhookconfigurations"],
+        "resourceNames": ["webhooks-of-the-test"],
+        "verbs": ["get", "list", "watch", "patch"],
+    }
 
 
 def test_by_url_no_namespace_is_left_out(module: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,11 +101,18 @@ def rbac(
     metrics_token_review: Annotated[
         bool, typer.Option("--metrics-token-review", help="The program runs with --metrics-token-review.")
     ] = False,
+    webhooks_namespace: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Namespace of the Secret, where the program keeps the certificates of its webhooks."
+        ),
+    ] = "",
 ) -> None:
     """Print the roles that controllers need: for what they watch and declare to write, or for what a run did."""
     from deltaloop.cli.access_file import read_access
-    from deltaloop.cli.load_controllers import load_controllers
+    from deltaloop.cli.load_controllers import load_controllers, load_declared
     from deltaloop.cli.rbac import print_recorded, print_roles
+    from deltaloop.cli.webhooks import certificate_rights, program_name
     from deltaloop.runtime.program_access import Program
 
     if (recorded is None) == (not target):
@@ -116,7 +124,7 @@ def rbac(
         token_review=metrics_token_review,
     )
     if recorded is not None:
-        if leader_elect or program != Program(namespace=program.namespace):
+        if leader_elect or webhooks_namespace or program != Program(namespace=program.namespace):
             raise typer.BadParameter(
                 "--from knows what the run did; of the other flags it takes --name and --namespace"
             )
@@ -126,8 +134,12 @@ def rbac(
         return
     if leader_elect and not leader_election_namespace:
         raise typer.BadParameter("--leader-elect needs --leader-election-namespace: the role is for the Lease there")
-    controllers = load_controllers(target)
-    joined = "-".join(controller.name for controller in controllers)
+    if webhooks_namespace:
+        program = replace(program, certificates=certificate_rights(target, name=name, namespace=webhooks_namespace))
+        controllers = load_declared(target).controllers
+    else:
+        controllers = load_controllers(target)
+    joined = "-".join(controller.name for controller in controllers) or program_name(target)
     typer.echo(print_roles(controllers, name=name or joined, program=program), nl=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -11,7 +12,11 @@ import yaml
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cli.load_controllers import LoadError, load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.program_access import certificate_access
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
+from deltaloop.webhooks.certificates.secret_form import empty_secret
+from deltaloop.webhooks.certificates.targets import targets_in
 
 
 def program_name(target: str) -> str:
@@ -63,6 +68,9 @@ def address_of(
 def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
     """Return the documents as YAML.
 
+    Where a Service is called and no authority is given, the program keeps certificates of its own: the Secret for them
+    comes first.
+
     Args:
         target: The module.
         address: Where its webhooks are.
@@ -73,10 +81,41 @@ def print_registrations(target: str, address: WebhookAddress, *, name: str, own_
         LoadError: If the module has no webhooks.
         InvalidWebhookError: If they do not fit together.
     """
+    found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
+    if address.service and not address.ca_bundle:
+        documents.insert(0, empty_secret(secret_name(found), namespace=address.namespace))
+    return yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+
+
+def secret_name(program: str) -> str:
+    """Return the name of the Secret for the certificates of a program's webhooks."""
+    return f"{program}-webhooks"
+
+
+def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Access, ...]:
+    """Return what a program needs to keep the certificates of its webhooks.
+
+    Args:
+        target: The module.
+        name: Of the configurations; "" is the module's.
+        namespace: Where the program, and the Secret, is.
+
+    Raises:
+        LoadError: If the module has no webhooks.
+        InvalidWebhookError: If they do not fit together.
+    """
+    check_namespace("--webhooks-namespace", namespace)
+    address = WebhookAddress(namespace=namespace, service="any")  # only names are needed
+    found, documents = _registered(target, address, name=name, own_namespace=namespace)
+    return certificate_access(namespace=namespace, secret=secret_name(found), targets=targets_in(documents))
+
+
+def _registered(
+    target: str, address: WebhookAddress, *, name: str, own_namespace: str
+) -> tuple[str, list[dict[str, Any]]]:
     webhooks = WebhookSet(load_declared(target).webhooks)
     if not webhooks:
         raise LoadError(target, "it has no webhook; decorate a function with @dl.validate, @dl.mutate or @dl.convert")
     found = name or program_name(target)
     check_name("--name", found)
-    documents = registrations(webhooks, address, name=found, own_namespace=own_namespace)
-    return yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+    return found, registrations(webhooks, address, name=found, own_namespace=own_namespace)

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
-from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, parse_resource_type
+from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError
 from deltaloop.client import Client, ClientConfig, Impersonation
 from deltaloop.events import EventApi
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.access import Access, AccessRule, is_allowed, review, roles, rules_of_access
+from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, is_allowed, review, roles, rules_of_access
 from deltaloop.runtime.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 from deltaloop.runtime.wiring import kinds_named, wires_of
+from deltaloop.webhooks.certificates.targets import TARGET_KINDS
+from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SELF_REVIEW: Final = ResourceType[Resource](
@@ -40,12 +42,15 @@ class Program:
         lease_namespace: Where the Lease of leader election is; None without one.
         event_api: What Events are written in.
         token_review: Whether the API server is asked who may get the metrics.
+        certificates: What it does for the certificates of its webhooks, if it keeps them itself; see
+            ``certificate_access``.
     """
 
     namespace: str | None = None
     lease_namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
     token_review: bool = False
+    certificates: tuple[Access, ...] = ()
 
     def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
         """Return what it needs.
@@ -56,6 +61,7 @@ class Program:
         places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
         needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
         needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
+        needed += self.certificates
         return [rule for access in needed for rule in rules_of_access(access, namespace=None)]
 
 
@@ -127,6 +133,26 @@ def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple
     return tuple(
         Access(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
     )
+
+
+def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Access, ...]:
+    """Return what keeping the certificates of webhooks takes: one Secret, and ``caBundle`` in configurations, by name.
+
+    The right to create Secrets, which cannot be limited to a name, is not among it: the Secret is there before, empty.
+
+    Args:
+        namespace: Where the Secret is.
+        secret: Its name.
+        targets: The configurations.
+    """
+    needed = [Access(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
+    names: dict[TargetKind, list[str]] = {}
+    for target in targets:
+        names.setdefault(target.kind, []).append(target.name)
+    needed += [
+        Access(TARGET_KINDS[kind], verbs=(*READ_VERBS, "patch"), names=tuple(named)) for kind, named in names.items()
+    ]
+    return tuple(needed)
 
 
 async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:

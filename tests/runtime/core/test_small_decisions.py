@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.references import ObjectReference, Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -135,6 +135,22 @@ def test_roles_group_what_needs_the_same() -> None:
     ]
     assert there["metadata"] == {"name": "r", "namespace": "kube-system"}
     assert there["kind"] == "Role"
+
+
+def test_rights_on_some_objects_are_roles_by_name() -> None:
+    access = Access("v1/Secret", verbs=("get", "update"), namespace="n", names=("b", "a"))
+    rules = [*rules_of_access(access), *rules_for(kinds.SECRET, ("get",), namespace="m", names=("c",))]
+    rules += rules_for(kinds.SECRET, ("get", "list"), namespace="m")
+    all_of_m, some_of_n = roles(rules, name="r")
+    assert all_of_m["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}]
+    assert some_of_n["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a", "b"], "verbs": ["get", "update"]}
+    ]
+    assert review(rules[0])["spec"]["resourceAttributes"]["name"] == "b"
+    assert "to get, update secrets a in namespace n" in str(PreflightError(sorted(rules)))
+    assert str(rules[0]) == "get secrets b in namespace n"
+    with pytest.raises(InvalidArgumentError, match="'create' cannot be limited to names"):
+        Access("v1/Secret", verbs=("get", "create"), names=("a",))
 
 
 def test_what_is_asked_is_a_review_of_ones_own_access() -> None:

@@ -19,8 +19,10 @@ from cryptography.x509.verification import PolicyBuilder, Store
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.client import Client, ClientConfig
+from deltaloop.client import Client, ClientConfig, load_kubeconfig
 from deltaloop.errors import ApiError, InvalidArgumentError
+from deltaloop.runtime.core.access import rules_of_access
+from deltaloop.runtime.program_access import certificate_access, restricted
 from deltaloop.webhooks import CertificateTiming, OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget
 from deltaloop.webhooks.certificates import secret_form
 from tests.apiserver.serving import START, widget_crd
@@ -87,6 +89,10 @@ def converted_crd() -> dict[str, Any]:
     return made
 
 
+def without_bundle() -> dict[str, Any]:
+    return {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
+
+
 @dataclass
 class World:
     """A server with a configuration and a definition, and its clock."""
@@ -118,11 +124,15 @@ class World:
         return found
 
 
+def config_of(server: ApiServer) -> ClientConfig:
+    return load_kubeconfig(server.kubeconfig())
+
+
 @asynccontextmanager
 async def world(clock: Clock | None = None, **options: Any) -> AsyncGenerator[World]:
     clock = clock or Clock()
     options = {"insecure_http": True, "wall_clock": clock.wall, "controllers": frozenset[str](), **options}
-    async with ApiServer(ServerOptions(**options)) as server, Client(ClientConfig(server=server.url)) as client:
+    async with ApiServer(ServerOptions(**options)) as server, Client(config_of(server)) as client:
         await client.create(dl.kinds.NAMESPACE, {"metadata": {"name": "operators"}})
         await client.create(VALIDATING, configuration())
         await client.create(CRD, converted_crd())
@@ -230,6 +240,41 @@ async def test_the_servers_clock_counts_and_not_this_machines(years: int, caplog
     assert warned == [-years * 365 * 86400] * 2
 
 
+async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixture) -> None:
+    access = certificate_access(namespace="operators", secret="hooks", targets=TARGETS)
+    rules = [rule for each in access for rule in rules_of_access(each)]
+    async with world(authorization_mode="RBAC", insecure_http=False) as at:
+        await at.client.create(dl.kinds.SECRET, secret_form.empty_secret("hooks", namespace="operators"))
+        async with Client(await restricted(at.client, rules, name="hooks")) as client:
+            replica = OwnCertificates(client, OPTIONS, wall_clock=at.clock.wall)
+            running = asyncio.create_task(replica.run())
+            await asyncio.sleep(1)
+            await at.verify(replica)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+            other = OwnCertificates(client, replace(OPTIONS, secret="other"))
+            await other.make_pass()
+            assert other.not_ready() == "it has no certificate yet"
+        # A right less: what is missing is told, and the rest is done.
+        fewer = [rule for rule in rules if rule.verb != "patch" or "webhook" not in rule.resource]
+        async with Client(await restricted(at.client, fewer, name="fewer")) as client:
+            await at.client.patch(CRD, "widgets.example.com", without_bundle())
+            await at.client.delete(VALIDATING, "widgets")
+            await at.client.create(VALIDATING, configuration())
+            replica = OwnCertificates(client, OPTIONS, wall_clock=at.clock.wall)
+            await replica.make_pass()
+            assert [bool(each) for each in await at.bundles()] == [False, True]
+            assert replica.not_ready() == "its certificate is not trusted by the caBundle of each webhook"
+    told = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert [(each.getMessage(), vars(each)["kind"]) for each in told] == [
+        (
+            "certificates of webhooks cannot be kept good without a right: `deltaloop rbac` prints the role",
+            "ValidatingWebhookConfiguration",
+        )
+    ]
+
+
 async def test_nothing_of_a_key_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with world() as at:
@@ -251,11 +296,7 @@ async def test_hints_bring_the_next_pass_about() -> None:
     async with world(LoopClock(START)) as at:
         running = [asyncio.create_task(replica.run()) for replica in (at.replica(), at.replica())]
         await asyncio.sleep(2)
-        emptied = converted_crd()
-        await at.client.patch(CRD, "widgets.example.com", {"spec": {"conversion": emptied["spec"]["conversion"]}})
-        await at.client.patch(
-            CRD, "widgets.example.com", {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
-        )
+        await at.client.patch(CRD, "widgets.example.com", without_bundle())
         await asyncio.sleep(2)
         assert [text.count("BEGIN") for text in await at.bundles()] == [1, 1]
         for task in running:

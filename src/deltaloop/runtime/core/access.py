@@ -24,6 +24,7 @@ WRITE_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 _STORING: Final = ("create", "update", "patch")
 _ORDER: Final = (*READ_VERBS, "create", "update", "patch", "delete", "deletecollection")
+_NAMELESS: Final = ("create", "deletecollection")
 _KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "impersonate", "sign", "use")
 """What roles may name: the verbs of requests, all of them, and those that Kubernetes asks about besides."""
 
@@ -38,6 +39,8 @@ class Access:
         verbs: Verbs of RBAC.
         subresource: Such as ``status``; empty for the object itself.
         namespace: The only namespace where it does it; empty for all in which the controller works.
+        names: The only objects that it does it to; empty for all. The printed role says so (``resourceNames``); what
+            is enforced during development does not look at names.
     """
 
     resource: TypedKind[Any] | str
@@ -45,9 +48,10 @@ class Access:
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
     namespace: str = ""
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse verbs that RBAC does not know: they would go into a role, and allow nothing.
+        """Refuse verbs that RBAC does not know, or not by name: they would go into a role, and allow nothing.
 
         Raises:
             InvalidArgumentError: Naming the verb, and what was probably meant; or the class that is no kind.
@@ -58,6 +62,11 @@ class Access:
         if isinstance(verbs, str) or not verbs:
             raise InvalidArgumentError(f"{what}: verbs is {verbs!r}; some are needed, such as ('create', 'patch')")
         for verb in self.verbs:
+            if self.names and verb in _NAMELESS:
+                raise InvalidArgumentError(
+                    f"{what}: {verb!r} cannot be limited to names, which a request of that kind does not have;"
+                    " declare it in an Access of its own, without names"
+                )
             if verb not in _KNOWN:
                 from difflib import get_close_matches
 
@@ -78,6 +87,7 @@ class AccessRule:
         verb: Verb of RBAC.
         namespace: The only namespace where it is needed; empty for all, or for kinds without.
         namespaced: Whether the kind has namespaces.
+        name: The only object that it is needed for; empty for all.
     """
 
     group: str
@@ -85,6 +95,7 @@ class AccessRule:
     verb: str
     namespace: str = ""
     namespaced: bool = True
+    name: str = ""
 
     @property
     def group_resource(self) -> str:
@@ -94,16 +105,26 @@ class AccessRule:
 
     def __str__(self) -> str:
         where = f" in namespace {self.namespace}" if self.namespace else " in all namespaces" if self.namespaced else ""
-        return f"{self.verb} {self.group_resource}{where}"
+        which = f" {self.name}" if self.name else ""
+        return f"{self.verb} {self.group_resource}{which}{where}"
 
 
 def rules_for(
-    kind: ResourceType[Any], verbs: Iterable[str], *, namespace: str | None, subresource: str = ""
+    kind: ResourceType[Any],
+    verbs: Iterable[str],
+    *,
+    namespace: str | None,
+    subresource: str = "",
+    names: tuple[str, ...] = (),
 ) -> list[AccessRule]:
     """Return the rules of some verbs on one kind."""
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     place = (namespace or "") if kind.namespaced else ""
-    return [AccessRule(kind.group, resource, verb, place, kind.namespaced) for verb in verbs]
+    return [
+        AccessRule(kind.group, resource, verb, place, kind.namespaced, name)
+        for verb in verbs
+        for name in names or ("",)
+    ]
 
 
 def rules_of_access(
@@ -120,7 +141,8 @@ def rules_of_access(
         UnknownResourceError: If it names a kind that is not built in, and ``kind`` is missing.
     """
     known = kind if kind is not None else parse_resource_type(access.resource)
-    return rules_for(known, access.verbs, namespace=access.namespace or namespace, subresource=access.subresource)
+    place = access.namespace or namespace
+    return rules_for(known, access.verbs, namespace=place, subresource=access.subresource, names=access.names)
 
 
 def implied_rules(
@@ -162,6 +184,8 @@ def review(rule: AccessRule) -> dict[str, Any]:
         attributes["subresource"] = subresource
     if rule.namespace:
         attributes["namespace"] = rule.namespace
+    if rule.name:
+        attributes["name"] = rule.name
     return {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -186,13 +210,15 @@ class PreflightError(DeltaloopError):
 
     def __init__(self, missing: Sequence[AccessRule]) -> None:
         """Name every missing verb and resource, several verbs of a resource together."""
-        verbs: dict[tuple[str, str, bool], list[str]] = {}
+        verbs: dict[tuple[str, str, str, bool], list[str]] = {}
         for rule in missing:
-            verbs.setdefault((rule.group_resource, rule.namespace, rule.namespaced), []).append(rule.verb)
+            what = rule.group_resource, rule.name, rule.namespace, rule.namespaced
+            verbs.setdefault(what, []).append(rule.verb)
         parts: list[str] = []
-        for (resource, namespace, namespaced), named in verbs.items():
+        for (resource, name, namespace, namespaced), named in verbs.items():
+            which = f" {name}" if name else ""
             where = f" in namespace {namespace}" if namespace else " in all namespaces" if namespaced else ""
-            parts.append(f"{', '.join(sorted(named, key=_rank))} {resource}{where}")
+            parts.append(f"{', '.join(sorted(named, key=_rank))} {resource}{which}{where}")
         super().__init__(
             f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop rbac MODULE` prints a role"
         )
@@ -206,31 +232,40 @@ def _rank(verb: str) -> tuple[int, str]:
 def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
     """Return the roles that grant the rules: a ClusterRole for what is needed everywhere, and a Role a namespace.
 
-    Resources of one group that need the same verbs share a rule; everything is in a fixed order.
+    Resources of one group that need the same verbs share a rule, and so do objects of one resource; everything is in a
+    fixed order. What is needed for all objects is not repeated for some.
 
     Args:
         rules: What is needed.
         name: Name of the roles.
         namespace: Make Roles of this namespace of rules that name none, where the kind has namespaces.
     """
-    places: dict[str, dict[tuple[str, str], set[str]]] = {}
+    places: dict[str, dict[tuple[str, str, str], set[str]]] = {}
     for rule in rules:
         place = rule.namespace or (namespace or "" if rule.namespaced else "")
-        places.setdefault(place, {}).setdefault((rule.group, rule.resource), set()).add(rule.verb)
-    documents: list[dict[str, Any]] = []
-    for place, needed in sorted(places.items()):
-        grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for (group, resource), verbs in sorted(needed.items()):
+        places.setdefault(place, {}).setdefault((rule.group, rule.resource, rule.name), set()).add(rule.verb)
+    return [_role(needed, name, place) for place, needed in sorted(places.items())]
+
+
+def _role(needed: Mapping[tuple[str, str, str], set[str]], name: str, place: str) -> dict[str, Any]:
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    named: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (group, resource, one), verbs in sorted(needed.items()):
+        if not one:
             grouped.setdefault((group, tuple(sorted(verbs, key=_rank))), []).append(resource)
-        documents.append(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "Role" if place else "ClusterRole",
-                "metadata": {"name": name, **({"namespace": place} if place else {})},
-                "rules": [
-                    {"apiGroups": [group], "resources": resources, "verbs": [*verbs]}
-                    for (group, verbs), resources in grouped.items()
-                ],
-            }
-        )
-    return documents
+        elif left := verbs - needed.get((group, resource, ""), set()):
+            named.setdefault((group, resource, tuple(sorted(left, key=_rank))), []).append(one)
+    rules: list[dict[str, Any]] = [
+        {"apiGroups": [group], "resources": resources, "verbs": [*verbs]}
+        for (group, verbs), resources in grouped.items()
+    ]
+    rules += [
+        {"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": [*verbs]}
+        for (group, resource, verbs), names in named.items()
+    ]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role" if place else "ClusterRole",
+        "metadata": {"name": name, **({"namespace": place} if place else {})},
+        "rules": rules,
+    }

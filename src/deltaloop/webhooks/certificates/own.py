@@ -19,21 +19,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import SECRET
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from deltaloop.api.status import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from deltaloop.api.times import format_time, from_epoch, utc_now
 from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
-from deltaloop.client.errors import TransportError
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 from deltaloop.webhooks.certificates import signing
 from deltaloop.webhooks.certificates.authority_secret import MANAGER, AuthoritySecret
-from deltaloop.webhooks.certificates.webhook_bundles import KINDS, WebhookBundles
+from deltaloop.webhooks.certificates.targets import TARGET_KINDS
+from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
 from deltaloop.webhooks.core.certificates.authorities import Authority, CertificateTiming
 from deltaloop.webhooks.core.certificates.rotation import (
     CertificateDecision,
@@ -178,10 +178,12 @@ class OwnCertificates:
                 decision, go_on = await self._step()
                 if not go_on:
                     return min(self._spread(self._options.resync), max(0.0, decision.wake_at - self._secret.now()))
-        except (ApiError, TransportError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, what is served has to be renewed in time
+            expected = isinstance(error, DeltaloopError | OSError)
             _log.warning(
                 "certificates of webhooks could not be looked after; trying again",
                 extra={"error": type(error).__name__, "reason": redact(str(error))},
+                exc_info=None if expected else error,
             )
         return self._spread(self._options.retry)
 
@@ -246,7 +248,7 @@ class OwnCertificates:
             on_add=self._hear, on_update=lambda _, new: self._hear(new), on_delete=self._hear
         )
         options = self._options
-        watched = [(SECRET, options.secret), *((KINDS[each.kind], each.name) for each in options.targets)]
+        watched = [(SECRET, options.secret), *((TARGET_KINDS[each.kind], each.name) for each in options.targets)]
         for kind, name in watched:
             place = options.namespace if kind is SECRET else None
             selector = f"metadata.name={name}"

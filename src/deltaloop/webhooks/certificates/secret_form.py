@@ -7,7 +7,7 @@
 | ``ca.crt`` | what belongs in ``caBundle``, for whoever wants to check a certificate |
 | ``rotation.json`` | since when they are published, and until when those before are trusted |
 
-The type is ``kubernetes.io/tls``; an empty one has empty texts.
+The type is ``kubernetes.io/tls`` where the program makes it, and stays what it is where somebody else has.
 """
 
 from __future__ import annotations
@@ -51,6 +51,19 @@ class _RotationForm(msgspec.Struct, rename="camel", omit_defaults=True):
 
     authorities: dict[str, _AuthorityForm]
     former: list[_FormerForm] = []
+
+
+def empty_secret(name: str, *, namespace: str) -> dict[str, Any]:
+    """Return the Secret as it is applied before the program runs, so that the program need not create Secrets.
+
+    It has no ``data``: applying it again leaves what is in it as it is.
+
+    Args:
+        name: Its name.
+        namespace: Where it is.
+    """
+    metadata = {"name": name, "namespace": namespace, "annotations": {MARK: "v1"}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 def to_data(held: Authorities) -> dict[str, str]:

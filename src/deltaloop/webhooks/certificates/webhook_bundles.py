@@ -6,19 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
-from deltaloop.api.kinds import (
-    CUSTOM_RESOURCE_DEFINITION,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.client import Client, PatchType
 from deltaloop.webhooks.certificates import signing
+from deltaloop.webhooks.certificates.targets import TARGET_KINDS
 from deltaloop.webhooks.core.certificates.authorities import Certificate
 from deltaloop.webhooks.core.certificates.rotation import TargetSeen, WriteBundle
 from deltaloop.webhooks.core.certificates.targets import (
-    TargetKind,
     WebhookTarget,
     bundle_patch,
     bundles_of,
@@ -26,12 +19,6 @@ from deltaloop.webhooks.core.certificates.targets import (
 )
 
 _log: Final = logging.getLogger("deltaloop.webhooks")
-
-KINDS: Final[Mapping[TargetKind, ResourceType[Resource]]] = {
-    TargetKind.VALIDATING: VALIDATING_WEBHOOK_CONFIGURATION,
-    TargetKind.MUTATING: MUTATING_WEBHOOK_CONFIGURATION,
-    TargetKind.CONVERSION: CUSTOM_RESOURCE_DEFINITION,
-}
 
 
 @final
@@ -57,7 +44,7 @@ class WebhookBundles:
         """
         found: list[TargetSeen] = []
         for target in self._targets:
-            obj = await self._client.find(KINDS[target.kind], target.name)
+            obj = await self._client.find(TARGET_KINDS[target.kind], target.name)
             fields = obj.to_dict() if obj is not None else {}
             self._read[target] = fields
             bundles = {name: _certificates(pems) for name, pems in bundles_of(target, fields).items()}
@@ -72,7 +59,7 @@ class WebhookBundles:
             ApiError, TransportError: What else the client raises.
         """
         patch = bundle_patch(write.target, self._read[write.target], [each.pem for each in write.certificates])
-        await self._client.patch(KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)
+        await self._client.patch(TARGET_KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)
         _log.info("wrote caBundle", extra={"target": str(write.target), "certificates": len(write.certificates)})
 
 
