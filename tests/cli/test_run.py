@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from prometheus_client import REGISTRY, Counter, Gauge
 
@@ -51,6 +53,42 @@ async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -
 
 
 @pytest.mark.real_time
+class Spec(msgspec.Struct):
+    colour: str = "red"
+
+
+@dl.custom_resource(group="example.com", version="v1")
+class Paint(msgspec.Struct, kw_only=True):
+    metadata: dl.ObjectMeta
+    spec: Spec
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("loaded", [False, True])
+async def test_an_embedded_server_has_the_definitions_of_the_programs_classes(tmp_path: Path, loaded: bool) -> None:
+    config, file, lines = tmp_path / "config", tmp_path / "crd.yaml", list[str]()
+    colours: list[str] = []
+
+    @dl.controller(Paint)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        colours.append((await ctx.client.get(Paint, request.name, namespace=request.namespace)).spec.colour)
+
+    crd = dl.crd_of(Paint)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["colour"]["default"] = "blue"
+    file.write_text(json.dumps(crd))
+    cluster = ClusterFlags(embedded=True, load=(file,) if loaded else (), write_kubeconfig=config)
+    command = RunCommand(controllers=(reconcile,), cluster=cluster, definitions=(dl.crd_of(Paint),))
+    task = asyncio.create_task(run(command, lines.append))
+    await eventually(lambda: lines, every=0.02)
+    async with dl.connect(kubeconfig=config) as client:
+        await eventually(lambda: client.create(Paint, {"metadata": {"name": "a"}, "spec": {}}), every=0.02)
+        await eventually(lambda: colours == ["blue" if loaded else "red"], every=0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_and_goes_with_the_program(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deltaloop.crds import IntOrString, Quantity, as_atomic, as_set, field_rules, keyed_by
+from deltaloop.crds import IntOrString, Quantity, as_atomic, as_set, class_rules, field_rules, keyed_by
 from deltaloop.crds.class_schemas import class_schema
 from deltaloop.crds.rules.compiled import rules_of
 from deltaloop.crds.rules.definitions import RuleChecks
@@ -194,6 +194,26 @@ def test_a_default_says_no_more_than_differs_from_the_defaults_inside() -> None:
         "at": "2026-01-02",
         "names": ["a", "b"],
     }
+
+
+@class_rules("self.least <= self.most")
+class Range(Struct):
+    least: int = 1
+    most: int = 9
+    note: str | None = None
+    more: str | UnsetType = UNSET
+
+
+class Ranges(Struct):
+    first: Range = msgspec.field(default_factory=Range)
+    others: list[Range] = msgspec.field(default_factory=lambda: [Range(most=3)])
+
+
+def test_a_default_that_rules_are_asked_about_is_written_out() -> None:
+    schema = class_schema(Ranges).schema
+    found = {name: each.get("default") for name, each in schema["properties"].items()}
+    assert found == {"first": {"least": 1, "most": 9}, "others": [{"least": 1, "most": 3}]}
+    assert definition_errors(schema, "", with_status=False, expressions=RuleChecks()) == []
 
 
 class Recursive(Struct):

@@ -4,8 +4,9 @@ A program that serves (``deltaloop run``, ``deltaloop apiserver``, ``deltaloop l
 started, and the page goes on when it says that it is ready. Ctrl-C ends it before the next command of its block; the
 last one of a block runs on until the page's end. It must end with 0, as every other command must.
 
-Pages run beside each other, so the ports that ``deltaloop run`` takes by default are free ones here, and commands that
-ask them are led there. A question to a program that has just begun is asked again for some seconds.
+``cd`` holds to the end of its block. Pages run beside each other, so the ports that ``deltaloop run`` takes by default
+are free ones here, and commands that ask them are led there. A question to a program that has just begun is asked again
+for some seconds.
 
 Only the programs in ``RUN`` are run, those of other people (``kubectl``, ``curl``) where they are installed. All
 others, such as ``pip`` and ``podman``, change a machine or need a network; ``make`` targets are what CI runs.
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from tests.docs import console
 
-RUN = frozenset({"cat", "curl", "deltaloop", "export", "kubectl", "pytest"})
+RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "kubectl", "pytest"})
 LIMIT = 20.0
 """Seconds that a command may take, a start until it is ready, or an end."""
 
@@ -83,7 +84,7 @@ class Terminals:
     """The terminals of one page."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = self._here = folder
         self._exported: dict[str, str] = {}
         self._running: list[Started] = []
         self._metrics, self._health = 0, 0
@@ -96,6 +97,7 @@ class Terminals:
         """
         mine: Started | None = None
         printed = ""
+        self._here = self._folder
         for command in commands:
             if not runs_here(command) or any(word in command for word in skipped):
                 continue
@@ -103,8 +105,12 @@ class Terminals:
                 self._end(mine)
                 mine = None
             exported = re.fullmatch(r"export (\w+)=(\S+)", command)
+            entered = re.fullmatch(r"cd (\S+)", command)
             if exported is not None:
                 self._exported[exported[1]] = exported[2]
+            elif entered is not None:
+                self._here /= entered[1]
+                assert self._here.is_dir(), f"{command!r}: there is no such folder"
             elif (ready := ready_words(command)) is not None:
                 mine = self._start(command, ready)
             else:
@@ -177,7 +183,7 @@ class Terminals:
         return subprocess.Popen(
             # Of a list of commands the shell stays; alone it becomes the program, which then is the one to be ended.
             ["/bin/bash", "-c", self._led(command)],
-            cwd=self._folder,
+            cwd=self._here,
             env={**os.environ, **own, **self._exported},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -198,7 +204,7 @@ class Terminals:
 def runs_here(command: str) -> bool:
     """Tell whether all programs of a command are among those that are run, and installed."""
     programs = [words[0] for words in console.simple_commands(command) if words]
-    return all(program in RUN and _is_installed(program) for program in programs)
+    return all(program in RUN and (program == "cd" or _is_installed(program)) for program in programs)
 
 
 def ready_words(command: str) -> str | None:

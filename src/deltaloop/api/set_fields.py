@@ -20,14 +20,34 @@ def set_fields(value: object) -> Any:
     Raises:
         TypeError, ValueError: If JSON cannot say it.
     """
+    return _plain(value, with_defaults=False)
+
+
+def with_defaults(value: object) -> Any:
+    """Return a typed object as a server has it once it has filled in what is missing.
+
+    A field that may be absent or null, and is so by default, is left out.
+
+    Raises:
+        TypeError, ValueError: If JSON cannot say it.
+    """
+    return _plain(value, with_defaults=True)
+
+
+def _plain(value: object, *, with_defaults: bool) -> Any:
     if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        return {name: set_fields(each) for name, each, is_default in _fields(value) if not is_default}
+        return {
+            name: _plain(each, with_defaults=with_defaults)
+            for name, each, is_default in _fields(value)
+            if not is_default or (with_defaults and each is not None and each is not msgspec.UNSET)
+        }
     if isinstance(value, Mapping):
-        return {str(name): set_fields(each) for name, each in cast("Mapping[object, object]", value).items()}
+        fields = cast("Mapping[object, object]", value)
+        return {str(name): _plain(each, with_defaults=with_defaults) for name, each in fields.items()}
     if isinstance(value, set | frozenset):
-        return sorted(set_fields(each) for each in cast("set[object]", value))
+        return sorted(_plain(each, with_defaults=with_defaults) for each in cast("set[object]", value))
     if isinstance(value, list | tuple):
-        return [set_fields(each) for each in cast("list[object]", value)]
+        return [_plain(each, with_defaults=with_defaults) for each in cast("list[object]", value)]
     if isinstance(value, enum.Enum):
         return value.value
     return msgspec.to_builtins(value, str_keys=True)

@@ -1,4 +1,4 @@
-"""The commands that make what surrounds a program: ``package``. What they do is in ``packaging``."""
+"""The commands that make a program (``new``) and what surrounds it (``package``)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,29 @@ import typer
 from deltaloop.cli import run_flags as flags
 
 T = TypeVar("T")
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the project, such as greeter or paint-operator.")],
+    *,
+    kind: Annotated[str, typer.Option(metavar="KIND", help="Of its objects; what the name says by default.")] = "",
+    group: Annotated[
+        str, typer.Option(metavar="GROUP", help="API group of the kind: a domain of yours.")
+    ] = "example.com",
+    folder: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where it goes; a folder of its name by default.")
+    ] = None,
+    wheel: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A wheel of deltaloop to install from: it is copied there.")
+    ] = None,
+) -> None:
+    """Write a new project: a kind as a class, its controller, tests, chart, Containerfile, and a file for CI."""
+    from deltaloop.cli.project.core.naming import ProjectNames
+    from deltaloop.cli.project.making import make_project
+
+    where = folder if folder is not None else Path(name)
+    for path in make_project(ProjectNames.of(name, kind=kind, group=group), where, wheel=wheel):
+        typer.echo(where / path)
 
 
 def package(

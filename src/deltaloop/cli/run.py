@@ -8,11 +8,11 @@ import os
 import socket
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError, MissingExtraError
 from deltaloop.api.plain_text import indented
@@ -32,6 +32,10 @@ from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
+from deltaloop.schemas.json_values import at
+
+if TYPE_CHECKING:
+    from deltaloop.apiserver.core.controllers.manifests import Manifest
 
 _log: Final = logging.getLogger("deltaloop.cli")
 
@@ -100,6 +104,7 @@ class RunCommand:
     Attributes:
         controllers: The controllers that the module declares.
         cluster: Which cluster, or the embedded server.
+        definitions: Definitions of the program's own kinds, with which an embedded server begins, unless it loads them.
         namespace: Watch this namespace only; None means all.
         election: Who works, among several processes; None has no election.
         event_api: What Events are written in.
@@ -115,6 +120,7 @@ class RunCommand:
 
     controllers: tuple[Controller, ...]
     cluster: ClusterFlags = field(default_factory=ClusterFlags)
+    definitions: tuple[dict[str, Any], ...] = ()
     namespace: str | None = None
     election: LeaderElection | None = None
     event_api: EventApi = EventApi.CORE_V1
@@ -249,7 +255,7 @@ async def _connected(
     mode = "RBAC" if cluster.rbac else "AlwaysAllow"
     server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
     async with ApiServer(server_options) as server, AsyncExitStack() as stack:
-        server.load(manifests)
+        server.load([*_unless_loaded(command.definitions, manifests), *manifests])
         hint = ""
         if cluster.write_kubeconfig is not None:
             write_kubeconfig(cluster.write_kubeconfig, server.kubeconfig())
@@ -270,3 +276,14 @@ async def _connected(
             rules, _ = rules_of(command.controllers, program=program)
             config = await restricted(admin, rules, name="-".join(each.name for each in command.controllers))
         yield await stack.enter_async_context(Client(config, options=options))
+
+
+def _unless_loaded(definitions: Sequence[dict[str, Any]], manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Return definitions without those that are among manifests."""
+    from deltaloop.apiserver.core.controllers.manifests import manifests_of
+
+    def name(fields: Mapping[str, object]) -> tuple[object, object]:
+        return fields.get("kind"), at(fields, "metadata", "name")
+
+    loaded = {name(each.fields) for each in manifests}
+    return [each for each in manifests_of(definitions, source="classes") if name(each.fields) not in loaded]

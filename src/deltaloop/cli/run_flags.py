@@ -133,17 +133,23 @@ class RunFlags:
             typer.BadParameter: Naming a flag whose value cannot be used.
             DeltaloopError: If there are no controllers to be had, or a name is none.
         """
-        from deltaloop.cli.load_controllers import load_controllers
+        from deltaloop.cli.load_controllers import load_program
         from deltaloop.cli.run import RunCommand
 
         with _as_bad_parameters():
             cluster, timing, metrics, health = self._cluster(), self._timing(), self._metrics(), self._health()
         events, http = event_api(self.event_api), http_of(self.http)
-        controllers = load_controllers(self.target)
+        module, controllers = load_program(self.target)
+        definitions = list[dict[str, Any]]()
+        if self.embedded:
+            from deltaloop.cli.crd import program_definitions
+
+            definitions = program_definitions(module, controllers)
         election = self._election(controllers, timing)
         return RunCommand(
             controllers=controllers,
             cluster=cluster,
+            definitions=tuple(definitions),
             namespace=self.namespace or None,
             election=election if self.leader_elect else None,
             event_api=events,

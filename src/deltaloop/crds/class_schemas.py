@@ -17,7 +17,7 @@ from typing import Any, Final, cast, final, get_type_hints
 
 from msgspec import NODEFAULT, UNSET, inspect
 
-from deltaloop.api.set_fields import set_fields
+from deltaloop.api.set_fields import set_fields, with_defaults
 from deltaloop.crds.annotations import CLASS_RULES, RULES
 from deltaloop.crds.choices import null_or_choice
 from deltaloop.crds.docstrings import description_of, field_descriptions
@@ -199,7 +199,7 @@ class _Walk:
                 schema = {**schema, "description": said[field.name]}
             if field.required:
                 required.append(field.encode_name)
-            if (default := _default(field, (cls.__name__, field.name))) is not None:
+            if (default := _default(field, schema, (cls.__name__, field.name))) is not None:
                 schema["default"] = default
             properties[field.encode_name] = schema
         self.above.pop()
@@ -304,14 +304,24 @@ def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]
     return null_or_choice(schema) if null else schema
 
 
-def _default(field: inspect.Field, place: tuple[str, str]) -> Any:
-    """Return the default of a field in JSON; None if it has none."""
+def _has_rules(schema: Fields) -> bool:
+    """Tell whether rules stand in a schema, at any depth."""
+    inner = [*mapping(schema.get("properties")).values(), schema.get("items"), schema.get("additionalProperties")]
+    return RULES in schema or any(_has_rules(mapping(each)) for each in inner if each)
+
+
+def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> Any:
+    """Return the default of a field in JSON; None if it has none.
+
+    A server fills in what is missing of a default, too, but has asked rules about it as it stands: where there are
+    some, all of it is said.
+    """
     default = field.default
     if field.default_factory is not NODEFAULT:
         default = field.default_factory()
     if default is NODEFAULT or default is UNSET or default is None:
         return None
     try:
-        return set_fields(default)
+        return with_defaults(default) if _has_rules(schema) else set_fields(default)
     except (TypeError, ValueError) as error:
         raise InvalidKindError(*place, f"its default cannot be written as JSON: {error}") from None

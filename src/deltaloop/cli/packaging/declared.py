@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, final
+from typing import Final, final
 
-from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
-from deltaloop.api.kinds import BUILT_IN, parse_resource_type
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.cli.crd import kinds_in
+from deltaloop.cli.crd import kind_reconciled, program_definitions
 from deltaloop.cli.load_controllers import load_program
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
 from deltaloop.cli.packaging.core.yaml_text import yaml_text
-from deltaloop.crds import crd_of
-from deltaloop.crds.declaring import declared_kind, is_kind
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import roles
-from deltaloop.runtime.program_access import Program, guess, rules_of
+from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.json_values import at, text
 
@@ -140,45 +134,16 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
-    definitions = {text(at(each, "metadata", "name")): each for each in definitions_of(module, controllers)}
+    definitions = {text(at(each, "metadata", "name")): each for each in program_definitions(module, controllers)}
     for file in command.definitions:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
     _, guessed = rules_of(controllers, program=Program())
     notes = [f"the plural of {kind} was guessed; a ResourceType in the code says it for sure" for kind in guessed]
     for controller in controllers:
-        kind = _type_of(controller)
+        kind = kind_reconciled(controller)
         if str(kind) not in map(str, BUILT_IN) and kind.group_resource not in definitions:
             notes.append(f"no class makes the definition of {kind}; if it is this program's, give --crd FILE")
     return DeclaredProgram(command, app, tuple(definitions.values()), controllers, tuple(notes))
-
-
-def definitions_of(module: ModuleType, controllers: Sequence[Controller]) -> list[Manifest]:
-    """Return the definitions of the kinds that are the program's own: of the groups whose kinds it reconciles.
-
-    Classes of other groups stand for what others define.
-
-    Args:
-        module: Where kinds are looked for, too.
-        controllers: What is reconciled.
-    """
-    groups = {_type_of(controller).group for controller in controllers}
-    models = [kind.model for controller in controllers if (kind := _type_of(controller)).model is not None]
-    modules = [module, *(sys.modules[model.__module__] for model in models if model.__module__ in sys.modules)]
-    found: dict[str, list[type]] = {}
-    for classes in (classes for each in dict.fromkeys(modules) for classes in kinds_in(each)):
-        kind = declared_kind(classes[0]).type
-        if kind.group in groups:
-            found.setdefault(kind.group_resource, []).extend(classes)
-    for model in filter(is_kind, models):  # one that no module has by a name
-        found.setdefault(declared_kind(model).type.group_resource, []).append(model)
-    return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
-
-
-def _type_of(controller: Controller) -> ResourceType[Any]:
-    try:
-        return parse_resource_type(controller.resource)
-    except UnknownResourceError:
-        return guess(str(controller.resource))
 
 
 def split_image(image: str) -> tuple[str, str]:

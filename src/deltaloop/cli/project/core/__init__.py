@@ -1,0 +1,1 @@
+"""The decisions of ``deltaloop new``: no file is read or written here."""

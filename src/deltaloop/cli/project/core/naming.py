@@ -1,0 +1,106 @@
+"""What a new project and its parts are called, and the texts of its files."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.schemas.dns_names import label_problems, subdomain_problems
+
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+_SLOT: Final = re.compile(r"@(\w+)@")
+_ENDINGS: Final = ("-operator", "-controller")
+_TAKEN: Final = frozenset({"deltaloop", "msgspec", "pytest", "yaml", "aiohttp", "typer", "tests"})
+FILES: Final[Mapping[str, str]] = {
+    "@module@.py": "operator.py.txt",
+    "test_@module@.py": "test_operator.py.txt",
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    "sample.yaml": "sample.yaml.txt",
+    "Containerfile": "Containerfile.txt",
+    ".github/workflows/ci.yaml": "ci.yaml.txt",
+    ".gitignore": "gitignore.txt",
+}
+"""The files of a project, and which text each is made of."""
+WHEELS: Final = "wheels"
+"""The folder of a project for a wheel of deltaloop that no package index has."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProjectNames:
+    """How a project's parts are called.
+
+    Attributes:
+        name: The project's name, which is the controller's and that of what is deployed, too.
+        module: Its module.
+        kind: The kind of its objects.
+        group: The API group of that.
+    """
+
+    name: str
+    module: str
+    kind: str
+    group: str
+
+    @classmethod
+    def of(cls, name: str, *, kind: str = "", group: str = "example.com") -> Self:
+        """Return the names that follow from a project's.
+
+        Args:
+            name: Such as ``paint-operator``.
+            kind: The kind; empty for what the name says, here ``Paint``.
+            group: The API group.
+
+        Raises:
+            InvalidArgumentError: If one cannot be used, and why.
+        """
+        if label_problems(name):
+            raise InvalidArgumentError(f"{name!r} is no name: lower-case letters, digits and inner '-', first a letter")
+        module = name.replace("-", "_")
+        if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in _TAKEN:
+            raise InvalidArgumentError(f"{name!r} is a module of Python or of a library already: choose another name")
+        short = name
+        for ending in _ENDINGS:
+            short = short.removesuffix(ending)
+        kind = kind or "".join(part.capitalize() for part in short.split("-"))
+        if not _KIND.fullmatch(kind):
+            raise InvalidArgumentError(f"--kind {kind!r} is none: letters and digits, first a capital, such as Paint")
+        if "." not in group or subdomain_problems(group):
+            raise InvalidArgumentError(f"--group {group!r} is none: a domain of yours with a dot, such as example.com")
+        return cls(name, module, kind, group)
+
+
+def project_files(
+    names: ProjectNames, templates: Mapping[str, str], *, version: str, with_wheel: bool
+) -> dict[str, str]:
+    """Return the texts of a project's files, by their paths.
+
+    Args:
+        names: How its parts are called.
+        templates: What the files are made of.
+        version: Of deltaloop: the project takes it and what is compatible with it.
+        with_wheel: Whether it has a wheel of deltaloop in ``WHEELS``.
+    """
+    major, minor = version.split(".")[:2]
+    bound = f"{major}.{int(minor) + 1}" if major == "0" else str(int(major) + 1)
+    slots = {
+        "name": names.name,
+        "module": names.module,
+        "Kind": names.kind,
+        "group": names.group,
+        "label": f"{names.group}/{names.kind.lower()}",
+        "versions": f">={version},<{bound}",
+        "findlinks": f" --find-links {WHEELS}" if with_wheel else "",
+        "copywheels": f"COPY {WHEELS} {WHEELS}\n" if with_wheel else "",
+    }
+
+    def filled(text: str) -> str:
+        return _SLOT.sub(lambda found: slots[found[1]], text)
+
+    return {filled(path): filled(templates[source]) for path, source in FILES.items()}

@@ -1,0 +1,49 @@
+"""Writes a new project: its files, and the chart that follows from them. Core: ``core/naming.py``."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from pathlib import Path
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.cli.packaging import files
+from deltaloop.cli.packaging.declared import PackageCommand, declared_program
+from deltaloop.cli.project.core.naming import FILES, WHEELS, ProjectNames, project_files
+from deltaloop.version import VERSION
+
+CHART = "chart"
+"""The folder of a project for its chart."""
+
+
+def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None) -> list[str]:
+    """Write a project, and return the paths of its files.
+
+    Args:
+        names: How its parts are called.
+        folder: Where it goes: a folder that is not there, or is empty.
+        wheel: A wheel of deltaloop, which is copied into the project; None for a package index to have it.
+
+    Raises:
+        InvalidArgumentError: If something is there already, or cannot be read or written.
+    """
+    if (folder.is_dir() and any(folder.iterdir())) or (folder.exists() and not folder.is_dir()):
+        raise InvalidArgumentError(f"{folder} is there already, and is not empty: give another --folder")
+    if wheel is not None and not (wheel.is_file() and wheel.suffix == ".whl"):
+        raise InvalidArgumentError(
+            f"--wheel {wheel} is no wheel: the file deltaloop-VERSION-py3-none-any.whl is needed"
+        )
+    made = project_files(names, read_templates(), version=VERSION, with_wheel=wheel is not None)
+    files.write(folder, made)
+    if wheel is not None:
+        (folder / WHEELS).mkdir()
+        shutil.copy(wheel, folder / WHEELS)
+    chart = declared_program(PackageCommand(target=str(folder / f"{names.module}.py"))).chart()
+    files.write(folder / CHART, chart)
+    return [*made, f"{CHART}/"]
+
+
+def read_templates() -> dict[str, str]:
+    """Return the texts that files are made of, by their names."""
+    there = resources.files("deltaloop.cli.project") / "template"
+    return {name: (there / name).read_text(encoding="utf-8") for name in FILES.values()}

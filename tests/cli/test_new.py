@@ -1,0 +1,128 @@
+"""``deltaloop new``: a project that passes its own tests and checks at once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
+from deltaloop.cli.commands import app
+from deltaloop.cli.project.core.naming import ProjectNames
+from deltaloop.errors import InvalidArgumentError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    known = {*sys.modules}
+    yield tmp_path
+    for name in {*sys.modules} - known:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def run(*arguments: str) -> Result:
+    importlib.invalidate_caches()
+    return CliRunner().invoke(app, [*arguments])
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*") if each.is_file()}
+
+
+@pytest.mark.real_time
+def test_a_new_project_passes_its_tests_and_checks(folder: Path) -> None:
+    done = run("new", "paint-operator", "--group", "paint.example.org")
+    assert done.exit_code == 0, done.output
+    project = folder / "paint-operator"
+    assert "@" not in "".join(files(project)).replace("/", "")
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not faults"]
+    tested = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    # The simulation is run by the test of the page that shows all this.
+    assert "4 passed, 1 deselected" in tested.stdout
+    [step] = [line for line in files(project)[".github/workflows/ci.yaml"].splitlines() if "deltaloop package" in line]
+    words = step.partition("run: deltaloop ")[2].split()
+    words[1] = f"paint-operator/{words[1]}"
+    words[words.index("--helm") + 1] = "paint-operator/chart"
+    assert run(*words).exit_code == 0
+
+
+def test_its_parts_have_the_names_that_follow_from_its_own(folder: Path) -> None:
+    assert run("new", "paint-operator", "--folder", "here").exit_code == 0
+    made = files(folder / "here")
+    assert {"paint_operator.py", "test_paint_operator.py", "chart/Chart.yaml", "README.md", "Containerfile"} <= {*made}
+    assert read_yaml(made["chart/Chart.yaml"])["name"] == "paint-operator"
+    [sample] = read_yaml_documents(made["sample.yaml"])
+    assert (sample["apiVersion"], sample["kind"]) == ("example.com/v1alpha1", "Paint")
+    assert "wheels" not in "".join(made.values())
+    assert not [path for path, text in made.items() if "@name@" in text or "@module@" in text or "@Kind@" in text]
+
+
+def test_it_takes_a_wheel_of_deltaloop(folder: Path) -> None:
+    wheel = folder / "deltaloop-0.2.0-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    assert run("new", "paint", "--wheel", str(wheel)).exit_code == 0
+    assert (folder / "paint" / "wheels" / wheel.name).read_bytes() == b"a wheel"
+    made = {path: (folder / "paint" / path).read_text() for path in ("Containerfile", ".github/workflows/ci.yaml")}
+    assert "COPY wheels wheels\n" in made["Containerfile"]
+    assert all("--find-links wheels" in text for text in made.values())
+
+
+def test_what_is_written_is_as_formatters_and_linters_want_it(folder: Path) -> None:
+    pytest.importorskip("ruff", reason="ruff, which the group `dev` brings, is missing")
+    assert run("new", "a", "--kind", "LongerKind").exit_code == 0
+    for what in (("format", "--check"), ("check", "--select", "E,F,I,UP,B")):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *what, "--line-length", "120", "--isolated", "."],
+            cwd=folder / "a",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_what_is_there_is_left_alone(folder: Path) -> None:
+    (folder / "paint").mkdir()
+    (folder / "paint" / "mine").touch()
+    done = run("new", "paint")
+    assert isinstance(done.exception, InvalidArgumentError)
+    assert "paint is there already" in str(done.exception)
+    assert files(folder) == {"paint/mine": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "group", "words"),
+    [
+        ("Paint", "", "example.com", "'Paint' is no name"),
+        ("7up", "", "example.com", "'7up' is no name"),
+        ("queue", "", "example.com", "'queue' is a module of Python"),
+        ("pytest", "", "example.com", "'pytest' is a module of Python or of a library"),
+        ("class", "", "example.com", "'class' is a module"),
+        ("paint", "paint", "example.com", "--kind 'paint' is none"),
+        ("paint", "", "example", "--group 'example' is none"),
+        ("operator", "", "example.com", "'operator' is a module"),
+    ],
+)
+def test_names_that_cannot_be_used_are_refused(name: str, kind: str, group: str, words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        ProjectNames.of(name, kind=kind, group=group)
+
+
+def test_the_kind_is_what_the_name_says() -> None:
+    kinds = {name: ProjectNames.of(name).kind for name in ("paint", "paint-operator", "wall-paint-controller")}
+    assert kinds == {"paint": "Paint", "paint-operator": "Paint", "wall-paint-controller": "WallPaint"}
