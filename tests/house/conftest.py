@@ -1,4 +1,4 @@
-"""These tests read all sources: their trees are very many objects without cycles, which no collection needs to visit."""
+"""These tests read all sources: their trees are very many objects without cycles, no work for a collection."""
 
 from __future__ import annotations
 
