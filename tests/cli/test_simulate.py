@@ -193,3 +193,40 @@ def test_a_scenario_is_made_from_manifests(tmp_path: Path, monkeypatch: pytest.M
     result = CliRunner().invoke(app, ["simulate", str(program), *options])
     assert result.exit_code != 0
     assert "no CustomResourceDefinition" in str(result.exception)
+
+
+CLASSES = """
+import msgspec
+import deltaloop as dl
+
+class Spec(msgspec.Struct):
+    size: int = 1
+
+@dl.custom_resource(group="example.com", version="v1")
+class Cache(msgspec.Struct, kw_only=True):
+    metadata: dl.ObjectMeta
+    spec: Spec
+
+@dl.controller(Cache, owns=["v1/ConfigMap"], writes=["v1/ConfigMap"])
+async def reconcile(request, ctx):
+    cache = await ctx.client.find(Cache, request.name, namespace=request.namespace)
+    if cache is not None:
+        def change(config_map):
+            dl.set_controller_reference(config_map, cache)
+            config_map["data"] = {"size": str(cache.spec.size)}
+        await ctx.client.create_or_update("v1/ConfigMap", request.name, change, namespace=request.namespace)
+"""
+
+
+@pytest.mark.real_time
+def test_a_module_with_classes_needs_no_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    file = tmp_path / "cache_of_a_test.py"
+    file.write_text(CLASSES)
+    code, output = simulated(str(file), "--runs", "5", "--faults", "crash-after", "-o", "json")
+    assert code == 0, output
+    writes = json.loads(output)["writes"]
+    assert {"1st create of configmaps", "1st update of configmaps"} <= {*writes}
+    result = CliRunner().invoke(app, ["simulate", str(file), "--write-test", str(tmp_path / "test_cache.py")])
+    assert (result.exit_code, type(result.exception)) == (1, LoadError)
+    assert "has no 'scenario'" in str(result.exception)

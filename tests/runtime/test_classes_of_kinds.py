@@ -62,7 +62,7 @@ def database(name: str, **spec: Any) -> Database:
 
 async def begin(harness: Harness) -> dl.Client:
     """Install both kinds, and return the client."""
-    await harness.install(dl.crd_of(Database), dl.crd_of(Backup))
+    await harness.install(Database, Backup)
     return harness.client
 
 

@@ -145,7 +145,11 @@ def rbac(
 
 def simulate(
     target: Annotated[
-        str, typer.Argument(metavar="MODULE[:SCENARIO]", help="An `async def scenario(world)` in a module or a file.")
+        str,
+        typer.Argument(
+            metavar="MODULE[:SCENARIO]",
+            help="An `async def scenario(world)` in a module or a file; else one is made of its classes.",
+        ),
     ],
     *,
     manifests: Annotated[
@@ -197,7 +201,10 @@ def simulate(
     options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
     schedule = None if replay is None else parse_schedule(replay)
     telling = command.Telling(output=output, html=html, test=write_test)
-    scenario = command.scenario_of(target, manifests) if manifests else command.load_scenario(target)
+    if manifests:
+        scenario = command.scenario_of(target, manifests)
+    else:
+        scenario = command.load_scenario(target, may_be_made=write_test is None)  # a test has to import it
     if not command.simulate(scenario, options, schedule, typer.echo, telling):
         raise typer.Exit(1)
 

@@ -64,11 +64,16 @@ def load_declared(target: str) -> LoadedModule:
     module = import_module(target, name)
     if attribute:
         return _declared_of(target, module, named_object(target, module, attribute))
-    found = _sorted(module, dict.fromkeys(value for value in vars(module).values() if isinstance(value, _DECLARED)))
+    found = declared_in(module)
     if not found.controllers and not found.webhooks:
         problem = f"module {module.__name__} has no controller; decorate a function with @dl.controller"
         raise LoadError(target, problem)
     return found
+
+
+def declared_in(module: ModuleType) -> LoadedModule:
+    """Return the controllers and webhooks in a module; there may be none."""
+    return _sorted(module, dict.fromkeys(value for value in vars(module).values() if isinstance(value, _DECLARED)))
 
 
 def load_controllers(target: str) -> tuple[Controller, ...]:

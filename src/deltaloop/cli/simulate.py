@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Final, cast
 
 from deltaloop.apiserver import read_manifests
-from deltaloop.cli.load_controllers import LoadError, import_module, load_controllers, named_object
+from deltaloop.cli.crd import program_definitions
+from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_controllers, named_object
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
 from deltaloop.simulation.core.coverage import coverage_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
@@ -36,20 +37,27 @@ def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Cal
         replace_process(sys.executable, sys.orig_argv, {**environment, _HASH_SEED: "0"})
 
 
-def load_scenario(target: str) -> Scenario:
+def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
     """Import a module and return its scenario.
 
     Args:
         target: ``package.module`` or ``path/to/file.py``, whose scenario has the name ``scenario``; or ``module:name``.
+            Of a module without one that has controllers and kinds as classes a scenario is made, as of manifests.
+        may_be_made: Whether that is enough.
 
     Raises:
         LoadError: If there is none, or it is no ``async def`` with one parameter.
+        InvalidArgumentError: If no scenario can be made of the classes.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
         raise LoadError(target, "write MODULE or MODULE:SCENARIO, such as test_operator.py:scenario")
     module = import_module(target, name)
     if not colon and not hasattr(module, _DEFAULT):
+        controllers = declared_in(module).controllers
+        definitions = program_definitions(module, controllers)
+        if may_be_made and controllers and definitions:
+            return made_scenario(controllers, definitions)
         raise LoadError(target, f"module {module.__name__} has no {_DEFAULT!r}{_others(module)}")
     found = named_object(target, module, attribute or _DEFAULT)
     if not inspect.iscoroutinefunction(found) or len(inspect.signature(found).parameters) != 1:

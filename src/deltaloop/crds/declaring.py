@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 
@@ -170,6 +170,19 @@ def declared_kind(cls: type) -> DeclaredKind:
 def is_kind(value: object) -> TypeGuard[type]:
     """Tell whether a value is a class that ``custom_resource`` made a kind."""
     return isinstance(value, type) and isinstance(definition_of(value), DeclaredKind)
+
+
+def by_kind(classes: Iterable[type]) -> list[list[type]]:
+    """Put the classes of each kind together, its versions, in the order in which they come.
+
+    Raises:
+        InvalidArgumentError: If a class is no kind.
+    """
+    kinds: dict[tuple[str, str], list[type]] = {}
+    for cls in dict.fromkeys(classes):
+        found = declared_kind(cls).type
+        kinds.setdefault((found.group, found.kind), []).append(cls)
+    return [*kinds.values()]
 
 
 def plural_of(kind: str) -> str:

@@ -35,6 +35,8 @@ from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.client.opening import open_transport
 from deltaloop.client.transport import Transport
+from deltaloop.crds import crd_of
+from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Controller, ManagerOptions
@@ -144,22 +146,28 @@ class Harness:
 
     # -- what the server has
 
-    async def install(self, *paths: str | os.PathLike[str] | Mapping[str, object]) -> None:
+    async def install(self, *paths: str | os.PathLike[str] | Mapping[str, object] | type) -> None:
         """Create what files define, custom resource definitions first; their kinds are served when this returns.
 
         Objects that are there already are changed to what the files say. On a server that others use, too, what was
         not there before is deleted at the end.
 
         Args:
-            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``; or objects.
+            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``; or objects; or
+                classes of ``custom_resource``: their definitions, the versions of a kind together.
 
         Raises:
             InvalidArgumentError: If a path names no file with an object.
             ManifestError: If a file cannot be read.
             ApiError: If the server refuses an object.
+            InvalidKindError: If the classes of a kind do not fit together.
         """
-        manifests: list[Manifest] = []
+        classes = [path for path in paths if isinstance(path, type)]
+        definitions = [crd_of(*versions) for versions in by_kind(classes)]
+        manifests = [*manifests_of(definitions, source="a class of install()")]
         for number, path in enumerate(paths, start=1):
+            if isinstance(path, type):
+                continue
             if isinstance(path, Mapping):
                 manifests += manifests_of([path], source=f"install(), argument {number}")
             else:
