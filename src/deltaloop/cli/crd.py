@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -9,12 +10,16 @@ from typing import Any, Final
 
 import yaml
 
-from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
 from deltaloop.crds import breaking_changes, crd_of
-from deltaloop.crds.declaring import by_kind, is_kind
+from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
 from deltaloop.crds.differences import differences
+from deltaloop.runtime import Controller
+from deltaloop.runtime.program_access import guess
 from deltaloop.schemas.json_values import at, text
 
 _DEFINITION: Final = "CustomResourceDefinition"
@@ -50,6 +55,36 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
 def kinds_in(module: ModuleType) -> list[list[type]]:
     """Return the classes of a module that are kinds: the versions of a kind together, in their order."""
     return by_kind(value for value in vars(module).values() if is_kind(value))
+
+
+def program_definitions(module: ModuleType, controllers: Sequence[Controller]) -> list[dict[str, Any]]:
+    """Return the definitions of the kinds that are the program's own: of the groups whose kinds it reconciles.
+
+    Classes of other groups stand for what others define.
+
+    Args:
+        module: Where kinds are looked for, too.
+        controllers: What is reconciled.
+    """
+    groups = {kind_reconciled(controller).group for controller in controllers}
+    models = [kind.model for controller in controllers if (kind := kind_reconciled(controller)).model is not None]
+    modules = [module, *(sys.modules[model.__module__] for model in models if model.__module__ in sys.modules)]
+    found: dict[str, list[type]] = {}
+    for classes in (classes for each in dict.fromkeys(modules) for classes in kinds_in(each)):
+        kind = declared_kind(classes[0]).type
+        if kind.group in groups:
+            found.setdefault(kind.group_resource, []).extend(classes)
+    for model in filter(is_kind, models):  # one that no module has by a name
+        found.setdefault(declared_kind(model).type.group_resource, []).append(model)
+    return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
+
+
+def kind_reconciled(controller: Controller) -> ResourceType[Any]:
+    """Return the kind that a controller reconciles; of a name that is not built in, what is probably meant."""
+    try:
+        return parse_resource_type(controller.resource)
+    except UnknownResourceError:
+        return guess(str(controller.resource))
 
 
 def print_definitions(definitions: Sequence[dict[str, Any]]) -> str:
