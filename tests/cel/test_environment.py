@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 
@@ -176,14 +177,40 @@ def test_null_may_stand_for_an_optional_value() -> None:
     assert cel.Environment().compile("null.optMap(o, o == 1).orValue(true)").type == cel.BOOL
 
 
-@pytest.mark.parametrize(
-    "source", ["x.sort()", "x.distinct()", "x + x", "x == [1]", "x.all(v, v > 0)", "[[1]].indexOf(x) == 0"]
-)
+@pytest.mark.parametrize("source", ["dyn(x).sort()", "x + x", "x == [1]", "x.all(v, v > 0)", "[[1]].indexOf(x) == 0"])
 @pytest.mark.parametrize("budget", [None, 1000])
 def test_a_value_that_could_not_be_read_is_its_error_wherever_it_is_used(source: str, budget: int | None) -> None:
     program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
     with pytest.raises(EvaluationError, match="no list"):
         program.evaluate({"x": FailedValue(EvaluationError("no list"))}, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("[1].exists(v, x.sort() == [1]) || true", "*types.Err is not traits.Lister: missing method Add"),
+        ("[1].all(v, x.sort()[0] == 1) && false", "*types.Err is not traits.Lister: missing method Add"),
+        ("true ? x.sortBy(v, v).size() == 1 || true : false", "*types.Err is not traits.Lister: missing method Add"),
+        ("[0].sortBy(v, 1 / v) == [] || true", "*types.Err is not traits.Lister: missing method Add"),
+        ("[1 / 0].sort() == [] || true", "*types.Err is not traits.Lister: missing method Add"),
+        ("x.distinct() == [1] || true", "*types.Err is not traits.Lister: missing method Add"),
+        ("dyn(1).distinct() == [1] || true", "types.Int is not traits.Lister: missing method Contains"),
+        ("dyn(null).distinct() == [1] || true", "types.Null is not traits.Lister: missing method Add"),
+        ("dyn(x).sort() == [1] || true", ""),
+        ("dyn(1).sort() == [1] || true", ""),
+        ("dyn(1).sortBy(v, v) == [1] || true", ""),
+        ("dyn(x).sortBy(v, v) == [1] || true", ""),
+    ],
+)
+@pytest.mark.parametrize("budget", [None, 10_000])
+def test_where_cel_go_itself_fails_nothing_makes_up_for_it(source: str, words: str, budget: int | None) -> None:
+    program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
+    bindings = {"x": FailedValue(EvaluationError("no list"))}
+    if not words:
+        assert program.evaluate(bindings, budget=budget) is True
+        return
+    with pytest.raises(EvaluationError, match=re.escape(f"internal error: interface conversion: {words}")):
+        program.evaluate(bindings, budget=budget)
 
 
 @pytest.mark.parametrize(

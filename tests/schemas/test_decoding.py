@@ -80,6 +80,15 @@ def test_unknown_fields_go_and_defaults_come() -> None:
     assert not decode_by_schema(schema, fields)
 
 
+def test_items_of_a_list_that_keeps_unknown_fields_keep_theirs() -> None:
+    item = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": TEXT}}}}
+    kept = {"type": "array", "items": item, "x-kubernetes-preserve-unknown-fields": True}
+    schema = spec(x=kept, y={**kept, "items": {"type": "array", "items": item}}, z={"type": "array", "items": item})
+    value = {"a": {"b": "1", "no": 1}, "any": {"c": 1}}
+    found = unknown_fields(schema.tree, {"spec": {"x": [value], "y": [[value]], "z": [value]}})
+    assert found == ["spec.x[0].a.no", "spec.y[0][0].a.no", "spec.z[0].a.no", "spec.z[0].any"]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from("ab"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "y", "z"]), inner, max_size=3),

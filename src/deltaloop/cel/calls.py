@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.costs import Cost
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InternalError, no_such_overload
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
 from deltaloop.cel.operators import SIMPLE
@@ -157,6 +157,50 @@ def _call_of_one(choose: Chooser, operand: Closure) -> Closure:
         return implementation(value)
 
     return called
+
+
+UNGUARDED: Final = frozenset({"sort", "distinct"})
+"""The functions that cel-go calls with whatever there is, even an error, where only one overload can be meant."""
+
+
+def unguarded(operand: Closure, *, is_list: bool = False) -> Closure:
+    """Return the argument of such a function: without a value, and even without a list, cel-go itself fails.
+
+    Args:
+        operand: The argument.
+        is_list: Whether it has to be a list.
+    """
+
+    def given(frame: Frame) -> Any:
+        try:
+            value = operand(frame)
+        except CostLimitError:
+            raise
+        except EvaluationError:
+            raise InternalError(_NO_LIST.format("*types.Err", "Add")) from None
+        kind = kind_of(value)
+        if kind is FailedValue:
+            raise InternalError(_NO_LIST.format("*types.Err", "Add"))
+        if is_list and kind not in LIST_KINDS:
+            raise InternalError(_NO_LIST.format(*_GO_TYPES.get(kind, ("the value", "Add"))))
+        return value
+
+    return given
+
+
+_NO_LIST: Final = "interface conversion: {} is not traits.Lister: missing method {}"
+# What Go calls a value that is no list, and the first thing that it lacks of one.
+_GO_TYPES: Final[Mapping[type[object], tuple[str, str]]] = {
+    type(None): ("types.Null", "Add"),
+    bool: ("types.Bool", "Add"),
+    int: ("types.Int", "Contains"),
+    Uint: ("types.Uint", "Contains"),
+    float: ("types.Double", "Contains"),
+    str: ("types.String", "Contains"),
+    bytes: ("types.Bytes", "Contains"),
+    Duration: ("types.Duration", "Contains"),
+    Timestamp: ("types.Timestamp", "Contains"),
+}
 
 
 def variable_call_shape(overloads: Sequence[Overload], slot: int) -> VariableCall | None:

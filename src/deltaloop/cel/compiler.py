@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from deltaloop.cel.calls import (
     OPERATOR_SIGNS,
+    UNGUARDED,
     VariableCall,
     call_by_values,
     chooser,
@@ -29,6 +30,7 @@ from deltaloop.cel.calls import (
     price_of,
     priced_call,
     priced_call_of_two,
+    unguarded,
     variable_call,
     variable_call_shape,
 )
@@ -53,7 +55,7 @@ from deltaloop.cel.costs import (
     Cost,
     paired,
 )
-from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overload, sound
+from deltaloop.cel.faults import CostLimitError, EvaluationError, InternalError, no_such_overload, sound
 from deltaloop.cel.library import Overload
 from deltaloop.cel.loops import (
     FIRST_SLOT,
@@ -96,6 +98,7 @@ CONVERSIONS: Final = frozenset(
 )
 _SCALARS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
 _PRIMITIVES: Final = frozenset({bool, int, Uint, float, str})
+_UNTYPED: Final = frozenset({"dyn", "error", "param"})
 # What each macro costs beside its bodies: each turn, what is gathered, an early end, and once at the end.
 _PRICES: Final = {
     "all": Prices(3, stopped=2, after=1),
@@ -227,7 +230,7 @@ class Compiler:
             return closure
         try:
             return self._constant(closure([0, 0]))
-        except EvaluationError:
+        except (EvaluationError, InternalError):
             return closure
 
     # Names and fields.
@@ -374,6 +377,8 @@ class Compiler:
                 if quick in self._plain:
                     self.fixed = before  # not even the element is looked at
                 return quick
+        if name in UNGUARDED and len(overloads) == 1:
+            operands = [unguarded(operands[0], is_list=True)]
         return self._priced(self._computed(name, overloads, operands), name, overloads, operands)
 
     def _side_by_side(self, nodes: Sequence[Node]) -> list[Closure]:
@@ -572,6 +577,9 @@ class Compiler:
             self._bound.update(slots)
         bodies = [self._region(body) for body in node.bodies]
         self._scopes.pop()
+        if node.macro == "sortBy" and self._checked.types[id(node.bodies[0])].kind not in _UNTYPED:
+            operand = unguarded(operand)
+            bodies = [(unguarded(body) if body not in self._constants else body, cost) for body, cost in bodies]
         if self._costs is None:
             return LOOPS[node.macro](operand, slots, [body for body, _ in bodies], None)
         prices = _PRICES[node.macro]
@@ -590,7 +598,7 @@ class Compiler:
         if node.macro == "sortBy":
             self.fixed += 2  # the list has a name, which is used twice
             kind = self._checked.types[id(node.bodies[0])].kind
-            sorting = paired(1) if kind not in ("dyn", "error", "param") else None
+            sorting = paired(1) if kind not in _UNTYPED else None
             return prices._replace(each=0, kept=prices.kept + cost, sorting=sorting)
         if len(bodies) == 2:
             return prices._replace(each=first, kept=prices.kept + cost)

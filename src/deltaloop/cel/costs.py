@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
     def plus(self, other: Estimate) -> Estimate:
         """Return both together."""
         least, most = self[0] + other[0], self[1] + other[1]
-        return Estimate(min(UNLIMITED, least), min(UNLIMITED, most))
+        return Estimate(least, most) if most <= UNLIMITED >= least else Estimate(min(UNLIMITED, least), UNLIMITED)
 
     def times(self, other: Estimate) -> Estimate:
         """Return so much of the other."""

@@ -14,7 +14,14 @@ from deltaloop.cel.closures import UNBOUND
 from deltaloop.cel.compiler import CONVERSIONS, Compiler
 from deltaloop.cel.costs import Cost, Estimate, SizeHints
 from deltaloop.cel.estimates import estimate
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InvalidExpressionError, fault_at
+from deltaloop.cel.faults import (
+    CostLimitError,
+    EvaluationError,
+    FailedValue,
+    InternalError,
+    InvalidExpressionError,
+    fault_at,
+)
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library
 from deltaloop.cel.loops import BUDGET, FIRST_SLOT, SPENT, Closure
@@ -166,6 +173,8 @@ class _Compiled:
                 raise value.error
         except RecursionError:
             raise EvaluationError("the value is nested too deeply") from None
+        except InternalError as error:
+            raise EvaluationError(f"internal error: {error.message}") from None
         except EvaluationError:
             if frame[BUDGET] is not None and frame[SPENT] > frame[BUDGET]:
                 raise CostLimitError from None

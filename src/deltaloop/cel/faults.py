@@ -81,6 +81,18 @@ class CostLimitError(EvaluationError):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
+class InternalError(DeltaloopError):
+    """cel-go itself fails on a value: the whole expression ends, whatever is around; its user gets an evaluation error.
+
+    Attributes:
+        message: What happened, in Go's words.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 @final
 class FailedValue:
     """What there is instead of a value that could not be computed or read; whoever uses it gets the error.

@@ -254,7 +254,8 @@ class _Parser:
         bracket = self._words[self._at]
         called = bracket.kind == "sign" and bracket.text == "("
         if word.text in RESERVED:
-            self._faults.append((word.offset, f"reserved identifier: {word.text}"))
+            offset = self._words[self._at - 2].offset if root else word.offset
+            self._faults.append((offset, f"reserved identifier: {word.text}"))
         if not called:
             return Name(root + word.text, word.offset)
         self._at += 1

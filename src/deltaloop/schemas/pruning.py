@@ -1,8 +1,8 @@
 """Fields that no type names are dropped when an object is decoded, or named where the client asks for it.
 
 Kept in any case: ``apiVersion``, ``kind`` and ``metadata`` of a custom resource and of embedded objects; everything
-below a type that keeps unknown fields, except where a field there has a type of its own. An object of a built-in kind
-is a struct with its metadata.
+below a type that keeps unknown fields, except where a field there has a type of its own; the items of a list that keeps
+them. An object of a built-in kind is a struct with its metadata.
 
 Source: sigs.k8s.io/json, strict decoding; apiextensions-apiserver pkg/apiserver/schema/pruning.
 """
@@ -41,32 +41,34 @@ def prune_value(node: TypeNode, value: object) -> list[str]:
     return _unknown(node, value, "", remove=True, whole=False)
 
 
-def _has_unknown(node: TypeNode, value: object, *, whole: bool = False) -> bool:
-    """Tell quickly whether there is anything to drop, without making paths."""
+def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bool = False) -> bool:
+    """Tell quickly whether there is anything to drop, without making paths; items of a list that keeps all are kept."""
+    kept = kept or node.open
     if isinstance(value, dict):
         fields, other = node.fields, node.other
-        if node.open and not fields and other is None:
+        if kept and not fields and other is None:
             return False
         whole = whole or node.embedded
         for name, inner in cast("dict[str, object]", value).items():
             child = fields.get(name) or other
             if child is None:
-                if not (node.open or (whole and name in _IDENTITY)):
+                if not (kept or (whole and name in _IDENTITY)):
                     return True
             elif type(inner) not in _CONTAINERS or not inner or (whole and name in _IDENTITY):
                 continue
             elif _has_unknown(child, inner):
                 return True
-    elif isinstance(value, list) and not (node.items is None and node.open):
+    elif isinstance(value, list) and not (node.items is None and kept):
         below = node.items or NOTHING
         for item in cast("list[object]", value):
-            if type(item) in _CONTAINERS and item and _has_unknown(below, item):
+            if type(item) in _CONTAINERS and item and _has_unknown(below, item, kept=kept):
                 return True
     return False
 
 
-def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: bool) -> list[str]:
+def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: bool, kept: bool = False) -> list[str]:
     found: list[str] = []
+    kept = kept or node.open
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         whole = whole or node.embedded
@@ -78,12 +80,13 @@ def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: b
                 if type(fields[name]) in _CONTAINERS:
                     below = f"{path}.{name}" if path else name
                     found += _unknown(child, fields[name], below, remove=remove, whole=False)
-            elif not node.open:
+            elif not kept:
                 found.append(f"{path}.{name}" if path else name)
                 if remove:
                     del fields[name]
-    elif isinstance(value, list) and not (node.items is None and node.open):
+    elif isinstance(value, list) and not (node.items is None and kept):
+        item_node = node.items or NOTHING
         for position, item in enumerate(cast("list[object]", value)):
             if type(item) in _CONTAINERS:
-                found += _unknown(node.items or NOTHING, item, f"{path}[{position}]", remove=remove, whole=False)
+                found += _unknown(item_node, item, f"{path}[{position}]", remove=remove, whole=False, kept=kept)
     return found

@@ -9,6 +9,7 @@ pkg/cel/environment/environment.go.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, final
@@ -26,6 +27,9 @@ from deltaloop.schemas.json_values import is_mapping, items, mapping, text
 _encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"
 _WORD: Final = RULES.encode()
+# Nothing that rules see depends on a description. It is never found inside a text: quotation marks are escaped there.
+_TEXT: Final = rb'"description":"[^"\\]*(?:\\.[^"\\]*)*"'
+_DESCRIPTION: Final = re.compile(rb",%b|%b,?" % (_TEXT, _TEXT))
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
 
@@ -82,7 +86,7 @@ class RuleScope:
     """A schema that has rules of its own, as their expressions see it; equal parts of schemas have one.
 
     Attributes:
-        source: The schema in JSON.
+        source: The schema in JSON, without its descriptions.
         is_root: Whether it is that of a whole object.
         schema: The schema.
     """
@@ -142,7 +146,10 @@ class RuleNode:
     @cached_property
     def scope(self) -> RuleScope | None:
         """Its own rules; None if it has none."""
-        return _the_one(RuleScope(_encode(self.schema), self._is_root, self.schema)) if self.schema.get(RULES) else None
+        if not self.schema.get(RULES):
+            return None
+        source = _DESCRIPTION.sub(b"", _encode(self.schema))
+        return _the_one(RuleScope(source, self._is_root, self.schema))
 
 
 def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[CompiledRule, ...]:
