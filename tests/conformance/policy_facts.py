@@ -53,6 +53,12 @@ def _annotation(key: str, source: str) -> dict[str, Any]:
 
 
 POLICIES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("a constant", _validation(expression="int('a') == 1 || string(null) == 'b'")),
+    ("a constant of a message", _validation(messageExpression="string(null)")),
+    ("a constant of a variable", _variables(("a", "int('a')"))),
+    ("a constant of an annotation", _annotation("a", "string(int('a'))")),
+    ("a constant of a condition", {"matchConditions": [{"name": "a", "expression": "bool('x')"}]}),
+    ("a pattern", _validation(expression="object.metadata.name.find('(') == ''")),
     ("nothing", {"matchConstraints": None, "validations": None}),
     ("no rules", {"matchConstraints": {}}),
     ("a failure policy", {"failurePolicy": "No"}),
@@ -161,6 +167,7 @@ def _patches(source: str, **more: Any) -> dict[str, Any]:
 
 
 MUTATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("a constant", _patches("[JSONPatch{op: string(null), path: '/a'}]")),
     ("nothing", {"matchConstraints": None, "mutations": None, "reinvocationPolicy": None}),
     ("no rules", {"matchConstraints": {}}),
     ("a failure policy", {"failurePolicy": "No"}),

@@ -209,6 +209,22 @@ DEFINITIONS: dict[str, Json] = {
     "a message expression": struct(a={**TEXT, **rule("self == 'x'", messageExpression="'not ' + self")}),
     "a wrong message expression": struct(a={**TEXT, **rule("self == 'x'", messageExpression="1")}),
     "no message expression": struct(a={**TEXT, **rule("self == 'x'", messageExpression="1 +")}),
+    **{
+        f"a constant: {source}": struct(a={**SHORT, **rule(source)})
+        for source in (
+            "string(null) != 'a'",
+            "int('a') == 1 && int(1e30) == 1",
+            "false && bool('x')",
+            "self.find('(') == ''",
+            "self.matches('(')",
+            "timestamp('x') > timestamp('y')",
+            ".namespace == 'x'",
+        )
+    },
+    **{
+        f"a constant of a message: {source}": struct(a={**SHORT, **rule("self == 'x'", messageExpression=source)})
+        for source in ("string(null)", "'a' + string(int('a'))", "string(timestamp('x'))")
+    },
     "both wrong": struct(a={**TEXT, **rule("self == ", messageExpression="1 +")}),
     **{
         f"reason {name}": struct(a={**TEXT, **rule("self == 'x'", reason=name)})
@@ -377,6 +393,21 @@ LISTS: Steps = (([],), (["a"],), (["a", "b"], ["b", "a"]), (["a", "b"], ["a"]), 
 # Some 900 000 units for a text of 90 000 characters, quickly.
 DEAR = f"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(x, !self.contains('{'y' * 100}'))"
 VALUES: dict[str, tuple[Json, Steps]] = {
+    **{
+        f"a list that is none: {source}": (
+            listed(listed(NUMBER, maxItems=4), source, maxItems=4),
+            (([None, [1]], [None, [1]]),),
+        )
+        for source in (
+            "self.exists(x, x.sort() == [1]) || true",
+            "self.all(x, x.sortBy(y, y) == [1]) && false",
+            "self.exists(x, [x].distinct().size() == 1)",
+            "self.exists(x, dyn(x).sort() == [1])",
+            "self.exists(x, x.isSorted())",
+            "[1].exists(x, dyn(x).distinct() == [1]) || true",
+            "[0].exists(x, [1 / x].sort() == [1]) || true",
+        )
+    },
     "text": ({**TEXT, **rule("self == 'x'")}, TEXTS),
     "message": ({**TEXT, **rule("self == 'x'", message=" be x ")}, TEXTS),
     **{

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.corpus.comparing import FIELDS, Difference
+from tests.corpus.comparing import Difference
 from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
-from tests.corpus.schemas import paths_of
 
 _IDENTITY: Final = (".properties.apiVersion.description", ".properties.kind.description")
 Holds = Callable[[Request, Difference, Outcome, Outcome], bool]
@@ -40,13 +39,6 @@ def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Out
     return request.action == "get what is scaled" and ".managedFields" in difference.at
 
 
-def _of_a_branch(request: Request, difference: Difference, ours: Outcome, real: Outcome) -> bool:
-    """Tell whether an alternative failed on both servers, and the real one says more of what is wrong inside."""
-    if request.kind is None or difference.what != FIELDS or not set(ours.fields) < set(real.fields):
-        return False
-    return any("oneOf" in place.schema for place in paths_of(request.kind.schema))
-
-
 def _generation(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     """Tell whether writes of an object of a version that is not stored were counted otherwise."""
     return request.kind is not None and not request.kind.stored and difference.at == ".metadata.generation"
@@ -56,7 +48,6 @@ EXPLANATIONS: Final[Sequence[Explanation]] = (
     Explanation("the columns of a CRD's table are not described", _described_columns),
     Explanation("what identifies an embedded object is described as of a whole one", _described_inside),
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
-    Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),
 )
 

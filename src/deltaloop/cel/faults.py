@@ -81,7 +81,7 @@ class CostLimitError(EvaluationError):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-class InternalError(DeltaloopError):
+class InternalError(Exception):
     """cel-go itself fails on a value: the whole expression ends, whatever is around; its user gets an evaluation error.
 
     Attributes:

@@ -30,6 +30,8 @@ from deltaloop.cel.kubernetes import (
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 from deltaloop.crds.cel_environments import NEW, STORED
+from deltaloop.schemas.checking import shown
+from deltaloop.schemas.faults import FieldError, internal, invalid_value
 
 VARIABLES: Final = "variables"
 _KIND: Final = cel.object_of("kubernetes.GroupVersionKind")
@@ -173,6 +175,27 @@ def typed_environment(
     return STORED.with_variables(known, _Types(variables, *types))
 
 
+@final
+class ProgramFault(str):
+    """Why an expression whose types fit is no program: a constant in it cannot be converted, or is no pattern.
+
+    The real server takes that for a fault of its own.
+    """
+
+    __slots__ = ()
+
+
+def expression_error(path: str, source: str, fault: str) -> FieldError:
+    """Return what is wrong with an expression, as a field's error.
+
+    Args:
+        path: Where it is.
+        source: The expression.
+        fault: What ``compiled`` says of it.
+    """
+    return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, shown(source), fault)
+
+
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:
     """Return an expression as a program, or what keeps it from being one, in the real server's words.
 
@@ -184,7 +207,9 @@ def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.Compi
     try:
         program = uses.compile(source)
     except InvalidExpressionError as error:
-        return f"{'program instantiation' if error.checked else 'compilation'} failed: {error}"
+        if error.checked:
+            return ProgramFault(f"program instantiation failed: {error.faults[0].message}")
+        return f"compilation failed: {error}"
     if not wanted or program.type in wanted:
         return program
     names = [_go_name(one) for one in wanted]

@@ -215,9 +215,15 @@ def _rule(
     )
 
 
+# By the type that an expression has to have: what is said of one that is none, of one that has another type, and of one
+# whose constants cannot be computed.
 _FAULTS: Final = {
-    cel.BOOL: ("compilation failed: ", "cel expression must evaluate to a bool"),
-    cel.STRING: ("messageExpression compilation failed: ", "messageExpression must evaluate to a string"),
+    cel.BOOL: ("compilation failed: ", "cel expression must evaluate to a bool", "program instantiation failed: "),
+    cel.STRING: (
+        "messageExpression compilation failed: ",
+        "messageExpression must evaluate to a string",
+        "messageExpression instantiation failed: ",
+    ),
 }
 
 
@@ -226,13 +232,13 @@ def _program(
 ) -> RuleExpression:
     if not source.strip():
         return RuleExpression(source)
-    head, other = _FAULTS[wanted]
+    head, other, of_constants = _FAULTS[wanted]
     fault = ""
     for environment in environments:
         try:
             compiled = environment.compile(source)
         except InvalidExpressionError as error:
-            fault = fault or f"{head}{error}"
+            fault = fault or (f"{of_constants}{error.faults[0].message}" if error.checked else f"{head}{error}")
             continue
         if compiled.type != wanted:
             return RuleExpression(source, fault=other)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop import cel
-from deltaloop.apiserver.core.admission_expressions import MUTATIONS, compiled, environment, variable_type
+from deltaloop.apiserver.core.admission_expressions import (
+    MUTATIONS,
+    compiled,
+    environment,
+    expression_error,
+    variable_type,
+)
 from deltaloop.apiserver.core.kinds.admission_rules import (
     CONDITIONS,
     choice_errors,
@@ -199,7 +205,7 @@ def _variable_errors(variable: Fields, path: str, compiler: _Compiler, stored: f
     if not source.strip():
         yield required(f"{path}.expression", "expression is not specified")
     elif fault := compiler.declare(name, source, is_stored=source in stored):
-        yield invalid_value(f"{path}.expression", shown(source), fault)
+        yield expression_error(f"{path}.expression", source, fault)
 
 
 def _validation_errors(
@@ -210,14 +216,14 @@ def _validation_errors(
     if not source.strip():
         yield required(f"{path}.expression", "expression is not specified")
     elif isinstance(fault := compiler.compile(source, cel.BOOL, is_stored=source in stored), str):
-        yield invalid_value(f"{path}.expression", shown(source), fault)
+        yield expression_error(f"{path}.expression", source, fault)
     if by_expression and not by_expression.strip():
         yield invalid_value(f"{path}.messageExpression", shown(by_expression), _NOT_EMPTY)
     elif by_expression:
         is_stored = by_expression in stored_messages
         found = compiler.compile(by_expression, cel.STRING, is_stored=is_stored, has_authorizer=False)
         if isinstance(found, str):
-            yield invalid_value(f"{path}.messageExpression", shown(by_expression), found)
+            yield expression_error(f"{path}.messageExpression", by_expression, found)
     if message and not message.strip():
         yield invalid_value(f"{path}.message", shown(message), _NOT_EMPTY)
     elif _LINE_BREAKS.search(message.strip()):
@@ -247,7 +253,7 @@ def _annotations_errors(
         else:
             found = compiler.compile(source.strip(), cel.STRING, cel.NULL, is_stored=source in stored)
             if isinstance(found, str):
-                yield invalid_value(f"{path}.valueExpression", shown(source), found)
+                yield expression_error(f"{path}.valueExpression", source, found)
         if key in keys:
             yield duplicate(f"{path}.key", shown(key))
         keys.add(key)
@@ -298,7 +304,7 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
         else:
             found = compiler.compile(source.strip(), wanted, is_stored=source in stored, makes_patches=True)
             if isinstance(found, str):
-                yield invalid_value(where, shown(source.strip()), found)
+                yield expression_error(where, source.strip(), found)
     for other, _ in MUTATIONS.values():
         if other != field and mutation.get(other) is not None:
             words = f"must not be specified when patchType is {patch_type}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from deltaloop.apiserver.core.admission_expressions import expression_error
 from deltaloop.apiserver.core.match_conditions import compiled_condition
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.dns_names import label_key_problems
@@ -111,7 +112,7 @@ def condition_errors(
         if not source:
             yield required(f"{path}[{place}].expression")
         elif isinstance(fault := compiled_condition(source, is_stored=is_stored, has_params=has_params), str):
-            yield invalid_value(f"{path}[{place}].expression", shown(source), fault)
+            yield expression_error(f"{path}[{place}].expression", source, fault)
         if not name:
             yield required(f"{path}[{place}].name")
             continue
