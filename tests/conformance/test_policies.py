@@ -145,6 +145,25 @@ async def test_operations(api: Api) -> None:
     assert (await api.patch_with(path, "merge-patch+json", {"data": {"l": "w"}})).status == 200
 
 
+@conformance("Policies: a delete of a collection is asked about object by object, without a name", min_version="1.30")
+async def test_collections(api: Api) -> None:
+    for name in ("a", "b"):
+        await api.created(api.config_maps, config_map(name, {"k": "v"}))
+    sources = ("'named ' + request.?name.orValue('nothing')", "'of ' + oldObject.metadata.name")
+    validations = [{"expression": "!has(oldObject.data)", "messageExpression": source} for source in sources]
+    deletes = {**CONFIG_MAPS, "operations": ["DELETE"]}
+    warns = policy(api, "w", *validations, matchConstraints=constraints(api, deletes))
+    await bind(api, warns, binding(api, "w", actions=("Warn",)))
+    answered = await api.delete(f"{api.config_maps}?dryRun=All")
+    texts = [text.rpartition(": ")[2] for text in warnings(answered)]
+    assert [text for text in texts if text.startswith("of ") and "kube-root" not in text] == ['of a"', 'of b"']
+    assert texts[0] == 'named nothing"'
+    denies = policy(api, "d", "!has(oldObject.data)", matchConstraints=constraints(api, deletes))
+    await bind(api, denies, binding(api, "d"))
+    refused = (await api.delete(f"{api.config_maps}?dryRun=All")).refuses(422, "Invalid")
+    assert refused.startswith('configmaps "Unknown" is forbidden: ')
+
+
 @conformance("Policies: what is there of a request, an object, its namespace, and variables")
 async def test_names(api: Api) -> None:
     expressions = {

@@ -58,6 +58,23 @@ async def test_denials(api: Api, status: dict[str, Any] | None, code: int, words
         assert refused.json.get("reason", "") == reason
 
 
+@conformance(
+    "Webhooks: a delete of a collection is asked about object by object, without a name; all warnings are told"
+)
+async def test_collections(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/warn", lambda review: answer(review, warnings=[review["request"]["oldObject"]["metadata"]["name"]]))
+        for name in ("a", "b"):
+            await api.created(api.config_maps, config_map(name))
+        hook = server.hook("/warn")
+        await server.configure("validating", {**hook, "rules": [{**hook["rules"][0], "operations": ["DELETE"]}]})
+        answered = await api.delete(f"{api.config_maps}?dryRun=All")
+        assert [text for text in warnings(answered) if "kube-root" not in text] == ['299 - "a"', '299 - "b"']
+        assert {(item["operation"], item.get("name", ""), item["object"]) for item in server.requests("/warn")} == {
+            ("DELETE", "", None)
+        }
+
+
 @conformance("Webhooks: the review says who does what to which object, as it is and as it is to be")
 async def test_review(api: Api) -> None:
     async with webhook_server(api) as server:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, final
 
 from aiohttp import web
 
@@ -91,6 +92,26 @@ def stamp_of(request: web.BaseRequest, once: Stamp, ask: Ask) -> Stamp:
         warn=warn,
         annotate=annotate,
     )
+
+
+@final
+class Notes:
+    """What was noted of all objects that one request writes, one after the other: warnings, annotations."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._warnings: tuple[str, ...] = ()
+        self._annotations: dict[str, str] = {}
+
+    @contextmanager
+    def kept(self, request: web.BaseRequest) -> Generator[None]:
+        """Add what is noted of the next object; the request then has what was noted of all, whether or not it fails."""
+        try:
+            yield
+        finally:
+            self._warnings = (*self._warnings, *request.get(ABOUT_OBJECT, ()))
+            self._annotations = {**request.get(ANNOTATIONS, {}), **self._annotations}
+            request[ABOUT_OBJECT], request[ANNOTATIONS] = self._warnings, dict(self._annotations)
 
 
 def _nothing() -> None:

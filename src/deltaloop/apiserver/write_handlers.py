@@ -45,6 +45,7 @@ from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import (
     WARNINGS,
+    Notes,
     add_warnings,
     options_of,
     stamp_of,
@@ -288,6 +289,7 @@ class WriteHandlers:
             served,
             lambda store: store.list(served.storage, prefix=prefix, matches=selection.matches).items,
         )
+        notes = Notes()
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -295,9 +297,9 @@ class WriteHandlers:
             where = served, item.namespace, item.name
 
             def write(operations: Operations, stamp: Stamp, where: tuple[ServedResource, str, str] = where) -> None:
-                operations.delete(*where, options, stamp=stamp, dry_run=dry_run)
+                operations.delete(*where, options, stamp=stamp, dry_run=dry_run, one_of_many=True)
 
-            with suppress(NotFoundError):
+            with notes.kept(request), suppress(NotFoundError):
                 await self._carry_out(request, route, options, b"", write)
         metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
         return json_answer(

@@ -352,6 +352,7 @@ class Operations:
         stamp: Stamp,
         dry_run: bool = False,
         admitted: bool = False,
+        one_of_many: bool = False,
     ) -> DeleteResult:
         """Remove an object, or mark it to be removed when nothing holds it any more.
 
@@ -363,6 +364,7 @@ class Operations:
             stamp: The time, and who asks.
             dry_run: Whether nothing is to be removed.
             admitted: Whether this is a part of a write that has passed admission.
+            one_of_many: Whether the request is about a collection: then admission is told no name.
 
         Raises:
             ApiError: 404, 409 for preconditions, and what admission refuses.
@@ -372,7 +374,8 @@ class Operations:
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
         if not admitted:
-            self.admit(self.attributes("DELETE", served, namespace, name, stamp, dry_run, before=before))
+            told = "" if one_of_many else name
+            self.admit(self.attributes("DELETE", served, namespace, told, stamp, dry_run, before=before))
         if dry_run:
             return DeleteResult(
                 _unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED
