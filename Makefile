@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,13 @@ kubernetes: $(VENV)/.dev  ## Raise Kubernetes, or go back: make kubernetes VERSI
 # The real server's column appears where its binaries are: make kube.
 conformance: $(VENV)/.dev  ## Run the conformance suite on the embedded and on the real API server
 	@$(BIN)/python -m tests.conformance $(PYTEST_FLAGS)
+
+bench-webhooks: $(VENV)/.dev  ## Print how many reviews a second a server of webhooks answers, and how fast
+	@$(BIN)/python -m bench.webhooks $(BENCH_FLAGS)
+
+# FUZZ=100000: longer.
+fuzz-webhooks: $(VENV)/.dev  ## Send webhooks 20 000 reviews that are a little, or very, wrong
+	@FUZZ_WEBHOOKS=$(or $(FUZZ),20000) $(BIN)/python -m pytest --quiet --numprocesses 0 tests/webhooks/test_fuzz.py $(PYTEST_FLAGS)
 
 # FUZZ_FLAGS="--seconds 600 --seed 7": longer, or the same again.
 fuzz-apiserver: $(VENV)/.dev  ## Send the same random requests to the embedded and the real API server for a minute

@@ -215,6 +215,15 @@ class ApiServer:
             self._signal.publish()
         return len(ordered)
 
+    def route_service(self, service: str, address: str) -> None:
+        """Say where the Service of webhooks leads from now on, as ``ServerOptions.webhook_services`` does at the start.
+
+        Args:
+            service: ``namespace/name``, or ``namespace/name:port``.
+            address: Such as ``127.0.0.1:9443``; empty for a Service without endpoints.
+        """
+        self._webhooks.services[service] = address
+
     def compact(self, revision: int | None = None) -> None:
         """Forget changes up to a revision, all of them by default: older watches, lists and tokens get 410 Expired."""
         self._faults.compact(revision)

@@ -98,7 +98,11 @@ class CertificateAuthority:
         return key_pem(self._key) + self.ca_pem
 
     def server_context(self, *, host: str) -> ssl.SSLContext:
-        """Make a certificate for ``host`` and this machine's loopback names; clients may show one of this authority."""
+        """Make a certificate for ``host`` and this machine's loopback names; clients may show one of this authority.
+
+        Args:
+            host: An address, or a DNS name.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -137,7 +141,7 @@ class CertificateAuthority:
             x509.IPAddress(ipaddress.ip_address("::1")),
         ]
         if host not in ("localhost", "127.0.0.1", "::1"):
-            names.append(x509.IPAddress(ipaddress.ip_address(host)))
+            names.append(_general_name(host))
         builder = _builder(_name({"COMMON_NAME": (_NAME,)}), self._certificate.subject, key.public_key())
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -202,6 +206,15 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
     pem = serialization.Encoding.PEM
     return key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _name(parts: Mapping[str, tuple[str, ...]]) -> x509.Name:

@@ -65,7 +65,7 @@ class WebhookClient:
             services: Addresses of services, by ``namespace/name`` or ``namespace/name:port``.
             hosts: Other hosts that URLs may name.
         """
-        self._services = dict(services)
+        self.services: dict[str, str] = dict(services)
         self._hosts = hosts
         self._session: aiohttp.ClientSession | None = None
 
@@ -136,7 +136,9 @@ class WebhookClient:
             host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
             return f"{host}:{endpoint.port}"
         name = "/".join(endpoint.service)
-        address = self._services.get(f"{name}:{endpoint.port}") or self._services.get(name)
+        address = self.services.get(f"{name}:{endpoint.port}", self.services.get(name))
+        if address == "":
+            raise _NotCalledError("not allowed", f'no endpoints available for service "{endpoint.service[1]}"')
         if address is None:
             detail = f"service {name} has no address here: give it one in ServerOptions.webhook_services"
             raise _NotCalledError("not allowed", detail)

@@ -21,6 +21,8 @@ from deltaloop.crds.differences import differences
 from deltaloop.runtime import Controller
 from deltaloop.runtime.program_access import guess
 from deltaloop.schemas.json_values import at, text
+from deltaloop.webhooks import AdmissionWebhook
+from deltaloop.webhooks.declaring import Webhook
 
 _DEFINITION: Final = "CustomResourceDefinition"
 
@@ -57,7 +59,9 @@ def kinds_in(module: ModuleType) -> list[list[type]]:
     return by_kind(value for value in vars(module).values() if is_kind(value))
 
 
-def program_definitions(module: ModuleType, controllers: Sequence[Controller]) -> list[dict[str, Any]]:
+def program_definitions(
+    module: ModuleType, controllers: Sequence[Controller], webhooks: Sequence[Webhook] = ()
+) -> list[dict[str, Any]]:
     """Return the definitions of the kinds that are the program's own: of the groups whose kinds it reconciles.
 
     Classes of other groups stand for what others define.
@@ -65,9 +69,12 @@ def program_definitions(module: ModuleType, controllers: Sequence[Controller]) -
     Args:
         module: Where kinds are looked for, too.
         controllers: What is reconciled.
+        webhooks: What is served: the classes of kinds that are judged, completed or converted are its own, too.
     """
-    groups = {kind_reconciled(controller).group for controller in controllers}
-    models = [kind.model for controller in controllers if (kind := kind_reconciled(controller)).model is not None]
+    reconciled = [*map(kind_reconciled, controllers)]
+    sides = [each for hook in webhooks for each in kinds_of(hook) if is_kind(each.model)]
+    groups = {kind.group for kind in (*reconciled, *sides)}
+    models = [kind.model for kind in (*reconciled, *sides) if kind.model is not None]
     modules = [module, *(sys.modules[model.__module__] for model in models if model.__module__ in sys.modules)]
     found: dict[str, list[type]] = {}
     for classes in (classes for each in dict.fromkeys(modules) for classes in kinds_in(each)):
@@ -77,6 +84,13 @@ def program_definitions(module: ModuleType, controllers: Sequence[Controller]) -
     for model in filter(is_kind, models):  # one that no module has by a name
         found.setdefault(declared_kind(model).type.group_resource, []).append(model)
     return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
+
+
+def kinds_of(webhook: Webhook) -> tuple[ResourceType[Any], ...]:
+    """Return the kinds that a webhook is about: a conversion has two."""
+    if isinstance(webhook, AdmissionWebhook):
+        return (webhook.type,)
+    return (webhook.source, webhook.target)
 
 
 def kind_reconciled(controller: Controller) -> ResourceType[Any]:

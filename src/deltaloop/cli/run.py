@@ -20,6 +20,7 @@ from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.run_webhooks import RunWebhooks
 from deltaloop.client import Client, ClientOptions, connect
 from deltaloop.client.opening import Http
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
@@ -33,6 +34,7 @@ from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
 from deltaloop.schemas.json_values import at
+from deltaloop.webhooks import WebhookAddress
 
 if TYPE_CHECKING:
     from deltaloop.apiserver.core.controllers.manifests import Manifest
@@ -116,6 +118,7 @@ class RunCommand:
         preflight: Whether to ask first what this account may do.
         record_access: Where to write down what the run did, for ``deltaloop rbac --from``; None nowhere.
         http: What speaks HTTP.
+        webhooks: What is served to the API server, and how.
     """
 
     controllers: tuple[Controller, ...]
@@ -132,6 +135,7 @@ class RunCommand:
     preflight: bool = True
     record_access: Path | None = None
     http: Http = "aiohttp"
+    webhooks: RunWebhooks = field(default_factory=RunWebhooks)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, before anything is connected to."""
@@ -155,13 +159,16 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
     async with AsyncExitStack() as stack:
         if command.record_access is not None:
             save_access(command.record_access, recorded)  # to find out now if it cannot be written
-        client = await stack.enter_async_context(_connected(command, metrics, recorded, show))
+        webhooks, certificates, address = command.webhooks, None, None
+        if command.cluster.embedded:
+            webhooks, certificates, address = webhooks.on_embedded_server()
+        client = await stack.enter_async_context(_connected(command, metrics, recorded, show, address))
         chosen = "" if command.election is None else command.election.identity
         identity = chosen or f"{socket.gethostname()}_{uuid.uuid4()}"
         recorder = await stack.enter_async_context(
             EventRecorder(
                 client,
-                component=command.controllers[0].name,
+                component=command.controllers[0].name if command.controllers else webhooks.name,
                 instance=identity,
                 options=EventRecorderOptions(api=command.event_api),
             )
@@ -173,6 +180,9 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
             recorder=recorder,
             metrics=None if metrics is None else metrics.controllers,
             metrics_page=None if metrics is None else metrics.render,
+            webhooks=webhooks.webhooks,
+            certificates=certificates or webhooks.certificates(client),
+            webhook_metrics=None if metrics is None else metrics.reviews,
             options=ManagerOptions(
                 namespace=command.namespace,
                 preflight=command.preflight,
@@ -180,6 +190,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
                 shutdown_timeout=command.shutdown_timeout,
                 health=command.health,
                 metrics=command.metrics if metrics is not None else None,
+                webhooks=webhooks.listen,
                 undeclared=UndeclaredAccess.REFUSE if command.cluster.embedded else UndeclaredAccess.WARN,
                 access=_needs(command, client),
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
@@ -236,7 +247,11 @@ def _elector(
 
 @asynccontextmanager
 async def _connected(
-    command: RunCommand, metrics: ProgramMetrics | None, recorded: RecordedAccess, show: Callable[[str], object]
+    command: RunCommand,
+    metrics: ProgramMetrics | None,
+    recorded: RecordedAccess,
+    show: Callable[[str], object],
+    webhooks: WebhookAddress | None,
 ) -> AsyncGenerator[Client, None]:
     options = ClientOptions(on_request=None if command.record_access is None else recorded.sent, http=command.http)
     if metrics is not None:
@@ -262,6 +277,9 @@ async def _connected(
             stack.callback(remove_kubeconfig, cluster.write_kubeconfig)
             hint = f"; use it with: export KUBECONFIG={cluster.write_kubeconfig}"
         show(f"embedded API server is ready at {server.url}{hint}")
+        if webhooks is not None:
+            async with connect(kubeconfig=server.kubeconfig()) as admin:
+                await command.webhooks.register(admin, webhooks)
         if not cluster.rbac:
             yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options))
             return
@@ -274,7 +292,9 @@ async def _connected(
                 token_review=command.metrics is not None and command.metrics.token_review,
             )
             rules, _ = rules_of(command.controllers, program=program)
-            config = await restricted(admin, rules, name="-".join(each.name for each in command.controllers))
+            config = await restricted(
+                admin, rules, name="-".join(each.name for each in command.controllers) or command.webhooks.name
+            )
         yield await stack.enter_async_context(Client(config, options=options))
 
 

@@ -16,14 +16,17 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 if TYPE_CHECKING:
     from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand
+    from deltaloop.cli.run_webhooks import RunWebhooks
     from deltaloop.client.opening import Http
     from deltaloop.events import EventApi
     from deltaloop.leaderelection import LeaderElectionConfig
     from deltaloop.runtime import Controller
     from deltaloop.runtime.pages import Listen
+    from deltaloop.webhooks.declaring import Webhook
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
 DEFAULT_HEALTH: Final = "127.0.0.1:8081"
+DEFAULT_WEBHOOKS: Final = ":9443"
 
 TargetArgument: TypeAlias = Annotated[
     str,
@@ -76,6 +79,22 @@ TokenReviewFlag: TypeAlias = Annotated[
     bool,
     typer.Option("--metrics-token-review", help="Answer /metrics only to those whom the API server allows to get it."),
 ]
+WebhookAddressFlag: TypeAlias = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="Where webhooks are served, if there are some; 0 for nowhere.")
+]
+WebhookServiceFlag: TypeAlias = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Their Service, and the Secret of their authority; MODULE-webhooks by default."),
+]
+WebhookUrlFlag: TypeAlias = Annotated[
+    str, typer.Option(metavar="URL", help="In place of a Service: https://HOST:PORT, which the cluster can reach.")
+]
+WebhookCertificatesFlag: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="Where another tool, such as cert-manager, keeps tls.crt and tls.key for them."
+    ),
+]
 DrainTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that reconciles have to end by themselves.")]
 ShutdownTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that the whole end may take.")]
 PreflightFlag: TypeAlias = Annotated[
@@ -118,6 +137,10 @@ class RunFlags:
     metrics_cert: MetricsCertFlag = None
     metrics_key: MetricsKeyFlag = None
     metrics_token_review: TokenReviewFlag = False
+    webhook_bind_address: WebhookAddressFlag = DEFAULT_WEBHOOKS
+    webhook_service: WebhookServiceFlag = ""
+    webhook_url: WebhookUrlFlag = ""
+    webhook_certificates: WebhookCertificatesFlag = None
     drain_timeout: DrainTimeoutFlag = 20.0
     shutdown_timeout: ShutdownTimeoutFlag = 30.0
     preflight: PreflightFlag = True
@@ -133,18 +156,18 @@ class RunFlags:
             typer.BadParameter: Naming a flag whose value cannot be used.
             DeltaloopError: If there are no controllers to be had, or a name is none.
         """
-        from deltaloop.cli.load_controllers import load_program
+        from deltaloop.cli.load_controllers import load_declared
         from deltaloop.cli.run import RunCommand
 
         with _as_bad_parameters():
             cluster, timing, metrics, health = self._cluster(), self._timing(), self._metrics(), self._health()
         events, http = event_api(self.event_api), http_of(self.http)
-        module, controllers = load_program(self.target)
+        module, controllers, webhooks = load_declared(self.target)
         definitions = list[dict[str, Any]]()
         if self.embedded:
             from deltaloop.cli.crd import program_definitions
 
-            definitions = program_definitions(module, controllers)
+            definitions = program_definitions(module, controllers, webhooks)
         election = self._election(controllers, timing)
         return RunCommand(
             controllers=controllers,
@@ -161,6 +184,7 @@ class RunFlags:
             preflight=self.preflight,
             record_access=self.record_access,
             http=http,
+            webhooks=self._webhooks(webhooks),
         )
 
     def _cluster(self) -> ClusterFlags:
@@ -184,8 +208,10 @@ class RunFlags:
 
     def _election(self, controllers: Sequence[Controller], timing: LeaderElectionConfig) -> LeaderElection:
         from deltaloop.cli.run import LeaderElection
+        from deltaloop.cli.webhooks import program_name
 
         name = self.leader_election_id or "-".join(controller.name for controller in controllers)
+        name = name or program_name(self.target)
         return LeaderElection(
             name=name, namespace=self.leader_election_namespace, identity=self.identity, config=timing
         )
@@ -198,6 +224,22 @@ class RunFlags:
             certificate=self.metrics_cert,
             key=self.metrics_key,
             token_review=self.metrics_token_review,
+        )
+
+    def _webhooks(self, webhooks: tuple[Webhook, ...]) -> RunWebhooks:
+        from deltaloop.cli.run_webhooks import RunWebhooks
+        from deltaloop.cli.webhooks import program_name
+        from deltaloop.webhooks import WebhookServerOptions
+
+        with _as_bad_parameters():
+            listen = WebhookServerOptions.parse(self.webhook_bind_address)
+        return RunWebhooks(
+            name=program_name(self.target),
+            webhooks=webhooks,
+            listen=listen,
+            service=self.webhook_service,
+            url=self.webhook_url,
+            folder=self.webhook_certificates,
         )
 
     def _health(self) -> Listen | None:

@@ -28,6 +28,7 @@ from deltaloop.metrics.client import RestClientMetrics
 from deltaloop.metrics.collector import RegisteredCollector
 from deltaloop.metrics.histogram import Histogram
 from deltaloop.metrics.leaderelection import LeaderMetrics
+from deltaloop.metrics.webhooks import ReviewMetrics
 from deltaloop.metrics.workqueue import WorkQueueMetrics
 from deltaloop.workqueue.metrics import QueueMetrics
 
@@ -213,6 +214,7 @@ class ProgramMetrics:
         caches: For ``InformerOptions(metrics=...)``.
         requests: For ``ClientOptions(metrics=...)``.
         elections: For ``LeaderElector(metrics=...)``.
+        reviews: For ``Manager(webhook_metrics=...)``.
     """
 
     def __init__(self, *, registries: Iterable[CollectorRegistry] | None = None) -> None:
@@ -243,6 +245,7 @@ class ProgramMetrics:
         self.caches: InformerMetrics = InformerMetrics(registry=registry)
         self.requests: RestClientMetrics = RestClientMetrics(registry=registry)
         self.elections: LeaderMetrics = LeaderMetrics(registry=registry)
+        self.reviews: ReviewMetrics = ReviewMetrics(registry=registry)
 
         self._page = MetricsPage(registry, (REGISTRY,) if registries is None else tuple(registries))
 

@@ -20,25 +20,20 @@ import errno
 import ipaddress
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self, final
 
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
-from deltaloop.api.logs import http_logger
+from deltaloop.http_connections import HANDSHAKE, BoundedServer
 from deltaloop.runtime.errors import HealthServerError
 from deltaloop.runtime.pages import HttpPage, Listen, LocalRoute, MayGet, Route
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _MOST_CONNECTIONS: Final = 100
-_IDLE: Final = 60.0
-_FIRST_REQUEST: Final = 10.0
-_HANDSHAKE: Final = 10.0
 _STOP_PATIENCE: Final = 1.0
 
 
@@ -57,7 +52,7 @@ class HealthServer:
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get
-        self._server: _Server | None = None
+        self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
         if listen.token_review and may_get is None:
@@ -84,14 +79,14 @@ class HealthServer:
         """
         listen = self._listen
         context = self._tls()
-        server = _Server(self._handle)
+        server = BoundedServer(self._handle, most=_MOST_CONNECTIONS, logger="deltaloop.runtime.http")
         try:
             listener = await asyncio.get_running_loop().create_server(
                 server,
                 listen.host or None,
                 listen.port,
                 ssl=context,
-                ssl_handshake_timeout=None if context is None else _HANDSHAKE,
+                ssl_handshake_timeout=None if context is None else HANDSHAKE,
             )
         except OSError as error:
             raise self._error(error) from error
@@ -171,62 +166,6 @@ class HealthServer:
             _logger.warning("a token could not be reviewed", extra={"error": type(error).__name__})
             return HttpPage(b"tokens cannot be reviewed now\n", status=503)
         return None if allowed else HttpPage(b"forbidden\n", status=403)
-
-
-@dataclass(slots=True)
-class _Connection:
-    transport: asyncio.Transport
-    first_request: asyncio.TimerHandle
-    answering: bool = False
-
-
-@final
-class _Server(web.Server):
-    """Bounds the number of connections: a new one ends the one that has waited longest for a request."""
-
-    def __init__(self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
-        # Unasked, the library would unpack a body that nobody reads, gigabytes of it, and read on after the answer.
-        super().__init__(
-            self._answered,
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=_IDLE,
-            auto_decompress=False,
-            lingering_time=0.0,
-            logger=http_logger("deltaloop.runtime.http", unreadable=HttpProcessingError),
-        )
-        self._answer = answer
-        self._open: dict[web.RequestHandler, _Connection] = {}
-
-    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = self._open.pop(request.protocol, None)
-        if connection is None:
-            raise ConnectionResetError
-        connection.first_request.cancel()
-        connection.answering = True
-        self._open[request.protocol] = connection  # from now on the last that has to go
-        try:
-            return await self._answer(request)
-        finally:
-            connection.answering = False
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        timer = asyncio.get_running_loop().call_later(_FIRST_REQUEST, transport.abort)
-        self._open[handler] = _Connection(transport, timer)
-        if len(self._open) > _MOST_CONNECTIONS:
-            last = next(item for item, connection in self._open.items() if not connection.answering)
-            self._forget(last).abort()
-
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        super().connection_lost(handler, exc)
-        if handler in self._open:
-            self._forget(handler)
-
-    def _forget(self, handler: web.RequestHandler) -> asyncio.Transport:
-        connection = self._open.pop(handler)
-        connection.first_request.cancel()
-        return connection.transport
 
 
 def _is_local(request: web.BaseRequest) -> bool:

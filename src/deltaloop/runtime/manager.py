@@ -1,9 +1,9 @@
 """Runs controllers as one program: health, caches, leadership, workers, and a good end. Core: ``core/shutdown.py``.
 
-    health and metrics ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
-                                            ▲            ▲           │ lost: workers end, then the lock is free
-                                            │            └───────────┘
-                         standbys wait here, with caches that are kept up
+    health, metrics, webhooks ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
+                                                   ▲            ▲           │ lost: workers end, then the lock is free
+                                                   │            └───────────┘
+                                standbys wait here, with caches that are kept up
 
 The end goes the other way round. Controllers of one manager share informers, and one election.
 
@@ -28,7 +28,7 @@ from deltaloop.client import Client
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.access_guard import AccessGuard
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.access import rules_of_access
+from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
@@ -42,6 +42,7 @@ from deltaloop.runtime.pages import only_local
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.remedies import note_empty_caches
+from deltaloop.runtime.served_webhooks import ServedWebhooks
 from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 from deltaloop.runtime.token_reviews import review_tokens
 from deltaloop.runtime.tracing import Tracing
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
     from deltaloop.runtime.health_server import HealthServer
+    from deltaloop.webhooks import WebhookMetrics, WebhookServer
+    from deltaloop.webhooks.certificates.sources import CertificateSource
+    from deltaloop.webhooks.declaring import Webhook
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -83,6 +87,9 @@ class Manager:
         recorder: EventRecorder | None = None,
         metrics: ControllerMetrics | None = None,
         metrics_page: Callable[[], tuple[bytes, str]] | None = None,
+        webhooks: Sequence[Webhook] = (),
+        certificates: CertificateSource | None = None,
+        webhook_metrics: WebhookMetrics | None = None,
         options: ManagerOptions | None = None,
     ) -> None:
         """Make a manager; nothing runs yet.
@@ -96,13 +103,17 @@ class Manager:
                 opens and closes it.
             metrics: Hooks of controllers and their queues.
             metrics_page: Returns the page of ``/metrics`` and its content type.
+            webhooks: What it serves to the API server, on every replica, from its start on.
+            certificates: Where their server has its certificate from.
+            webhook_metrics: Hooks of their server.
             options: How long to wait, what to listen on, and whether to elect a leader.
 
         Raises:
             InvalidControllerError: If two controllers have the same name, or a finalizer that nothing drops, or that
                 two would drop.
-            InvalidArgumentError: If metrics are to be served, and there is no page of them; or if the name of a
-                controller cannot be the component of Events.
+            InvalidArgumentError: If metrics are to be served, and there is no page of them; if webhooks are, and there
+                is no certificate; or if the name of a controller cannot be the component of Events.
+            InvalidWebhookError: If the webhooks do not fit together.
         """
         self.options: ManagerOptions = options or ManagerOptions()
         self.controllers: tuple[Controller, ...] = tuple(controllers)
@@ -123,6 +134,13 @@ class Manager:
                 "ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve"
             )
         self._metrics_page = metrics_page
+        self._webhooks = ServedWebhooks(
+            webhooks, self.options.webhooks, certificates=certificates, metrics=webhook_metrics
+        )
+        if self._webhooks.reads and not self.options.warm_standbys:
+            raise InvalidArgumentError(
+                "webhooks that read caches answer on standbys, too: leave ManagerOptions.warm_standbys on"
+            )
         self._servers: dict[str, HealthServer] = {}
         self._shutdown = Shutdown(
             drain_timeout=self.options.drain_timeout,
@@ -161,6 +179,11 @@ class Manager:
         return tuple(self._informers)
 
     @property
+    def webhook_server(self) -> WebhookServer | None:
+        """The server of webhooks while it runs; None if there is none."""
+        return self._webhooks.server
+
+    @property
     def servers(self) -> Mapping[str, HealthServer]:
         """The HTTP servers that run, under ``health`` and ``metrics``; their ``url`` says where."""
         return MappingProxyType(self._servers)
@@ -178,7 +201,7 @@ class Manager:
             )
             for informer in self._informers
         ]
-        return readiness(
+        checks = readiness(
             caches,
             self.leadership,
             started=self._synced,
@@ -187,6 +210,7 @@ class Manager:
             max_staleness=self.options.max_staleness,
             require_leadership=self.options.require_leadership,
         )
+        return (*checks, *self._webhooks.checks())
 
     def health(self) -> tuple[Check, ...]:
         """Return the checks of ``/healthz``: whether restarting the process would help.
@@ -322,6 +346,7 @@ class Manager:
         try:
             async with AsyncExitStack() as stack:
                 await self._start_servers(stack)
+                await self._webhooks.start(stack)  # before caches: to list a kind may take its conversion
                 if self.options.warm_standbys or self._elector is None:
                     await self._start_caches(stack)
                 await self._lead(stack)
@@ -378,6 +403,8 @@ class Manager:
         if options.preflight:
             rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
             rules += [rule for access in options.access for rule in rules_of_access(access)]
+            for kind in self._webhooks.reads:
+                rules += rules_for(kind, CACHE_VERBS, namespace=options.namespace)
             await check_access(self._client, rules)
         # From here on nothing waits for anything: cancelled, there is all of it or nothing.
         self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
@@ -419,6 +446,9 @@ class Manager:
             for informer in informers:
                 self._users.setdefault(informer.name, set()).add(plan.controller.name)
             self._informers += informers
+        for informer in self._webhooks.connect(factory):
+            self._users.setdefault(informer.name, set()).add("webhooks")
+            self._informers.append(informer)
         self._informers = [*dict.fromkeys(self._informers)]
         await stack.enter_async_context(factory)
         await stack.enter_async_context(self._sources())
@@ -479,6 +509,8 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             for loop in self._loops:
                 group.create_task(loop.run(client), name=f"controller {loop.controller.name}")
+            if not self._loops and self._webhooks.server is not None:  # webhooks alone are a program, too
+                await asyncio.Event().wait()
 
     def __repr__(self) -> str:
         names = ", ".join(controller.name for controller in self.controllers)

@@ -16,6 +16,7 @@ from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
 from deltaloop.runtime.pages import Listen
+from deltaloop.webhooks.server_options import WebhookServerOptions
 
 
 @final
@@ -41,6 +42,7 @@ class ManagerOptions:
         blocked_after: How long a call may block the event loop before a warning names it; None never warns.
         health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
         metrics: Where ``/metrics`` is served; None nowhere.
+        webhooks: Where webhooks are served, if the manager has some; None nowhere.
         informers: Options of all informers.
         chance: Draws the numbers in [0, 1) that spread runs which are asked for after a time (``Result.jitter``).
         wall_clock: Aware time; the deadlines of clean-ups count from the server's ``deletionTimestamp``.
@@ -60,6 +62,7 @@ class ManagerOptions:
     blocked_after: float | None = 1.0
     health: Listen | None = None
     metrics: Listen | None = None
+    webhooks: WebhookServerOptions | None = None
     informers: InformerOptions = field(default_factory=InformerOptions)
     chance: Callable[[], float] = random.random
     wall_clock: Callable[[], datetime] = utc_now

@@ -16,12 +16,12 @@ import contextvars
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar, final
+from typing import TYPE_CHECKING, Final, Self, TypeVar, final
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
@@ -52,6 +52,10 @@ from deltaloop.testing.processes import Process
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
 
+if TYPE_CHECKING:
+    from deltaloop.testing.webhook_service import WebhookService
+    from deltaloop.webhooks.declaring import Webhook
+
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
 _MOST_PAUSES: Final = 100  # of that length, before it is given up
@@ -81,6 +85,7 @@ class Harness:
         plan: Faults and crashes that are planned.
         chance: Draws what chance decides in programs.
         server: The embedded server, if it is this harness's own.
+        webhook_service: Leads the server to programs with webhooks; None before the first.
         after_writes: Called, in order, after each write that the server has carried out, before its program hears of
             it; what they raise, the program would see.
     """
@@ -96,6 +101,7 @@ class Harness:
         """
         self.server: ApiServer | None = server
         self.client = client
+        self.webhook_service: WebhookService | None = None
         self.namespace: str | None = client.namespace if cluster.shared else None
         self.replicas: list[Replica] = []
         self.writes: list[ProgramWrite] = []
@@ -227,6 +233,7 @@ class Harness:
         options: ManagerOptions | None = None,
         leader_election: LeaderElectionConfig | bool = False,
         as_role: bool = False,
+        webhooks: Sequence[Webhook] = (),
     ) -> Replica:
         """Start a program that runs controllers; it watches when this returns, and works or stands by.
 
@@ -239,13 +246,16 @@ class Harness:
             leader_election: Whether programs contend for a Lease, and by which times.
             as_role: Whether it may do what ``deltaloop rbac`` prints for the controllers, and no more. The server has
                 to ask roles (``authorization_mode="RBAC"``), and the test's client must be allowed to impersonate.
+            webhooks: What it serves. The server is sent to the first program that serves, and to nobody if none does;
+                definitions whose objects are converted have to be installed before.
 
         Raises:
-            InvalidArgumentError: If there is no controller, or roles mean nothing on the server.
+            InvalidArgumentError: If there is nothing to run, or roles mean nothing on the server; or if there are
+                webhooks, and the server is not an embedded one of the harness's own.
             Exception: What its manager raises before it works, such as ``UnknownResourceError`` for a kind that was not
                 installed.
         """
-        if not controllers:
+        if not controllers and not webhooks:
             raise InvalidArgumentError("start() needs controllers: start(reconcile)")
         options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self.chance)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
@@ -255,11 +265,28 @@ class Harness:
                 namespace=options.namespace, lease_namespace=None if election is None else self.client.namespace
             )
             rules, _ = rules_of(controllers, program=program)
-            name = f"{self.client.namespace}-{controllers[0].name}"
+            name = f"{self.client.namespace}-{controllers[0].name if controllers else 'webhooks'}"
             if self._cluster.shared:
                 self._installed += [(str(kind), name, place) for kind, place in granting(rules, name=name)]
             config = await restricted(self.client, rules, name=name)
-        return await self._started(Controllers(controllers=controllers, options=options, election=election), config)
+        if webhooks:
+            await self._webhook_service().register(webhooks)
+        runs = Controllers(controllers=controllers, options=options, election=election, webhooks=tuple(webhooks))
+        return await self._started(runs, config)
+
+    def _webhook_service(self) -> WebhookService:
+        if self.webhook_service is None:
+            if self.server is None:
+                raise InvalidArgumentError("webhooks are called by an embedded server of the test's own")
+            from deltaloop.testing.webhook_service import WebhookService
+
+            self.webhook_service = WebhookService(self.server, self.client)
+        return self.webhook_service
+
+    def lead_webhooks(self) -> None:
+        """Send the server to a program that serves webhooks now; called when one comes or goes."""
+        if self.webhook_service is not None:
+            self.webhook_service.lead_to(self.replicas)
 
     async def run(self, function: Callable[[Client], Awaitable[object]], *, quiet_after: float = 60.0) -> Replica:
         """Start a program of another kind: whatever a function does with a client, until it is cancelled.

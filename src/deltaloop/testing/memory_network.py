@@ -21,8 +21,9 @@ import socket
 import ssl
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, cast, final
+from typing import Any, Final, TypeVar, cast, final
 
+T = TypeVar("T")
 Address = tuple[str, int]
 
 _HIGH_WATER: Final = 64 * 1024
@@ -39,6 +40,10 @@ class NetworkLoop(asyncio.SelectorEventLoop):
     """An event loop whose TCP may be a ``MemoryNetwork``; without one it is that of the machine."""
 
     network: MemoryNetwork | None = None
+
+    def accepted(self, transport: T) -> T:
+        """Return a connection that has been made to what listens here; loops that have processes take note of it."""
+        return transport
 
     async def create_server(
         self, protocol_factory: Any, host: Any = None, port: Any = None, *, sock: Any = None, **keywords: Any
@@ -258,6 +263,8 @@ class MemoryServer(asyncio.AbstractServer):
         """Serve one more connection, soon."""
         context = self._context.copy()
         transport.context = context
+        if isinstance(self._loop, NetworkLoop):
+            context.run(self._loop.accepted, transport)
         if self._tls is None:
             self._loop.call_soon(self._made, transport, context=context)
             return

@@ -187,6 +187,21 @@ class ProcessLoop(NetworkLoop):
             process.connected(transport)
         return transport, protocol
 
+    def _make_socket_transport(self, *args: Any, **keywords: Any) -> Any:
+        inherited: Any = super()
+        return self.accepted(inherited._make_socket_transport(*args, **keywords))
+
+    def _make_ssl_transport(self, *args: Any, **keywords: Any) -> Any:
+        inherited: Any = super()
+        return self.accepted(inherited._make_ssl_transport(*args, **keywords))
+
+    def accepted(self, transport: T) -> T:
+        """Know a connection that somebody else has made to a process; it ends with that."""
+        process = _process.get()
+        if process is not None:
+            process.connected(cast("asyncio.BaseTransport", transport))
+        return transport
+
     async def create_server(self, *args: Any, **keywords: Any) -> Any:
         """Listen; the sockets belong to the process that asks."""
         server = await super().create_server(*args, **keywords)

@@ -357,5 +357,7 @@ def deltaloop_harness(
     from deltaloop.testing.harness import Harness
 
     _need_our_loop(request, "deltaloop_harness", "make the test async")
-    with _entered(_place(request), Harness(deltaloop_cluster, deltaloop_client)) as harness:
+    own = deltaloop_cluster.embedded and not deltaloop_cluster.shared
+    server: ApiServer | None = request.getfixturevalue("deltaloop_server") if own else None
+    with _entered(_place(request), Harness(deltaloop_cluster, deltaloop_client, server=server)) as harness:
         yield harness

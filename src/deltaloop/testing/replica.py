@@ -31,6 +31,7 @@ from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
     from deltaloop.testing.harness import Harness
+    from deltaloop.webhooks.declaring import Webhook
 
 _RESTART_AFTER: Final = 1.0
 _FIRST_PAUSE: Final = 0.01
@@ -49,11 +50,13 @@ class Controllers:
         controllers: What the manager runs.
         options: Of the manager.
         election: By which times programs contend for a Lease; None is not at all.
+        webhooks: What it serves.
     """
 
     controllers: tuple[Controller, ...]
     options: ManagerOptions
     election: LeaderElectionConfig | None
+    webhooks: tuple[Webhook, ...] = ()
 
 
 @final
@@ -121,6 +124,14 @@ class Replica:
     def alive(self) -> bool:
         """Whether it runs, or is about to."""
         return not self._process.crashed and not self._task.done()
+
+    @property
+    def webhook_port(self) -> int:
+        """Where its webhooks answer, for those who can reach it; 0 if they do not."""
+        if self._parted or not self.alive or not isinstance(self._workload, ManagedControllers):
+            return 0
+        server = self._workload.manager.webhook_server
+        return 0 if server is None or server.not_ready() else server.port
 
     @property
     def leads(self) -> bool:
@@ -198,6 +209,7 @@ class Replica:
             await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
         if self._task.done() and isinstance(self._runs, Controllers):
             self._task.result()
+        self._harness.lead_webhooks()
 
     def _made(self, client: Client, process: Process) -> Workload:
         runs, harness = self._runs, self._harness
@@ -208,14 +220,27 @@ class Replica:
         clock = asyncio.get_running_loop().time
         recorder = EventRecorder(
             client,
-            component=runs.controllers[0].name,
+            component=runs.controllers[0].name if runs.controllers else "webhooks",
             instance=self.identity,
             watchers=[harness.events.append],
             clock=clock,
             chance=harness.chance,
         )
         elector = self._elector(client, runs.election, process)
-        manager = Manager(client, runs.controllers, elector=elector, recorder=recorder, options=runs.options)
+        options, service = runs.options, harness.webhook_service
+        if service is not None and runs.webhooks:
+            from deltaloop.testing.webhook_service import LISTEN
+
+            options = replace(options, webhooks=LISTEN)
+        manager = Manager(
+            client,
+            runs.controllers,
+            elector=elector,
+            recorder=recorder,
+            webhooks=runs.webhooks,
+            certificates=None if service is None else service.certificate,
+            options=options,
+        )
         return ManagedControllers(self.name, client, recorder, manager, server=harness.server)
 
     def _last_write_at(self) -> float:
@@ -241,6 +266,7 @@ class Replica:
             self._process.resume()
             self._workload.stop()
             await asyncio.wait({self._task})
+            self._harness.lead_webhooks()
             if not self._task.cancelled():
                 self._task.result()
 
@@ -278,6 +304,7 @@ class Replica:
         if not self._process.crashed:
             self._process.crash()
             self._harness.buried.append((self._process, self._inner))
+            self._harness.lead_webhooks()
 
     async def _start_later(self, stale: StaleRestart | None) -> None:
         await asyncio.sleep(_RESTART_AFTER)
@@ -352,11 +379,13 @@ class Replica:
         """
         self._parted, self._refuses = True, refuse
         self._transport.part(refuse=refuse)
+        self._harness.lead_webhooks()
 
     def heal(self) -> None:
         """Let it reach the server again."""
         self._parted = False
         self._transport.heal()
+        self._harness.lead_webhooks()
 
     def __repr__(self) -> str:
         return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"

@@ -15,7 +15,11 @@ from deltaloop.webhooks.declaring import WebhookKeywords as WebhookKeywords
 from deltaloop.webhooks.declaring import convert as convert
 from deltaloop.webhooks.declaring import mutate as mutate
 from deltaloop.webhooks.declaring import validate as validate
+from deltaloop.webhooks.fixed_certificate import FixedCertificate as FixedCertificate
+from deltaloop.webhooks.metrics import WebhookMetrics as WebhookMetrics
 from deltaloop.webhooks.registering import registrations as registrations
 from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
 from deltaloop.webhooks.request_by_hand import admission_request as admission_request
+from deltaloop.webhooks.server import WebhookServer as WebhookServer
+from deltaloop.webhooks.server_options import WebhookServerOptions as WebhookServerOptions
 from deltaloop.webhooks.webhook_set import WebhookSet as WebhookSet

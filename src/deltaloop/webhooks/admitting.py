@@ -19,9 +19,12 @@ import msgspec
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
+from deltaloop.api.resource_type import as_kind
 from deltaloop.api.set_fields import set_fields
 from deltaloop.api.status import Status
+from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
+from deltaloop.client.request_keywords import Kind
 from deltaloop.schemas.json_values import mapping
 from deltaloop.webhooks.answer import Answer, failed, refused_body
 from deltaloop.webhooks.core.admission_review import (
@@ -33,7 +36,7 @@ from deltaloop.webhooks.core.admission_review import (
 from deltaloop.webhooks.core.findings import Finding, refusal
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
 from deltaloop.webhooks.declaring import AdmissionWebhook
-from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError
+from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError, InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest, Listers
 
 _Fields: TypeAlias = dict[str, Any]
@@ -58,7 +61,8 @@ def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
         given = _given(webhook, review)
     except MalformedObjectError as error:
         return _answer(review, refused=_misfit(webhook, review, error))
-    request = AdmissionRequest[Any](webhook.name, review, old=lambda: _old(webhook, review), listers=listers)
+    reads = _declared(webhook, listers)
+    request = AdmissionRequest[Any](webhook.name, review, old=lambda: _old(webhook, review), listers=reads)
     try:
         if webhook.mutates:
             return _answer(review, request, patch=_changes(webhook, review, given, request))
@@ -72,6 +76,19 @@ def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
     name = request.name or (given.name if isinstance(given, Resource) else "")
     kind = review.kind
     return _answer(review, request, refused=refusal(findings, group=kind.group, kind=kind.kind, name=name))
+
+
+def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
+    """Give the readers of what a webhook declares, and of nothing else."""
+    known = {str(kind) for kind in webhook.reads}
+
+    def lister(rt: Kind) -> Lister[Any]:
+        if str(as_kind(rt)) not in known:
+            problem = f"it reads {as_kind(rt)}, which it does not declare: add the kind to reads=[...]"
+            raise InvalidWebhookError(webhook.name, problem)
+        return listers(rt)
+
+    return lister
 
 
 def _no(uid: str, status: Status) -> bytes:

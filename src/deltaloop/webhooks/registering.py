@@ -1,9 +1,17 @@
-"""What a program's webhooks need in a cluster, as documents. Core: ``core/registrations.py``."""
+"""What makes an API server ask a program's webhooks: documents, and who applies them.
+
+Core: ``core/registrations.py``.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.api.status import NotFoundError
+from deltaloop.client import Client
 from deltaloop.webhooks.core.registrations import (
     RegisteredWebhook,
     WebhookAddress,
@@ -12,6 +20,8 @@ from deltaloop.webhooks.core.registrations import (
 )
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.webhook_set import WebhookSet
+
+_MANAGER: Final = "deltaloop-webhooks"
 
 
 def registrations(
@@ -34,6 +44,29 @@ def registrations(
         documents.append(configuration("Validating", validating, address, name=name, own_namespace=own_namespace))
     documents += [conversion_stanza(each.type.group_resource, each.path, address) for each in webhooks.conversions]
     return documents
+
+
+async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> None:
+    """Apply what ``registrations`` returned, to a server of tests or of development; a program does not do it itself.
+
+    Args:
+        client: May write configurations and definitions.
+        documents: What to apply. Of definitions, which have to be there, the conversion is changed and nothing else.
+
+    Raises:
+        InvalidArgumentError: If a definition is missing.
+        ApiError: If the server refuses one.
+    """
+    manager = client.with_field_manager(_MANAGER)
+    for document in documents:
+        kind, name = str(document["kind"]), str(document["metadata"]["name"])
+        if kind != CUSTOM_RESOURCE_DEFINITION.kind:
+            await manager.apply(f"{document['apiVersion']}/{kind}", document, force=True)
+            continue
+        try:
+            await manager.patch(CUSTOM_RESOURCE_DEFINITION, name, {"spec": document["spec"]})
+        except NotFoundError:
+            raise InvalidArgumentError(f"webhooks convert {name}, and there is no such definition yet") from None
 
 
 def _registered(webhook: AdmissionWebhook) -> RegisteredWebhook:

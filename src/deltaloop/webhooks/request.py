@@ -17,15 +17,15 @@ from deltaloop.webhooks.core.admission_review import (
 )
 from deltaloop.webhooks.errors import InvalidReviewResultError
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 
 Listers = Callable[[Kind], "Lister[Any]"]
-"""Gives the reader of a kind's cache; raises ``InvalidWebhookError`` or ``CachesNotFilledError``."""
+"""Gives the reader of a kind's cache; raises ``CachesNotFilledError`` while there is nothing to read."""
 
 
 @final
-class AdmissionRequest(Generic[T]):
+class AdmissionRequest(Generic[T_co]):
     """One request to the API server that a webhook is asked about.
 
     It is no longer of use once the function has returned.
@@ -58,7 +58,7 @@ class AdmissionRequest(Generic[T]):
     )
 
     def __init__(
-        self, webhook: str, request: ReviewedRequest, *, old: Callable[[], T | None], listers: Listers
+        self, webhook: str, request: ReviewedRequest, *, old: Callable[[], T_co | None], listers: Listers
     ) -> None:
         """Made for each review."""
         self.operation: ReviewOperation = request.operation
@@ -76,7 +76,7 @@ class AdmissionRequest(Generic[T]):
         self._annotations: dict[str, str] = {}
 
     @property
-    def old(self) -> T | None:
+    def old(self) -> T_co | None:
         """The object as it is; None when it is created, or connected to.
 
         Raises:

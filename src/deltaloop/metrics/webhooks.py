@@ -1,0 +1,97 @@
+"""The metrics of webhooks, with upstream's names, texts and labels where upstream has them.
+
+    controller_runtime_webhook_latency_seconds           histogram   webhook
+    controller_runtime_webhook_requests_total            counter     webhook, code
+    controller_runtime_webhook_requests_in_flight        gauge       webhook
+    deltaloop_webhook_reviews_total                      counter     webhook, outcome
+
+Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.metrics.collector import RegisteredCollector
+from deltaloop.metrics.histogram import Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+    from deltaloop.webhooks.answer import Outcome
+
+BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds: those of Go's client by default."""
+
+
+@final
+class ReviewMetrics(RegisteredCollector):
+    """Implements ``deltaloop.webhooks.WebhookMetrics``, and answers the scrapes of a Prometheus registry.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
+        """Register with a registry.
+
+        Args:
+            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
+                class at most.
+
+        Raises:
+            MissingExtraError: If prometheus-client is not installed.
+            ValueError: By prometheus-client, if the registry has these names already.
+        """
+        self._requests: dict[tuple[str, str], int] = {}
+        self._outcomes: dict[tuple[str, str], int] = {}
+        self._times: dict[str, Histogram] = {}
+        self._in_flight: dict[str, int] = {}
+        super().__init__("Prometheus metrics of webhooks", registry)
+
+    def in_flight(self, path: str, number: int) -> None:
+        """Set how many reviews are being answered."""
+        with self._lock:
+            self._in_flight[path] = number
+
+    def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
+        """Count an answer, and measure it."""
+        with self._lock:
+            self._requests[path, str(code)] = self._requests.get((path, str(code)), 0) + 1
+            self._outcomes[path, outcome] = self._outcomes.get((path, outcome), 0) + 1
+            self._times.setdefault(path, Histogram(BUCKETS)).observe(seconds)
+
+    def _families(self, *, empty: bool) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        times = HistogramMetricFamily(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests",
+            labels=["webhook"],
+        )
+        requests = CounterMetricFamily(
+            "controller_runtime_webhook_requests",
+            "Total number of admission requests by HTTP status code.",
+            labels=["webhook", "code"],
+        )
+        in_flight = GaugeMetricFamily(
+            "controller_runtime_webhook_requests_in_flight",
+            "Current number of admission requests being served.",
+            labels=["webhook"],
+        )
+        outcomes = CounterMetricFamily(
+            "deltaloop_webhook_reviews",
+            "Total number of reviews, by what came of them",
+            labels=["webhook", "outcome"],
+        )
+        if not empty:
+            for path, histogram in sorted(self._times.items()):
+                times.add_metric([path], histogram.buckets(), histogram.total)
+            for labels, number in sorted(self._requests.items()):
+                requests.add_metric(labels, number)
+            for path, number in sorted(self._in_flight.items()):
+                in_flight.add_metric([path], number)
+            for labels, number in sorted(self._outcomes.items()):
+                outcomes.add_metric(labels, number)
+        yield from (times, requests, in_flight, outcomes)

@@ -1,0 +1,75 @@
+"""The Service of the webhooks of programs under test, on an embedded server: which of them the server is sent to.
+
+In a cluster a Service leads to the ready Pods behind it. Here it leads to the first program that runs, is ready and can
+be reached; if there is none, the server is told that there are no endpoints, and failure policies decide. No core: what
+a server makes of it is decided there.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol, final
+
+from deltaloop.apiserver import ApiServer
+from deltaloop.apiserver.tls import CertificateAuthority
+from deltaloop.client import Client
+from deltaloop.webhooks import FixedCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
+from deltaloop.webhooks.declaring import Webhook
+from deltaloop.webhooks.registering import register
+
+NAME: Final = "deltaloop-harness"
+LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, stop_patience=0.0)
+
+
+class Served(Protocol):
+    """A program that may serve webhooks."""
+
+    @property
+    def webhook_port(self) -> int:
+        """Where its webhooks answer now; 0 if they do not."""
+        ...
+
+
+@final
+class WebhookService:
+    """The one Service of a world; it has an authority of its own."""
+
+    def __init__(self, server: ApiServer, client: Client) -> None:
+        """Make a Service without endpoints.
+
+        Args:
+            server: Calls the webhooks.
+            client: The test's client, which registers them.
+        """
+        self._server = server
+        self._client = client
+        self._namespace = client.namespace
+        self._authority = CertificateAuthority.make()
+        host = f"{NAME}.{self._namespace}.svc"
+        self.certificate: FixedCertificate = FixedCertificate(self._authority.server_context(host=host))
+        self._registered: list[Webhook] = []
+        self.lead_to(())
+
+    async def register(self, webhooks: Sequence[Webhook]) -> None:
+        """Have the server ask webhooks, with those that were registered before.
+
+        Raises:
+            InvalidArgumentError: If a definition is missing whose objects are converted.
+            InvalidWebhookError: If they do not fit together.
+        """
+        added = [each for each in webhooks if each not in self._registered]
+        if not added:
+            return
+        self._registered += added
+        bundle = base64.b64encode(self._authority.ca_pem).decode()
+        address = WebhookAddress(namespace=self._namespace, service=NAME, ca_bundle=bundle)
+        await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
+
+    def lead_to(self, programs: Iterable[Served]) -> None:
+        """Send the server to the first of these that answers; to nobody if none does."""
+        port = next((each.webhook_port for each in programs if each.webhook_port), 0)
+        self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
+
+    def __repr__(self) -> str:
+        return f"<WebhookService {self._namespace}/{NAME}>"

@@ -1,0 +1,280 @@
+"""Serves webhooks over HTTPS, on every replica, whether it leads or not. Core: ``core/time_limit.py``.
+
+What is asked for that is not there, too large, too slow or no JSON is answered by a Status, as an API server does; all
+else is a review's affair (``admitting.py``, ``converting.py``). Functions run on the event loop, one after another. A
+review that comes too late to be heard is not begun.
+
+    listening ──▶ certificate ──▶ it answers itself: ready ──▶ stop: no new connections, what is asked is answered
+
+This module is the one in its room that may import aiohttp, and it is imported by a manager that serves webhooks only.
+
+Source: controller-runtime pkg/webhook/server.go, pkg/webhook/admission/http.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import ssl
+from collections import Counter
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self, final
+
+from aiohttp import web
+
+from deltaloop.api.status import Status
+from deltaloop.http_connections import HANDSHAKE, BoundedServer
+from deltaloop.tracebacks import own_frames
+from deltaloop.webhooks.answer import Answer, Outcome
+from deltaloop.webhooks.certificates.sources import CertificateSource
+from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
+from deltaloop.webhooks.declaring import AdmissionWebhook
+from deltaloop.webhooks.errors import WebhookServerError
+from deltaloop.webhooks.metrics import WebhookMetrics
+from deltaloop.webhooks.request import Listers, no_listers
+from deltaloop.webhooks.server_options import WebhookServerOptions
+from deltaloop.webhooks.webhook_set import WebhookSet
+
+_logger: Final = logging.getLogger("deltaloop.webhooks")
+
+_JSON: Final = "application/json"
+_PROBE_PERIOD: Final = 1.0
+_CLOSE_PATIENCE: Final = 1.0
+_PROBE: Final = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+@final
+class _RefusedError(Exception):
+    """A request that is no review's."""
+
+    def __init__(self, code: int, reason: str, message: str, *, outcome: Outcome = "invalid") -> None:
+        super().__init__(message)
+        self.status = Status(code=code, reason=reason, message=message)
+        self.outcome: Outcome = outcome
+
+
+@final
+class WebhookServer:
+    """An HTTPS server of webhooks, running while it is entered."""
+
+    def __init__(
+        self,
+        webhooks: WebhookSet,
+        certificates: CertificateSource,
+        *,
+        options: WebhookServerOptions | None = None,
+        listers: Listers = no_listers,
+        metrics: WebhookMetrics | None = None,
+    ) -> None:
+        """Make a server that does not run yet.
+
+        Args:
+            webhooks: What answers.
+            certificates: Where its certificate is from; it is kept good while the server runs.
+            options: Where to listen, and what is too much.
+            listers: Gives the readers of caches.
+            metrics: Hooks.
+        """
+        self.webhooks: WebhookSet = webhooks
+        self.options: WebhookServerOptions = options or WebhookServerOptions()
+        self._certificates = certificates
+        self._listers = listers
+        self._metrics = metrics
+        self._in_flight = Counter[str]()
+        self._answered = asyncio.Event()
+        self._server: BoundedServer | None = None
+        self._listener: asyncio.Server | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._answers = False
+        self.port: int = 0
+
+    @property
+    def url(self) -> str:
+        """Where it answers on this machine, such as ``https://127.0.0.1:9443``.
+
+        Raises:
+            RuntimeError: If it does not run.
+        """
+        if self._listener is None:
+            raise RuntimeError("the server has no address before it is entered")
+        host = self._reached
+        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
+
+    def not_ready(self) -> str:
+        """Return why the API server should not be sent here now; empty if it may be."""
+        if self._listener is None:
+            return "webhooks are not served"
+        return self._certificates.not_ready() or ("" if self._answers else "the server has not answered itself yet")
+
+    async def __aenter__(self) -> Self:
+        """Start to listen.
+
+        Raises:
+            WebhookServerError: If the address cannot be used.
+        """
+        options, server = self.options, BoundedServer(self._handle, most=self.options.most_connections, logger=_LOGGER)
+        try:
+            listener = await asyncio.get_running_loop().create_server(
+                server,
+                options.host or None,
+                options.port,
+                ssl=self._certificates.context(),
+                ssl_handshake_timeout=HANDSHAKE,
+            )
+        except OSError as error:
+            raise self._error(error) from error
+        self.port = int(listener.sockets[0].getsockname()[1])
+        self._server, self._listener = server, listener
+        self._tasks = [
+            asyncio.create_task(self._certificates.run(), name="webhooks: certificates"),
+            asyncio.create_task(self._probe(), name="webhooks: probe"),
+        ]
+        _logger.info("webhooks are served", extra={"url": self.url, "paths": sorted(self.webhooks.by_path)})
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop: what is being asked is answered, for a few seconds."""
+        listener, self._listener = self._listener, None
+        self._answers = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if listener is not None and self._server is not None:
+            listener.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.options.stop_patience):
+                    await self._all_answered()
+            self._server.pre_shutdown()
+            await self._server.shutdown(_CLOSE_PATIENCE)
+
+    async def _all_answered(self) -> None:
+        """Wait until nothing is being answered; the library's own shutdown would drop bodies that are under way."""
+        while self._in_flight.total():
+            self._answered.clear()
+            await self._answered.wait()
+
+    # -- being ready
+
+    @property
+    def _reached(self) -> str:
+        host = self.options.host
+        return {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened on
+
+    async def _probe(self) -> None:
+        """Ask until there is an answer: a certificate may have to come first."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is this very process
+        while not self._answers:
+            try:
+                async with asyncio.timeout(HANDSHAKE):
+                    reader, writer = await asyncio.open_connection(self._reached, self.port, ssl=context)
+                    writer.write(_PROBE)
+                    self._answers = (await reader.readline()).startswith(b"HTTP/1.1 404")
+                    writer.transport.abort()
+            except (OSError, TimeoutError, asyncio.IncompleteReadError):
+                pass
+            if not self._answers:
+                await asyncio.sleep(_PROBE_PERIOD)
+
+    def _error(self, error: OSError) -> WebhookServerError:
+        host, port = self.options.host, self.options.port
+        where = f"{host or '*'}:{port}"
+        if error.errno == errno.EADDRINUSE:
+            message = f"{where} is in use; choose another port for webhooks, or 0 for a free one"
+        else:
+            message = f"cannot listen on {where} for webhooks: {error.strerror or type(error).__name__}"
+        return WebhookServerError(message, host=host, port=port)
+
+    # -- answering
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        arrived_at = asyncio.get_running_loop().time()
+        path = request.path
+        if path not in self.webhooks.by_path:  # of whatever length and number: neither counted nor logged
+            return _response(404, Status(code=404, reason="NotFound", message="there is no webhook here").to_json())
+        self._count(path, 1)
+        try:
+            answer = await self._answer(request, arrived_at)
+        except _RefusedError as refused:
+            answer = Answer(refused.status.code, refused.status.to_json(), refused.outcome)
+        finally:
+            self._count(path, -1)
+            self._answered.set()
+        if answer.error is not None:
+            self._log(path, answer.error)
+        if self._metrics is not None:
+            seconds = asyncio.get_running_loop().time() - arrived_at
+            self._metrics.answered(path, answer.status, answer.outcome, seconds)
+        return _response(answer.status, answer.body)
+
+    def _count(self, path: str, number: int) -> None:
+        self._in_flight[path] += number
+        if self._metrics is not None:
+            self._metrics.in_flight(path, self._in_flight[path])
+
+    async def _answer(self, request: web.BaseRequest, arrived_at: float) -> Answer:
+        if request.method != "POST":
+            raise _RefusedError(405, "MethodNotAllowed", "reviews are sent by POST")
+        if request.content_type != _JSON:
+            raise _RefusedError(415, "UnsupportedMediaType", f"reviews are sent as {_JSON}")
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise _RefusedError(415, "UnsupportedMediaType", "reviews are not sent in another encoding")
+        found = self.webhooks.by_path[request.path]
+        most, declared = self.options.most_conversion_bytes, CONVERSION_SECONDS
+        if isinstance(found, AdmissionWebhook):
+            most, declared = self.options.most_bytes, float(found.timeout)
+        limit = time_limit(request.query.get("timeout", ""), declared)
+        try:
+            async with asyncio.timeout_at(arrived_at + limit):
+                body = await _bounded(request, most)
+        except TimeoutError:
+            raise _late(limit) from None
+        if asyncio.get_running_loop().time() > arrived_at + limit:
+            raise _late(limit)
+        answer = self.webhooks.answer(request.path, body, self._listers)
+        if asyncio.get_running_loop().time() > arrived_at + limit:
+            _logger.warning(
+                "a webhook's function took longer than the API server waits",
+                extra={"webhook": self.webhooks.name_at(request.path), "limit": limit},
+            )
+        return answer
+
+    def _log(self, path: str, error: Exception) -> None:
+        """Say that a function failed, and where; its text, which may have data of the object, is for debugging."""
+        extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
+        _logger.error("a webhook's function has failed", extra=extra)
+        _logger.debug("a webhook's function has failed so", exc_info=error)
+
+
+_LOGGER: Final = "deltaloop.webhooks.http"
+
+
+async def _bounded(request: web.BaseRequest, most: int) -> bytes:
+    """Read a body.
+
+    Raises:
+        _RefusedError: If it is too large; it is read no further.
+    """
+    too_large = _RefusedError(413, "RequestEntityTooLarge", f"a review has {most} bytes at most")
+    if (request.content_length or 0) > most:
+        raise too_large
+    body = bytearray()
+    async for part in request.content.iter_any():
+        body += part
+        if len(body) > most:
+            raise too_large
+    return bytes(body)
+
+
+def _late(limit: float) -> _RefusedError:
+    message = f"the review could not be answered within {limit:g} s"
+    return _RefusedError(504, "Timeout", message, outcome="failed")
+
+
+def _response(status: int, body: bytes) -> web.Response:
+    headers = {"Content-Type": _JSON, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return web.Response(body=body, status=status, headers=headers)

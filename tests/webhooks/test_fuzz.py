@@ -1,0 +1,155 @@
+"""Whatever is sent, a webhook answers in good form: no review makes an error of this side's, or takes long.
+
+``make fuzz-webhooks`` looks longer: ``FUZZ_WEBHOOKS`` is how many reviews.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import deltaloop as dl
+from deltaloop.webhooks import WebhookSet
+from deltaloop.webhooks.declaring import Webhook
+from tests.webhooks.kinds import Database, conversion, database, deployment, review, to_new, to_old
+from tests.webhooks.serving import serving
+
+MANY: Final = int(os.environ.get("FUZZ_WEBHOOKS", "150"))
+SETTINGS: Final = settings(max_examples=MANY, deadline=2000, suppress_health_check=[HealthCheck.too_slow])
+
+
+@dl.validate(Database, operations=["CREATE", "UPDATE", "DELETE"])
+def careful(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+    if database.spec.replicas % 2:
+        yield dl.Finding("spec.replicas", f"{database.spec.image} {request.user.groups} {request.options}")
+
+
+@dl.mutate(Database)
+def complete(database: Database) -> None:
+    database.spec.owner = database.spec.owner or "nobody"
+
+
+@dl.mutate("apps/v1/Deployment")
+def fields(obj: dict[str, Any]) -> dict[str, Any]:
+    return {**obj, "added": {"a/b": [1]}}
+
+
+@dl.validate("v1/Pod", operations=["CONNECT"], subresources=["exec"])
+def connects(options: dl.Resource) -> dl.Finding | None:
+    return dl.Finding("", "no") if options.get("stdin") else None
+
+
+EVERY: Final[tuple[Webhook, ...]] = (careful, complete, fields, connects, to_new, to_old)
+HOOKS: Final = WebhookSet(EVERY)
+PATHS: Final = sorted(HOOKS.by_path)
+OLD: Final = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 1}}
+SEEDS: Final[list[dict[str, Any]]] = [
+    review(database(replicas=2)),
+    review(database(replicas=2), old=database(replicas=3)),
+    review(None, old=database(replicas=3)),
+    review(deployment()),
+    review(
+        {"apiVersion": "v1", "kind": "PodExecOptions", "stdin": True},
+        kind={"group": "", "version": "v1", "kind": "PodExecOptions"},
+        operation="CONNECT",
+        subResource="exec",
+    ),
+    conversion("example.com/v1beta1", database(replicas=3), OLD),
+    conversion("example.com/v1", OLD, OLD),
+]
+JSON: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the ways to all parts of a value."""
+    yield way
+    if isinstance(value, dict | list):
+        whole = cast("Any", value)
+        for name, part in [*(whole.items() if isinstance(value, dict) else enumerate(whole))]:
+            yield from places(part, (*way, name))
+
+
+def replaced(value: Any, way: tuple[Any, ...], new: Any, *, drop: bool) -> Any:
+    """Return a value with another part at a place, or without that part."""
+    if not way:
+        return new
+    result = copy.copy(value)
+    if len(way) == 1 and drop:
+        del result[way[0]]
+    else:
+        result[way[0]] = replaced(value[way[0]], way[1:], new, drop=drop)
+    return result
+
+
+@st.composite
+def reviews(draw: st.DrawFn) -> Any:
+    found: Any = draw(st.sampled_from(SEEDS))
+    for _ in range(draw(st.integers(0, 3))):
+        way = draw(st.sampled_from(list(places(found))))
+        found = replaced(found, way, draw(JSON), drop=draw(st.booleans()))
+    return found
+
+
+def check_answer(path: str, body: bytes, content: Any) -> None:
+    """Check that an answer is one."""
+    answer = HOOKS.answer(path, body)
+    assert answer.status in (200, 400), (path, content, answer)
+    assert answer.outcome != "failed", (path, content, answer.error)
+    said = json.loads(answer.body)
+    if answer.status == 400:
+        assert (said["kind"], said["code"]) == ("Status", 400)
+        return
+    request = content["request"]
+    assert said["response"]["uid"] == request["uid"]
+    assert said["apiVersion"] == content["apiVersion"]
+    if said["kind"] == "AdmissionReview":
+        assert said["response"]["allowed"] is ("status" not in said["response"])
+    elif said["response"]["result"]["status"] == "Success":
+        assert len(said["response"]["convertedObjects"]) == len(request["objects"])
+
+
+@SETTINGS
+@given(st.sampled_from(PATHS), reviews())
+@example(PATHS[0], {**SEEDS[5], "request": {**SEEDS[5]["request"], "objects": [{}]}})
+@example(PATHS[0], {**SEEDS[6], "request": {**SEEDS[6]["request"], "desiredAPIVersion": ""}})
+def test_reviews_that_are_a_little_wrong(path: str, content: Any) -> None:
+    check_answer(path, json.dumps(content).encode(), content)
+
+
+@SETTINGS
+@given(st.sampled_from(PATHS), st.binary(max_size=64) | JSON.map(lambda found: json.dumps(found).encode()))
+def test_what_is_anything(path: str, body: bytes) -> None:
+    answer = HOOKS.answer(path, body)
+    assert (answer.status, answer.outcome) == (400, "invalid")
+    assert json.loads(answer.body)["kind"] == "Status"
+
+
+async def test_over_the_wire() -> None:
+    """Bytes of reviews are lost, doubled or turned, and so are the methods and types that they are sent with."""
+    chance = random.Random(25)
+    async with serving(EVERY) as caller:
+        for number in range(MANY // 3):
+            content = bytearray(json.dumps(chance.choice(SEEDS)).encode())
+            for _ in range(chance.randrange(4)):
+                begin = chance.randrange(len(content))
+                content[begin : begin + chance.randrange(9)] = chance.randbytes(chance.randrange(9))
+            path = f"{chance.choice(PATHS)}?timeout={chance.choice(['10s', '', 'x', '-1s', '9' * 40])}"
+            kind = chance.choice(["application/json", "application/json; charset=utf-8", "text/plain", ""])
+            url = f"{caller.server.url}{path}"
+            async with caller.session.request(
+                chance.choice(["POST", "POST", "POST", "PUT"]), url, data=bytes(content), headers={"Content-Type": kind}
+            ) as answer:
+                assert answer.status in (200, 400, 405, 415), (number, answer.status)
+                assert await answer.json()
+        assert "failed" not in {outcome for _, _, outcome in caller.metrics.answers}

@@ -1,0 +1,163 @@
+"""The server of webhooks: who is answered what, how much it takes, when it is ready, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deltaloop as dl
+from deltaloop.errors import InvalidArgumentError, WebhookServerError
+from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
+from deltaloop.webhooks.core.time_limit import time_limit
+from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
+from tests.webhooks.serving import LOCAL, credentials, serving
+
+CHECK = "/validate/check.databases.example.com"
+CONVERT = "/convert/databases.example.com"
+
+
+async def test_reviews_are_answered_and_counted() -> None:
+    async with serving(ALL) as caller:
+        assert response(await caller.ask(f"{CHECK}?timeout=10s", review(database(replicas=3))))["allowed"] is True
+        assert response(await caller.ask(CHECK, review(database(replicas=2))))["allowed"] is False
+        found = response(await caller.ask(CONVERT, conversion("example.com/v1beta1", database(replicas=3))))
+        assert found["convertedObjects"][0]["spec"]["size"] == 3
+        assert caller.metrics.answers == [
+            (CHECK, 200, "allowed"),
+            (CHECK, 200, "denied"),
+            (CONVERT, 200, "converted"),
+        ]
+        assert caller.metrics.flights[:2] == [(CHECK, 1), (CHECK, 0)]
+
+
+async def test_what_is_no_review_is_refused_by_its_status() -> None:
+    small = WebhookServerOptions(host="127.0.0.1", port=0, most_bytes=2000, most_conversion_bytes=3000)
+    async with serving(ALL, small) as caller:
+
+        async def refused(path: str, code: int, reason: str, **request: Any) -> None:
+            answer = await caller.ask(path, **request)
+            status = json.loads(answer.body)
+            assert (answer.status, status["kind"], status["reason"]) == (code, "Status", reason)
+
+        async def endless() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b" " * 1000
+
+        await refused("/", 404, "NotFound", content={})
+        await refused(CHECK, 400, "BadRequest", body=b"{")
+        await refused(CHECK, 415, "UnsupportedMediaType", body=b"{}", Content_Type="application/yaml")
+        await refused(CHECK, 415, "UnsupportedMediaType", body=b"{}", Content_Encoding="gzip")
+        await refused(CHECK, 413, "RequestEntityTooLarge", body=b" " * 2001)
+        await refused(CHECK, 413, "RequestEntityTooLarge", body=endless())
+        await refused(CONVERT, 400, "BadRequest", body=b" " * 2001)
+        async with caller.session.get(f"{caller.server.url}{CHECK}") as answer:
+            assert answer.status == 405
+        assert {code for _, code, _ in caller.metrics.answers} == {400, 405, 413, 415}
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for_longer_than_the_api_server_waits() -> None:
+    async with serving(ALL) as caller:
+        began = asyncio.get_running_loop().time()
+
+        async def slow() -> AsyncIterator[bytes]:
+            yield b"{"
+            await asyncio.sleep(60)
+
+        answer = await caller.ask(f"{CHECK}?timeout=3s", body=slow())
+        assert (answer.status, json.loads(answer.body)["reason"]) == (504, "Timeout")
+        assert asyncio.get_running_loop().time() - began == pytest.approx(2.7, abs=0.1)
+        assert caller.metrics.answers == [(CHECK, 504, "failed")]
+
+
+@given(st.integers(1, 30), st.integers(1, 9999))
+def test_the_time_limit_is_below_the_servers(declared: int, asked: int) -> None:
+    waits = min(declared, asked)
+    assert waits * 0.9 <= time_limit(f"{asked}s", float(declared)) < waits
+    for unsaid in ("", "0s", "-1s", "1.5s", "10", "ten s", "99999s"):
+        assert declared * 0.9 <= time_limit(unsaid, float(declared)) < declared
+
+
+async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog: pytest.LogCaptureFixture) -> None:
+    @dl.validate(Database)
+    def fails(database: Database) -> None:
+        raise ValueError(f"secret of {database.spec.image}")
+
+    async with serving([fails]) as caller:
+        with caplog.at_level(logging.INFO):
+            answer = await caller.ask("/validate/fails.databases.example.com", review(database(image="hidden")))
+    assert (answer.status, caller.metrics.answers[0][2]) == (500, "failed")
+    [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert (record.__dict__["error"], record.__dict__["webhook"]) == ("ValueError", "fails.databases.example.com")
+    assert "test_server.py" in record.__dict__["where"][-1]
+    assert not [each for each in caplog.records if "hidden" in str(vars(each))]
+
+
+async def test_it_is_ready_once_it_answers_itself() -> None:
+    _, good = credentials()
+    empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server = WebhookServer(WebhookSet(ALL), FixedCertificate(empty), options=LOCAL)
+    assert server.not_ready() == "webhooks are not served"
+    async with server:
+        await asyncio.sleep(5)
+        assert server.not_ready() == "the server has not answered itself yet"
+    server = WebhookServer(WebhookSet(ALL), FixedCertificate(good), options=LOCAL)
+    async with server:
+        await asyncio.sleep(2)
+        assert server.not_ready() == ""
+    assert server.not_ready() == "webhooks are not served"
+
+
+async def test_what_is_being_asked_when_it_stops_is_answered() -> None:
+    async with serving(ALL) as caller:
+        content = json.dumps(review(database(replicas=1))).encode()
+        sent = asyncio.Event()
+
+        async def slow() -> AsyncIterator[bytes]:
+            yield content[:10]
+            sent.set()
+            await asyncio.sleep(1)
+            yield content[10:]
+
+        asked = asyncio.create_task(caller.ask(CHECK, body=slow()))
+        await sent.wait()
+        await asyncio.sleep(0.1)
+        url = caller.server.url
+        stopping = asyncio.create_task(caller.server.__aexit__(None, None, None))
+        await asyncio.sleep(0.1)
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await caller.session.post(f"{url}{CHECK}")
+        assert (await asked).status == 200
+        await stopping
+        with pytest.raises(RuntimeError):
+            _ = caller.server.url
+
+
+async def test_an_address_in_use_is_told() -> None:
+    async with serving([check]) as caller:
+        options = WebhookServerOptions(host="127.0.0.1", port=caller.server.port)
+        with pytest.raises(WebhookServerError, match="is in use"):
+            async with serving([check], options):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [(":9443", "", 9443), ("127.0.0.1:0", "127.0.0.1", 0), ("[::1]:8443", "::1", 8443)],
+)
+def test_addresses_are_read(address: str, host: str, port: int) -> None:
+    found = WebhookServerOptions.parse(address)
+    assert found is not None
+    assert (found.host, found.port) == (host, port)
+    assert WebhookServerOptions.parse("0") is None
+    for wrong in ("", "9443", "host:", "host:port", ":99999"):
+        with pytest.raises(InvalidArgumentError):
+            WebhookServerOptions.parse(wrong)
