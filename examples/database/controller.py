@@ -61,6 +61,7 @@ class DatabaseStatus(msgspec.Struct, rename="camel"):
 @dl.custom_resource(
     group="example.com",
     version="v1",
+    storage=True,
     short_names=["db"],
     printer_columns=[
         KindColumn("Replicas", ".spec.replicas"),

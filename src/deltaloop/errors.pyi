@@ -82,6 +82,7 @@ from deltaloop.simulation.one_seed import SimulationRunningError as SimulationRu
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError
 from deltaloop.testing.control_plane import ControlPlaneError as ControlPlaneError
+from deltaloop.testing.conversion_losses import ConversionLossError as ConversionLossError
 from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
 from deltaloop.testing.core.settling import NotSettledError as NotSettledError
 from deltaloop.webhooks.core.admission_review import InvalidReviewError as InvalidReviewError

@@ -26,7 +26,7 @@ class Database(msgspec.Struct):
 
 
 class OldSpec(msgspec.Struct):
-    size: int = 1
+    size: Annotated[int, msgspec.Meta(ge=0)] = 1
     version: str = "18"
 
 

@@ -1,6 +1,7 @@
 from deltaloop.testing.attempts import eventually as eventually
 from deltaloop.testing.attempts import eventually_blocking as eventually_blocking
 from deltaloop.testing.cluster import Cluster as Cluster
+from deltaloop.testing.conversion_losses import round_trips as round_trips
 from deltaloop.testing.core.program_writes import CrashMoment as CrashMoment
 from deltaloop.testing.core.program_writes import ProgramWrite as ProgramWrite
 from deltaloop.testing.core.relay import Corrupt as Corrupt

@@ -195,10 +195,14 @@ class ProcessLoop(NetworkLoop):
         inherited: Any = super()
         return self.accepted(inherited._make_ssl_transport(*args, **keywords))
 
+    async def start_tls(self, *args: Any, **keywords: Any) -> Any:
+        """Make a connection an encrypted one, which ends with its process, too."""
+        return self.accepted(await super().start_tls(*args, **keywords))
+
     def accepted(self, transport: T) -> T:
         """Know a connection that somebody else has made to a process; it ends with that."""
         process = _process.get()
-        if process is not None:
+        if process is not None and transport is not None:
             process.connected(cast("asyncio.BaseTransport", transport))
         return transport
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Final, Protocol, final
 
 from deltaloop.apiserver import ApiServer
@@ -22,6 +23,19 @@ NAME: Final = "deltaloop-harness"
 LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, stop_patience=0.0)
 
 
+@cache
+def authority() -> CertificateAuthority:
+    """Return the authority of all worlds of this process.
+
+    A simulation asks for it before its time begins: the library that makes certificates keeps the class of times that
+    it meets first.
+
+    Raises:
+        MissingExtraError: If the extra ``server`` is not installed.
+    """
+    return CertificateAuthority.make()
+
+
 class Served(Protocol):
     """A program that may serve webhooks."""
 
@@ -33,7 +47,7 @@ class Served(Protocol):
 
 @final
 class WebhookService:
-    """The one Service of a world; it has an authority of its own."""
+    """The one Service of a world."""
 
     def __init__(self, server: ApiServer, client: Client) -> None:
         """Make a Service without endpoints.
@@ -45,9 +59,8 @@ class WebhookService:
         self._server = server
         self._client = client
         self._namespace = client.namespace
-        self._authority = CertificateAuthority.make()
         host = f"{NAME}.{self._namespace}.svc"
-        self.certificate: FixedCertificate = FixedCertificate(self._authority.server_context(host=host))
+        self.certificate: FixedCertificate = FixedCertificate(authority().server_context(host=host))
         self._registered: list[Webhook] = []
         self.lead_to(())
 
@@ -62,7 +75,7 @@ class WebhookService:
         if not added:
             return
         self._registered += added
-        bundle = base64.b64encode(self._authority.ca_pem).decode()
+        bundle = base64.b64encode(authority().ca_pem).decode()
         address = WebhookAddress(namespace=self._namespace, service=NAME, ca_bundle=bundle)
         await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
 

@@ -162,11 +162,13 @@ class ConversionFunction:
         function: From an object of one version to the same object of the other.
         source: The kind in the version that it is given.
         target: The kind in the version that it returns.
+        kind: The kind as it was given, which may have a class though the function takes dicts; None for two classes.
     """
 
     function: Callable[[Any], Any]
     source: ResourceType[Any]
     target: ResourceType[Any]
+    kind: ResourceType[Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -291,10 +293,8 @@ def convert(rt: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[
         if target is None:
             return ConversionFunction(function=function, source=_class_type(name, rt), target=_class_type(name, source))
         kind = known_kind(name, rt)
-        versions = [
-            ResourceType[Any](kind.group, each, kind.kind, kind.plural, kind.namespaced) for each in (source, target)
-        ]
-        return ConversionFunction(function=function, source=versions[0], target=versions[1])
+        sides = _in_version(kind, source), _in_version(kind, target)
+        return ConversionFunction(function=function, source=sides[0], target=sides[1], kind=kind)
 
     return declare
 

@@ -20,21 +20,13 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.schemas.formats import fits
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text
-from deltaloop.schemas.patterns.matching import compile_pattern
+from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4
 """How many fields of a sample are changed."""
 _CRD: Final = "CustomResourceDefinition"
 _NAME: Final = "sample"
-_ORDINARY: Final = (
-    "a", "sample", "Sample", "1", "1m", "1Gi", "v1", "A", "example.com", "example.com/sample", "example.com/v1",
-    "https://example.com", "sample@example.com", "10.0.0.1", "10.0.0.0/16", "fd00::1", "fd00::/64", "00:00:5e:00:53:01",
-    "2026-01-01", "2026-01-01T00:00:00Z", "c2FtcGxl", "00000000-0000-4000-8000-000000000000", "/", "/sample",
-    "0 0 * * *", "oci://example.com/sample", "s3://sample", "1.0.0", "v1.0.0", "sample:1", "sha256:" + 64 * "0", "0",
-)  # fmt: skip
-"""Texts of which one usually fits; the first that does is taken."""
 
 
 @final
@@ -194,19 +186,8 @@ def _other_than(present: object, rules: Mapping[str, object]) -> object:
     if isinstance(present, bool):
         return not present
     if isinstance(present, int):
-        return next((number for number in (present + 1, present - 1) if _is_within(number, rules)), None)
+        return next((number for number in (present + 1, present - 1) if is_within(number, rules)), None)
     return None
-
-
-def _is_within(number: int, rules: Mapping[str, object]) -> bool:
-    lowest, highest, step = rules.get("minimum"), rules.get("maximum"), rules.get("multipleOf")
-    above = not isinstance(lowest, int | float) or (
-        number > lowest if rules.get("exclusiveMinimum") else number >= lowest
-    )
-    below = not isinstance(highest, int | float) or (
-        number < highest if rules.get("exclusiveMaximum") else number <= highest
-    )
-    return above and below and not (isinstance(step, int) and step and number % step)
 
 
 def _smallest_object(kind: str, schema: Mapping[str, object]) -> dict[str, object]:
@@ -238,9 +219,9 @@ def _smallest(rules: Mapping[str, object], place: str) -> object:
         case "integer" | "number":
             lowest = rules.get("minimum")
             number = int(lowest) if isinstance(lowest, int | float) else 0
-            return next((each for each in (number, number + 1) if _is_within(each, rules)), number)
-        case "string" if (found := _ordinary_text(rules)) is not None:
-            return found
+            return next((each for each in (number, number + 1) if is_within(each, rules)), number)
+        case "string" if texts := ordinary_texts(rules):
+            return texts[0]
         case _:
             if rules.get("x-kubernetes-int-or-string"):
                 return 1
@@ -262,16 +243,3 @@ def _smallest_fields(rules: Mapping[str, object], place: str) -> dict[str, objec
             with suppress(InvalidArgumentError):
                 made[name] = _smallest(mapping(each), f"{place}.{name}")
     return made
-
-
-def _ordinary_text(rules: Mapping[str, object]) -> str | None:
-    """Return a text that pattern, format and lengths allow; None if none is known."""
-    shortest, longest = rules.get("minLength"), rules.get("maxLength")
-    least = shortest if isinstance(shortest, int) else 1
-    most = longest if isinstance(longest, int) else max(least, 253)
-    pattern = compile_pattern(text(rules.get("pattern")))
-    form = text(rules.get("format"))
-    candidates = ("a" * least, *_ORDINARY, "https://example.com/" + "a" * least)
-    return next(
-        (each for each in candidates if least <= len(each) <= most and fits(form, each) and pattern.matches(each)), None
-    )

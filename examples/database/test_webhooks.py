@@ -1,0 +1,143 @@
+"""The Database operator's webhooks: what they fill in, refuse and convert; and they are away, slow, wrong, or crash."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.errors import InternalServerError, InvalidError
+from deltaloop.simulation import SimulationOptions
+from deltaloop.testing import Harness, round_trips
+from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
+from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec, check, complete, to_new, to_old
+
+DEFINITION = dl.crd_of(Database, OldDatabase)
+SET = dl.kinds.STATEFUL_SET
+
+
+def named(name: str, **spec: object) -> Database:
+    return Database(metadata=dl.ObjectMeta(name=name), spec=DatabaseSpec(**spec))  # type: ignore[arg-type]
+
+
+def test_no_version_loses_anything() -> None:
+    round_trips(to_new, to_old)
+
+
+@pytest.mark.parametrize(
+    ("image", "wanted"),
+    [
+        ("postgres", "postgres:18"),
+        ("registry:5000/postgres", "registry:5000/postgres:18"),
+        ("postgres:17", "postgres:17"),
+        ("postgres@sha256:00", "postgres@sha256:00"),
+    ],
+)
+def test_an_image_gets_a_version(image: str, wanted: str) -> None:
+    database = named("a", image=image)
+    complete(database)
+    assert database.spec.image == wanted
+
+
+def test_what_is_not_there_yet_is_no_reason_to_refuse() -> None:
+    request: dl.AdmissionRequest[Database] = dl.webhooks.admission_request(reads={dl.kinds.CONFIG_MAP: []})
+    assert [*check(named("a", config_ref=Settings("fast")), request)] == []
+    assert request.warnings == ("there is no ConfigMap fast yet: the Database waits for it",)
+
+
+async def begin(harness: Harness) -> None:
+    await harness.install(DEFINITION)
+    await harness.start(reconcile, webhooks=WEBHOOKS)
+
+
+async def test_objects_are_completed_judged_and_converted(deltaloop_harness: Harness) -> None:
+    client = deltaloop_harness.client
+    await begin(deltaloop_harness)
+    made = await client.create(Database, named("a", image="postgres", replicas=3))
+    assert made.spec.image == "postgres:18"
+    await deltaloop_harness.settled()
+    assert (await client.get(SET, "a"))["spec"]["replicas"] == 3
+    with pytest.raises(InvalidError, match=r"spec\.storage: a disk keeps its size") as caught:
+        await client.patch(Database, "a", {"spec": {"storage": "2Gi"}})
+    assert caught.value.status.details is not None
+    assert [cause.field for cause in caught.value.status.details.causes] == ["spec.storage"]
+    with pytest.raises(InvalidError, match="a version is needed"):
+        await client.create(Database, named("b", image="postgres:latest"))
+
+
+async def test_old_clients_go_on(deltaloop_harness: Harness) -> None:
+    client = deltaloop_harness.client
+    await begin(deltaloop_harness)
+    old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=2, config_map="fast"))
+    await client.create(OldDatabase, old)
+    await deltaloop_harness.settled()
+    new = await client.get(Database, "a")
+    assert (new.spec.replicas, new.spec.config_ref) == (2, Settings("fast"))
+    assert new.status is not None
+    assert [each.reason for each in new.status.conditions] == ["ConfigMissing"]
+    again = await client.get(OldDatabase, "a")
+    assert (again.spec, again.status) == (old.spec, new.status)
+    [edited] = [await client.patch(OldDatabase, "a", {"spec": {"servers": 1}})]
+    assert edited.spec == OldDatabaseSpec(servers=1, config_map="fast")
+    assert (await client.get(Database, "a")).spec.replicas == 1
+
+
+async def test_they_are_away_and_slow(deltaloop_harness: Harness) -> None:
+    harness, client = deltaloop_harness, deltaloop_harness.client
+    await harness.install(DEFINITION)
+    replica = await harness.start(reconcile, webhooks=WEBHOOKS)
+    await client.create(Database, named("a"))
+    await harness.settled()
+    with replica.partition(), pytest.raises(InternalServerError, match="no endpoints available"):
+        await client.patch(Database, "a", {"spec": {"replicas": 2}})
+    replica.pause()
+    with pytest.raises(InternalServerError, match="context deadline exceeded"):
+        await client.patch(Database, "a", {"spec": {"replicas": 2}})
+    replica.resume()
+    await client.patch(Database, "a", {"spec": {"replicas": 2}})
+    await harness.settled()
+    assert (await client.get(SET, "a"))["spec"]["replicas"] == 2
+
+
+async def test_they_are_wrong(deltaloop_harness: Harness) -> None:
+    @dl.validate(Database, name=check.name)
+    def wrong(_: Database) -> None:
+        raise LookupError
+
+    harness = deltaloop_harness
+    await harness.install(DEFINITION)
+    await harness.start(reconcile, webhooks=[complete, wrong, to_new, to_old])
+    with pytest.raises(InternalServerError, match="failed: LookupError"):
+        await harness.client.create(Database, named("a"))
+    await harness.restart()
+    assert not await harness.client.list_all(Database)
+
+
+async def scenario(world: Harness) -> None:
+    """Make a Database by the old version, let it grow by the new one: webhooks of the same program answer for both."""
+    await begin(world)
+
+    async def until_answered(change: Callable[[], Awaitable[object]]) -> None:
+        done = False
+        while not done:
+            try:
+                with suppress(dl.AlreadyExistsError):
+                    await change()
+                done = True
+            except InternalServerError:  # the program is just gone, and with it who answers
+                await world.advance(1)
+
+    old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=1, image="postgres"))
+    await until_answered(lambda: world.client.create(OldDatabase, old))
+    await world.settled()
+    await until_answered(lambda: world.client.patch(Database, "a", {"spec": {"replicas": 2}}))
+    await world.settled()
+    assert (await world.client.get(SET, "a"))["spec"]["replicas"] == 2
+    assert (await world.client.get(OldDatabase, "a")).spec == OldDatabaseSpec(servers=2)
+
+
+async def test_a_program_that_crashes_takes_its_webhooks_along() -> None:
+    report = await dl.simulate(scenario, SimulationOptions(runs=4, combinations=False))
+    assert report.failures == ()

@@ -1,0 +1,141 @@
+"""Objects that a schema allows, drawn by chance: for properties that have to hold for all of them.
+
+Bounds, enumerations, lengths, formats and patterns are kept to, as far as ordinary texts fit them; rules in the
+Common Expression Language are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.schemas.json_values import items, mapping, text
+from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
+
+T = TypeVar("T")
+
+Chance = Callable[[], float]
+"""Draws a number in [0, 1)."""
+
+_MOST_ITEMS: Final = 3
+_NAMES: Final = ("a", "b", "example.com/c")
+
+
+def drawn_object(schema: Mapping[str, Any], api_version: str, kind: str, chance: Chance) -> dict[str, Any]:
+    """Return an object of a kind.
+
+    Args:
+        schema: Of the whole object.
+        api_version: Its API version.
+        kind: Its kind.
+        chance: Decides everything.
+
+    Raises:
+        InvalidArgumentError: If a required field has to fit a pattern that no ordinary text fits; it is named.
+    """
+    fields = mapping(schema.get("properties"))
+    required = items(schema.get("required"))
+    made: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": _metadata(chance)}
+    for name, rules in fields.items():
+        if name in made or (name not in required and chance() < 0.2):
+            continue
+        value = _drawn(mapping(rules), name, chance, needed=name in required)
+        if value is not _NOTHING:
+            made[name] = value
+    return made
+
+
+_NOTHING: Final = object()
+
+
+def _metadata(chance: Chance) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": "a", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000000"}
+    for name in ("labels", "annotations"):
+        if chance() < 0.3:
+            made[name] = {"example.com/of": "others"}
+    return made
+
+
+def _chosen(choices: Sequence[T], chance: Chance) -> T:
+    return choices[int(chance() * len(choices))]
+
+
+def _drawn(rules: Mapping[str, Any], place: str, chance: Chance, *, needed: bool) -> Any:
+    """Return a value; ``_NOTHING`` if none is known and none is needed."""
+    if rules.get("nullable") and chance() < 0.1:
+        return None
+    if "default" in rules and chance() < 0.2:
+        return rules["default"]
+    choices = [each for each in items(rules.get("enum")) if each is not None]
+    if choices:
+        return _chosen(choices, chance)
+    if rules.get("x-kubernetes-int-or-string"):
+        return _chosen([1, 0, *ordinary_texts(rules)[:3]], chance)
+    match rules.get("type"):
+        case "object":
+            return _fields(rules, place, chance)
+        case "array":
+            return _list(rules, place, chance)
+        case "boolean":
+            return chance() < 0.5
+        case "integer":
+            return _number(rules, chance)
+        case "number":
+            number = _number(rules, chance)
+            return number + 0.5 if chance() < 0.3 and is_within(number + 0.5, rules) else number
+        case "string" if texts := ordinary_texts(rules):
+            return _chosen(texts, chance)
+        case _:
+            pass
+    if rules.get("x-kubernetes-preserve-unknown-fields"):
+        return {"any": [1, {"thing": "a"}]}
+    if needed:
+        raise InvalidArgumentError(f"{place} is required, and what it may be cannot be told: give samples=[...]")
+    return _NOTHING
+
+
+def _number(rules: Mapping[str, Any], chance: Chance) -> int:
+    lowest, highest = rules.get("minimum"), rules.get("maximum")
+    ends = [int(each) for each in (lowest, highest) if isinstance(each, int | float)]
+    near = [number for end in (*ends, 0) for number in (end, end + 1, end - 1, end + int(chance() * 100))]
+    within = [number for number in near if is_within(number, rules)]
+    return _chosen(within or [0], chance)
+
+
+def _fields(rules: Mapping[str, Any], place: str, chance: Chance) -> dict[str, Any]:
+    required = items(rules.get("required"))
+    made: dict[str, Any] = {}
+    for name, below in mapping(rules.get("properties")).items():
+        if name in required or chance() < 0.7:
+            value = _drawn(mapping(below), f"{place}.{name}", chance, needed=name in required)
+            if value is not _NOTHING:
+                made[name] = value
+    others = mapping(rules.get("additionalProperties"))
+    if others:
+        for name in _NAMES[: int(chance() * (len(_NAMES) + 1))]:
+            value = _drawn(others, f"{place}[{name}]", chance, needed=False)
+            if value is not _NOTHING:
+                made[name] = value
+    if not made and rules.get("x-kubernetes-preserve-unknown-fields"):
+        made["any"] = "thing"
+    return made
+
+
+def _list(rules: Mapping[str, Any], place: str, chance: Chance) -> list[Any]:
+    least, most = rules.get("minItems", 0), rules.get("maxItems", _MOST_ITEMS)
+    size = min(int(most), int(least) + int(chance() * (_MOST_ITEMS + 1)))
+    each = mapping(rules.get("items"))
+    keys = [text(name) for name in items(rules.get("x-kubernetes-list-map-keys"))]
+    found: list[Any] = []
+    seen: list[Any] = []
+    for number in range(size):
+        value = _drawn(each, f"{place}[{number}]", chance, needed=False)
+        if value is _NOTHING:
+            break
+        identity = [mapping(value).get(key) for key in keys] if keys else value
+        if (keys or rules.get("x-kubernetes-list-type") == "set") and identity in seen:
+            continue
+        seen.append(identity)
+        found.append(value)
+    return found
