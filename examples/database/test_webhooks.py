@@ -23,7 +23,7 @@ def named(name: str, **spec: object) -> Database:
 
 
 def test_no_version_loses_anything() -> None:
-    round_trips(to_new, to_old)
+    round_trips(to_new, to_old, count=30)
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ async def scenario(world: Harness) -> None:
 
 
 async def test_a_program_that_crashes_takes_its_webhooks_along() -> None:
-    report = await dl.simulate(scenario, SimulationOptions(runs=4, combinations=False))
+    report = await dl.simulate(scenario, SimulationOptions(runs=2, combinations=False))
     assert report.failures == ()

@@ -118,6 +118,14 @@ def test_what_cannot_be_used_is_told(module: Path, arguments: list[str], error: 
     assert why in str(done.exception)
 
 
+def test_what_webhooks_read_is_in_the_role(module: Path) -> None:
+    module.write_text(MODULE.replace('"apps/v1/Deployment")', '"apps/v1/Deployment", reads=["v1/Secret"])'))
+    done = CliRunner().invoke(app, ["rbac", f"{module}:webhooks"])
+    assert done.exit_code == 0, done.output
+    rules = [rule for each in read_yaml_documents(done.stdout) for rule in each["rules"]]
+    assert [rule["verbs"] for rule in rules if rule["resources"] == ["secrets"]] == [["get", "list", "watch"]]
+
+
 def test_a_module_without_webhooks_is_told(module: Path) -> None:
     done = webhooks(f"{module}:reconcile", "-n", "shop")
     assert isinstance(done.exception, LoadError)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
-from deltaloop.errors import ApiError, InternalServerError, InvalidArgumentError, InvalidError
-from deltaloop.testing import CrashMoment, Harness, crash_at_every_write
+from deltaloop.errors import InternalServerError, InvalidArgumentError, InvalidError
+from deltaloop.testing import Harness
 from tests.webhooks.kinds import Database, OldDatabase, OldSpec, Spec, check, set_defaults, to_new, to_old
 
 CRD = dl.crd_of(Database, OldDatabase)
@@ -31,11 +31,6 @@ def not_empty(obj: dl.Resource) -> dl.Finding | None:
 @dl.validate(dl.kinds.SECRET, failure_policy="Ignore", timeout=2)
 def no_secrets(_: dl.Resource) -> dl.Finding:
     return dl.Finding("", "no secrets here")
-
-
-@dl.mutate(MAPS)
-def stamp(obj: dict[str, Any]) -> None:
-    obj.setdefault("data", {})["stamp"] = "yes"
 
 
 async def test_functions_are_called_over_the_wire(deltaloop_harness: Harness) -> None:
@@ -139,32 +134,6 @@ async def test_one_that_is_wrong_is_told_by_its_name_and_nothing_of_the_object(d
         await deltaloop_harness.client.create(MAPS, named("a", secret="hidden"))
     assert "webhook wrong.configmaps.core failed: ValueError" in str(caught.value)
     assert "hidden" not in str(caught.value)
-
-
-@dl.controller(MAPS, writes=[MAPS])
-async def count(request: dl.Request, ctx: dl.Context) -> None:
-    """Count up, through a webhook of the same program."""
-    found = await ctx.client.find(MAPS, request.name, namespace=request.namespace)
-    if found is not None and int(found["data"].get("count", "0")) < 2:
-        number = int(found["data"].get("count", "0")) + 1
-        await ctx.client.patch(MAPS, found.name, {"data": {"count": str(number)}}, namespace=found.namespace)
-
-
-async def test_it_may_crash_at_every_write_with_its_own_webhooks() -> None:
-    async def scenario(harness: Harness) -> None:
-        await harness.start(count, webhooks=[stamp, not_empty])
-        for _ in range(50):
-            try:
-                await harness.client.create(MAPS, named("a"))
-                break
-            except dl.AlreadyExistsError:
-                break
-            except ApiError:  # it is just gone: whoever writes tries again
-                await harness.settled()
-        await harness.settled()
-        assert (await harness.client.get(MAPS, "a"))["data"] == {"stamp": "yes", "count": "2"}
-
-    assert await crash_at_every_write(scenario, moments=[CrashMoment.AFTER]) >= 2
 
 
 async def test_definitions_have_to_be_there_before_they_are_converted(deltaloop_harness: Harness) -> None:

@@ -22,7 +22,7 @@ from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import Database, conversion, database, deployment, review, to_new, to_old
 from tests.webhooks.serving import serving
 
-MANY: Final = int(os.environ.get("FUZZ_WEBHOOKS", "150"))
+MANY: Final = int(os.environ.get("FUZZ_WEBHOOKS", "50"))
 SETTINGS: Final = settings(max_examples=MANY)
 LONGEST: Final = 2.0  # seconds of the process itself
 
@@ -143,7 +143,7 @@ async def test_over_the_wire() -> None:
     """Bytes of reviews are lost, doubled or turned, and so are the methods and types that they are sent with."""
     chance = random.Random(25)
     async with serving(EVERY) as caller:
-        for number in range(MANY // 3):
+        for number in range(MANY):
             content = bytearray(json.dumps(chance.choice(SEEDS)).encode())
             for _ in range(chance.randrange(4)):
                 begin = chance.randrange(len(content))

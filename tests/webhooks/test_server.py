@@ -11,8 +11,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import deltaloop as dl
 from deltaloop.errors import InvalidArgumentError, WebhookServerError
@@ -78,7 +76,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_longer_than_the_api_s
         assert caller.metrics.answers == [(CHECK, 504, "failed")]
 
 
-@given(st.integers(1, 30), st.integers(1, 9999))
+@pytest.mark.parametrize(("declared", "asked"), [(10, 10), (10, 3), (3, 30), (1, 1), (30, 9999)])
 def test_the_time_limit_is_below_the_servers(declared: int, asked: int) -> None:
     waits = min(declared, asked)
     assert waits * 0.9 <= time_limit(f"{asked}s", float(declared)) < waits

@@ -110,10 +110,11 @@ def rbac(
 ) -> None:
     """Print the roles that controllers need: for what they watch and declare to write, or for what a run did."""
     from deltaloop.cli.access_file import read_access
-    from deltaloop.cli.load_controllers import load_controllers, load_declared
+    from deltaloop.cli.load_controllers import load_declared
     from deltaloop.cli.rbac import print_recorded, print_roles
     from deltaloop.cli.webhooks import certificate_rights, program_name
     from deltaloop.runtime.program_access import Program
+    from deltaloop.webhooks import WebhookSet
 
     if (recorded is None) == (not target):
         raise typer.BadParameter("give either a module, or --from FILE")
@@ -136,9 +137,8 @@ def rbac(
         raise typer.BadParameter("--leader-elect needs --leader-election-namespace: the role is for the Lease there")
     if webhooks_namespace:
         program = replace(program, certificates=certificate_rights(target, name=name, namespace=webhooks_namespace))
-        controllers = load_declared(target).controllers
-    else:
-        controllers = load_controllers(target)
+    controllers, hooks = load_declared(target)[1:]
+    program = replace(program, reads=WebhookSet(hooks).reads)
     joined = "-".join(controller.name for controller in controllers) or program_name(target)
     typer.echo(print_roles(controllers, name=name or joined, program=program), nl=False)
 

@@ -34,7 +34,7 @@ from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
 from deltaloop.schemas.json_values import at
-from deltaloop.webhooks import WebhookAddress
+from deltaloop.webhooks import WebhookAddress, WebhookSet
 
 if TYPE_CHECKING:
     from deltaloop.apiserver.core.controllers.manifests import Manifest
@@ -290,6 +290,7 @@ async def _connected(
                 lease_namespace=None if election is None else election.namespace or admin.namespace,
                 event_api=command.event_api,
                 token_review=command.metrics is not None and command.metrics.token_review,
+                reads=WebhookSet(command.webhooks.webhooks).reads,
             )
             rules, _ = rules_of(command.controllers, program=program)
             config = await restricted(

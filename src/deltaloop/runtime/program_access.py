@@ -18,7 +18,16 @@ from deltaloop.api.status import AlreadyExistsError
 from deltaloop.client import Client, ClientConfig, Impersonation
 from deltaloop.events import EventApi
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, is_allowed, review, roles, rules_of_access
+from deltaloop.runtime.core.access import (
+    READ_VERBS,
+    Access,
+    AccessRule,
+    is_allowed,
+    review,
+    roles,
+    rules_for,
+    rules_of_access,
+)
 from deltaloop.runtime.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 from deltaloop.runtime.wiring import kinds_named, wires_of
 from deltaloop.webhooks.certificates.targets import TARGET_KINDS
@@ -44,6 +53,7 @@ class Program:
         token_review: Whether the API server is asked who may get the metrics.
         certificates: What it does for the certificates of its webhooks, if it keeps them itself; see
             ``certificate_access``.
+        reads: Kinds whose caches its webhooks read.
     """
 
     namespace: str | None = None
@@ -51,6 +61,7 @@ class Program:
     event_api: EventApi = EventApi.CORE_V1
     token_review: bool = False
     certificates: tuple[Access, ...] = ()
+    reads: tuple[ResourceType[Any], ...] = ()
 
     def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
         """Return what it needs.
@@ -62,7 +73,8 @@ class Program:
         needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
         needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
         needed += self.certificates
-        return [rule for access in needed for rule in rules_of_access(access, namespace=None)]
+        rules = [rule for access in needed for rule in rules_of_access(access, namespace=None)]
+        return rules + [rule for kind in self.reads for rule in rules_for(kind, READ_VERBS, namespace=self.namespace)]
 
 
 def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[AccessRule], list[str]]:

@@ -261,8 +261,12 @@ class Harness:
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:
+            from deltaloop.webhooks import WebhookSet
+
             program = Program(
-                namespace=options.namespace, lease_namespace=None if election is None else self.client.namespace
+                namespace=options.namespace,
+                lease_namespace=None if election is None else self.client.namespace,
+                reads=WebhookSet(webhooks).reads,
             )
             rules, _ = rules_of(controllers, program=program)
             name = f"{self.client.namespace}-{controllers[0].name if controllers else 'webhooks'}"

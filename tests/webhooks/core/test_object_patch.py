@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.json_patch import apply_operations
@@ -27,6 +27,7 @@ def alike(one: object, two: object) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
 
 
+@settings(max_examples=40)
 @given(OBJECTS, OBJECTS)
 def test_a_patch_makes_one_object_of_another(before: dict[str, Any], after: dict[str, Any]) -> None:
     patch = patch_between(before, after)
