@@ -5,7 +5,7 @@ Source: apiserver pkg/admission/plugin/webhook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from aiohttp import web
@@ -187,7 +187,51 @@ def _fails(_review: Review) -> Any:
     return web.Response(status=500, text="boom")
 
 
+def _replying(reply: Callable[[Review], Any]) -> Any:
+    return reply
+
+
+def _given(**fields: Any) -> Any:
+    return _replying(lambda review: answer(review, **fields))
+
+
+def _sent(body: Any) -> Any:
+    return _replying(lambda _: web.json_response(body))
+
+
+_NO_BOOL = (
+    "failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of "
+    "type bool"
+)
+_NO_HEAD = (
+    "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of "
+    'type struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
 _FAILURES: tuple[tuple[str, Any, str | None], ...] = (
+    ("null", _sent(None), "received invalid webhook response: webhook response was absent"),
+    ("a list", _sent([]), _NO_HEAD.format("array")),
+    ("a text", _replying(lambda _: web.Response(text="hello")), _NO_HEAD.format("string")),
+    (
+        "nothing",
+        _replying(lambda _: web.Response(headers={"Content-Type": "application/json"})),
+        "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
+    ),
+    (
+        "a text for a bool",
+        _given(allowed="yes"),
+        _NO_BOOL,
+    ),
+    ("no base64", _given(patch="%%"), "failed to call webhook: illegal base64 data at input byte 0"),
+    (
+        "the older review",
+        _replying(lambda review: {**answer(review), "apiVersion": "admission.k8s.io/v1beta1"}),
+        "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+    ),
+    (
+        "a wish to be asked later, again and again",
+        _replying(lambda _: web.Response(status=503, headers={"Retry-After": "1"})),
+        'failed to call webhook: Post "URL/fail?timeout=1s": context deadline exceeded',
+    ),
     ("a bad uid", _uid, 'received invalid webhook response: expected response.uid="UID", got "other"'),
     (
         "no response",
@@ -244,6 +288,33 @@ async def test_failures(api: Api, what: Any, words: str | None) -> None:
             uid = server.requests("/fail")[0]["uid"]
             assert message == begin + words.replace("UID", uid).replace("URL", server.url)
         assert (await api.post(api.config_maps, config_map("b", labels={"ignore": "yes"}))).status == 201
+
+
+@conformance("Webhooks: one that wants to be asked later is asked later; an answer may be YAML")
+async def test_later(api: Api) -> None:
+    async with webhook_server(api) as server:
+
+        def later(review: Review) -> web.Response:
+            if len(server.requests("/later")) < 2:
+                return web.Response(status=429, headers={"Retry-After": "1"})
+            uid = review["request"]["uid"]
+            said = f"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse:\n  uid: {uid}\n  allowed: true\n"
+            return web.Response(text=said, content_type="application/yaml")
+
+        server.on("/later", later)
+        await server.configure("validating", server.hook("/later"))
+        await api.created(api.config_maps, config_map("a"))
+        assert len({item["uid"] for item in server.requests("/later")}) == 1
+
+
+@conformance("Webhooks: a patch cannot take an object to another namespace")
+async def test_patched_namespace(api: Api) -> None:
+    async with webhook_server(api) as server:
+        patch = {"op": "replace", "path": "/metadata/namespace", "value": "default"}
+        server.on("/move", lambda review: patched(review, patch))
+        await server.configure("mutating", server.hook("/move"))
+        refused = (await api.post(api.config_maps, config_map("a"))).refuses(400, "BadRequest")
+        assert refused == "the namespace of the provided object does not match the namespace sent on the request"
 
 
 @conformance(

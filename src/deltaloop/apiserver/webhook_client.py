@@ -27,6 +27,12 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 _UNKNOWN_AUTHORITY: Final = (2, 18, 19, 20, 21)
 _NOT_VALID_NOW: Final = (9, 10)
 _OTHER_NAME: Final = (62, 64)
+_OTHER_USE: Final = 26
+# What OpenSSL makes of an answer without TLS.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
+_MOST_RETRIES: Final = 10
 
 
 class _NotCalledError(Exception):
@@ -108,7 +114,20 @@ class WebhookClient:
             self._session = aiohttp.ClientSession(
                 connector=connector, timeout=aiohttp.ClientTimeout(total=None), trust_env=False
             )
-        async with self._session.post(
+        for _ in range(_MOST_RETRIES):
+            called, wait = await self._sent(self._session, call, uid, address, context)
+            if wait is None:
+                return called
+            await asyncio.sleep(wait)
+        called, _ = await self._sent(self._session, call, uid, address, context)
+        return called
+
+    async def _sent(
+        self, session: aiohttp.ClientSession, call: WebhookCall, uid: str, address: str, context: ssl.SSLContext
+    ) -> tuple[Called, int | None]:
+        """Send a call once; return what came of it, and after how many seconds the webhook wants to be asked again."""
+        endpoint = call.endpoint
+        async with session.post(
             URL(f"https://{address}{endpoint.path}?timeout={call.seconds}s", encoded=True),
             data=io.BytesIO(call.body(uid)),
             headers={
@@ -123,7 +142,10 @@ class WebhookClient:
         ) as answer:
             body = await _bounded(answer)
             content_type = answer.headers.get("Content-Type", "")
-            return Called(uid=uid, status=answer.status, content_type=content_type, body=body)
+            again = answer.headers.get("Retry-After", "")
+            waits = (answer.status == _TOO_MANY or answer.status >= _SERVER_ERROR) and again.isdecimal()
+            called = Called(uid=uid, status=answer.status, content_type=content_type, body=body)
+            return called, int(again) if waits else None
 
     def _address(self, endpoint: Endpoint) -> str:
         if endpoint.service is None:
@@ -161,8 +183,12 @@ def _failed(error: Exception, endpoint: Endpoint) -> _NotCalledError:
         return _NotCalledError("unknown host", endpoint.host)
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno == errno.ECONNREFUSED:
         return _NotCalledError("refused", f"{error.host}:{error.port}")
-    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError | aiohttp.ClientPayloadError):
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return _NotCalledError("cut off")
+    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
         return _NotCalledError("closed")
+    if isinstance(error, aiohttp.ClientSSLError) and getattr(error.os_error, "reason", "") in _NO_TLS:
+        return _NotCalledError("not allowed", "http: server gave HTTP response to HTTPS client")
     return _NotCalledError("not allowed", type(error).__name__)
 
 
@@ -172,6 +198,8 @@ def _certificate_fault(error: Exception, endpoint: Endpoint) -> str:
         return "certificate signed by unknown authority"
     if code in _NOT_VALID_NOW:
         return "certificate has expired or is not yet valid"
+    if code == _OTHER_USE:
+        return "certificate specifies an incompatible key usage"
     if code in _OTHER_NAME:
         return f"certificate is not valid for {endpoint.host}"
     return str(getattr(error, "verify_message", "")) or "the certificate cannot be checked"

@@ -42,7 +42,7 @@ from deltaloop.cel.types import (
     runtime_type,
     type_of,
 )
-from deltaloop.cel.unification import Substitution, is_dyn, most_general, optional_parameter
+from deltaloop.cel.unification import Substitution, differ, is_dyn, most_general, optional_parameter
 
 
 @final
@@ -247,6 +247,8 @@ class _Checker:
         result: Type | None = None
         for overload in overloads:
             if overload.is_method != is_method or len(overload.parameters) != len(arguments):
+                continue
+            if any(map(differ, arguments, overload.parameters)):
                 continue
             given, parameters = self._substitution.instance(overload.result, overload.parameters)
             if not self._substitution.assignable(arguments, parameters):

@@ -213,6 +213,9 @@ _SORT_COSTS: Final = {
 _SORTED: Final = tuple(_SORT_COSTS)
 
 
+_LOGICAL: Final = (("logical_and",), ("logical_or",))
+
+
 def _logical(function: str, parts: tuple[_Part, ...]) -> _Part:
     """Return a chain of ``&&`` or ``||``; how cel-go balances it makes no difference for costs."""
     overload = "logical_and" if function == "_&&_" else "logical_or"
@@ -378,6 +381,10 @@ class _Estimator:
             cost = self.cost(part.parts[0]).plus(ONE)
             self._keep(part, self._size(part.parts[0]), self._entry_sizes(part.parts[0]))
             return cost
+        if part.overloads in _LOGICAL:
+            left, right = map(self.cost, part.parts)
+            self._keep(part, ONE)
+            return Estimate(left.least, left.plus(right).most)
         target = part.parts[0] if part.has_target else None
         arguments = part.parts[1:] if part.has_target else part.parts
         costs: list[Estimate] = []
@@ -414,8 +421,6 @@ class _Estimator:
         said = next(self._estimates(overload, call), None)
         if said is not None:
             return said[0].plus(given), said[1]
-        if call.overload in ("logical_and", "logical_or"):
-            return Estimate(costs[0].least, costs[0].plus(costs[1]).most), None
         if call.overload == "conditional":
             entries = _joined_entries(self._entry_sizes(arguments[1]), self._entry_sizes(arguments[2]))
             size = self._any_size(arguments[1]).joined(self._any_size(arguments[2]))

@@ -11,11 +11,17 @@ from typing import Final
 from deltaloop.cel.types import DYN, Type
 
 _ANYTHING: Final = ("dyn", "error")
+_OPEN: Final = frozenset({*_ANYTHING, "param", "null", "wrapper"})
 _NULLABLE: Final = ("opaque", "object", "timestamp", "duration", "wrapper", "null")
 
 
 def _is_same_scalar(given: Type, wanted: Type) -> bool:
     return given is wanted and not given.parameters and given.kind != "param"
+
+
+def differ(given: Type, wanted: Type) -> bool:
+    """Tell quickly that one type does not fit another; False leaves it open."""
+    return given.kind != wanted.kind and given.kind not in _OPEN and wanted.kind not in _OPEN
 
 
 class Substitution:

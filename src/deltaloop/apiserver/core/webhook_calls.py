@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
 
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -38,7 +38,7 @@ _BY_CODE: Final[Mapping[int, str]] = {
 _OWN_WORDS: Final = (403, 406, 415)
 
 Failure: TypeAlias = Literal[
-    "", "timeout", "refused", "closed", "certificate", "unknown host", "not allowed", "too large"
+    "", "timeout", "refused", "closed", "cut off", "certificate", "unknown host", "not allowed", "too large"
 ]
 
 
@@ -180,12 +180,38 @@ def read_answer(call: WebhookCall, called: Called) -> object:
             raise FailedCallError(text(at(fields, "message")))
         raise FailedCallError(_http_words(called))
     if not called.body:
-        raise FailedCallError(
-            f"0-length response with status code: {called.status} and content type: {called.content_type}"
-        )
+        shown = called.content_type or "application/json"
+        raise FailedCallError(f"0-length response with status code: {called.status} and content type: {shown}")
+    fields = _any_form(called.body) if fields is None else fields
     if not is_mapping(fields):
-        raise FailedCallError("couldn't get version/kind; json parse error: the answer is no JSON object")
+        given = f"json: cannot unmarshal {_GO_KINDS.get(type(fields), 'number')} into Go value of type {_HEAD}"
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
     return fields
+
+
+def wrong_type(value: object, field: str, wanted: str) -> FailedCallError:
+    """Return the error of a field of an answer that has another type, in Go's words."""
+    kind = _GO_KINDS.get(type(value), "number")
+    return FailedCallError(f"json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}")
+
+
+_HEAD: Final = (
+    r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+)
+_GO_KINDS: Final[Mapping[type, str]] = {str: "string", bool: "bool", list: "array", dict: "object"}
+
+
+def _any_form(body: bytes) -> object:
+    """Return what an answer is that is null, or no JSON: YAML, which a real server reads whatever it is said to be."""
+    nothing: dict[str, object] = {}
+    if body.strip() == b"null":
+        return nothing
+    from deltaloop.api.yaml_reader import read_yaml_documents  # most answers are JSON
+
+    try:
+        return next(read_yaml_documents(body, source="the answer"), nothing)
+    except InvalidArgumentError as error:
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {error}") from None
 
 
 def _decoded(body: bytes) -> object:
@@ -204,6 +230,8 @@ def _why(call: WebhookCall, called: Called) -> str:
             return f"{shown}: dial tcp {called.detail}: connect: connection refused"
         case "closed":
             return f"{shown}: EOF"
+        case "cut off":
+            return "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
         case "certificate":
             return f"{shown}: tls: failed to verify certificate: x509: {called.detail}"
         case "unknown host":

@@ -157,6 +157,7 @@ def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[Compiled
     environments = {
         optional: [each.with_variables({SELF: types.scope, OLD_SELF: old}, types) for each in (NEW, STORED)]
         for optional, old in ((False, types.scope), (True, cel.optional_of(types.scope)))
+        if any(at_optional(rule) is optional for rule in given)
     }
     return tuple(_rule(schema, rule, environments[at_optional(rule)], types) for rule in given)
 

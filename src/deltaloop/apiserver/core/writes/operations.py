@@ -59,6 +59,7 @@ from deltaloop.apiserver.core.writes.objects import (
 )
 from deltaloop.apiserver.core.writes.sent_objects import (
     check_identity,
+    check_namespace,
     check_said_kind,
     check_version_sent,
     check_versions,
@@ -183,6 +184,7 @@ class Operations:
         if admitted is not None:
             entries = sent.admitted(admitted, stamp)
             fields, metadata = admitted, dict(mapping(admitted["metadata"]))
+            check_namespace(served, metadata, namespace)
         served.strategy.check_new(served.type.group_resource, self)
         stamp.admit(served, namespace, None, fields)
         version = text(metadata.pop("resourceVersion", ""))
@@ -265,6 +267,7 @@ class Operations:
         if admitted is not None:
             fields = apply_scale(served, before, admitted) if written == "scale" else admitted
             metadata = dict(mapping(fields["metadata"]))
+            check_namespace(served, metadata, namespace)
             entries = sent.admitted(admitted, stamp)
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)

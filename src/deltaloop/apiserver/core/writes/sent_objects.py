@@ -68,12 +68,7 @@ def check_identity(
     if patched and name and not (served.codec.says_kind or api_version):
         raise failures.bad_request(unnamed)  # without a version it is read as nothing at all
     metadata = normalized_metadata(fields)
-    if not served.type.namespaced:
-        metadata.pop("namespace", None)
-    elif metadata.setdefault("namespace", namespace) != namespace:
-        raise failures.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+    check_namespace(served, metadata, namespace)
     if name and "name" not in metadata:
         raise failures.bad_request(unnamed)
     if name and metadata["name"] != name:
@@ -83,6 +78,20 @@ def check_identity(
     if patched and served.codec.says_kind and not api_version:
         raise failures.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     return metadata
+
+
+def check_namespace(served: ServedResource, metadata: dict[str, object], namespace: str) -> None:
+    """Fill in the namespace of an object where it has none; without namespaces, take it away.
+
+    Raises:
+        BadRequestError: If the object is of another namespace than the request.
+    """
+    if not served.type.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.setdefault("namespace", namespace) != namespace:
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
 def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:

@@ -156,13 +156,11 @@ def _response(call: WebhookCall, called: Called, *, mutating: bool) -> Admission
     Raises:
         _FailedError: If it says nothing that can be understood.
     """
+    version = call.api_version.rpartition("/")[2]
     try:
-        fields = read_answer(call, called)
+        return read_response(read_answer(call, called), version=version, uid=called.uid, mutating=mutating)
     except FailedCallError as error:
         raise _FailedError(f"failed to call webhook: {error}") from None
-    try:
-        version = call.api_version.rpartition("/")[2]
-        return read_response(fields, version=version, uid=called.uid, mutating=mutating)
     except InvalidResponseError as error:
         raise _FailedError(f"received invalid webhook response: {error}") from None
 

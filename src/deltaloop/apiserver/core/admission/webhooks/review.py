@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -16,6 +17,7 @@ import msgspec
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.apiserver.core.webhook_calls import FailedCallError, wrong_type
 from deltaloop.schemas.json_values import integer, is_mapping, mapping, text, texts
 
 GROUP: Final = "admission.k8s.io"
@@ -54,16 +56,24 @@ def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> 
     """Return what an answer says.
 
     Raises:
+        FailedCallError: If a part of it cannot be read.
         InvalidResponseError: If it is not an answer to this question.
     """
     review = mapping(fields)
     response = review.get("response")
     if not is_mapping(response):
         raise InvalidResponseError("webhook response was absent")
+    if review.get("kind") == KIND and review.get("apiVersion") == f"{GROUP}/{_OTHER[version]}":
+        raise FailedCallError(f"converting ({_OTHER[version]}.{KIND}) to ({version}.{KIND}): unknown conversion")
+    for name, (types, go_type) in _TYPES.items():
+        value = response.get(name)
+        if value is not None and not isinstance(value, types):
+            raise wrong_type(value, f"AdmissionResponse.response.{name}", go_type)
+    encoded = text(response.get("patch"))
     try:
-        patch = base64.b64decode(text(response.get("patch")), validate=True)
-    except binascii.Error as error:
-        raise InvalidResponseError(f"illegal base64 data: {error}") from None
+        patch = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise FailedCallError(f"illegal base64 data at input byte {_first_fault(encoded)}") from None
     patch_type = response.get("patchType")
     if version == "v1":
         for fault in _faults(review, response, uid):
@@ -80,6 +90,26 @@ def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> 
         warnings=texts(response.get("warnings")),
         annotations={name: text(value) for name, value in mapping(response.get("auditAnnotations")).items()},
     )
+
+
+_OTHER: Final = {"v1": "v1beta1", "v1beta1": "v1"}
+# Of each field, what it has to be, and what Go calls that.
+_TYPES: Final[Mapping[str, tuple[type, str]]] = {
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "v1.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
+}
+_ALPHABET: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+
+def _first_fault(encoded: str) -> int:
+    """Return where base64 goes wrong: at the first sign that it does not have, or at its end."""
+    match = _ALPHABET.match(encoded)
+    return match.end() if match is not None else 0
 
 
 def _faults(review: Mapping[str, object], response: Mapping[str, object], uid: str) -> Iterator[str]:
