@@ -90,6 +90,7 @@ from deltaloop.webhooks.core.hub import NoConversionError as NoConversionError
 from deltaloop.webhooks.errors import CachesNotFilledError as CachesNotFilledError
 from deltaloop.webhooks.errors import InvalidReviewResultError as InvalidReviewResultError
 from deltaloop.webhooks.errors import InvalidWebhookError as InvalidWebhookError
+from deltaloop.webhooks.errors import StorageVersionChangedError as StorageVersionChangedError
 from deltaloop.webhooks.errors import WebhookServerError as WebhookServerError
 from deltaloop.workqueue.errors import QueueShutDownError as QueueShutDownError
 from deltaloop.workqueue.errors import TerminalError as TerminalError

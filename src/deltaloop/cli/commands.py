@@ -14,7 +14,7 @@ import typer
 
 from deltaloop.api.logs import configure_logging
 from deltaloop.cli import apiserver_flags as flags
-from deltaloop.cli import cel_commands, controller_commands, package_commands, type_commands
+from deltaloop.cli import cel_commands, controller_commands, migrate_commands, package_commands, type_commands
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 T = TypeVar("T")
@@ -191,6 +191,7 @@ app.command("explain")(controller_commands.explain)
 app.command("simulate")(controller_commands.simulate)
 app.command("new")(package_commands.new)
 app.command("package")(package_commands.package)
+app.command("migrate-storage")(migrate_commands.migrate_storage)
 app.command("types")(type_commands.types)
 app.add_typer(cel_commands.app, name="cel")
 

@@ -22,4 +22,7 @@ from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
 from deltaloop.webhooks.request_by_hand import admission_request as admission_request
 from deltaloop.webhooks.server import WebhookServer as WebhookServer
 from deltaloop.webhooks.server_options import WebhookServerOptions as WebhookServerOptions
+from deltaloop.webhooks.storage_migration import MigrationFailure as MigrationFailure
+from deltaloop.webhooks.storage_migration import StorageMigration as StorageMigration
+from deltaloop.webhooks.storage_migration import migrate_storage as migrate_storage
 from deltaloop.webhooks.webhook_set import WebhookSet as WebhookSet

@@ -55,3 +55,24 @@ class WebhookServerError(DeltaloopError):
         super().__init__(message)
         self.host = host
         self.port = port
+
+
+@final
+class StorageVersionChangedError(DeltaloopError):
+    """While objects were written again in one version, their definition began to store another; begin again.
+
+    Attributes:
+        definition: Name of the definition.
+        was: The version that they were written in.
+        now: The version that it stores now.
+    """
+
+    def __init__(self, definition: str, *, was: str, now: str) -> None:
+        """Keep what has changed."""
+        super().__init__(
+            f"CustomResourceDefinition {definition} stores {now} now, and its objects were being written as {was};"
+            " nothing was taken out of status.storedVersions: begin again"
+        )
+        self.definition = definition
+        self.was = was
+        self.now = now

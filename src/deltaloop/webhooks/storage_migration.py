@@ -1,0 +1,263 @@
+"""Writes all objects of a definition again, in the version that it stores now. Core: core/storage_migration.py.
+
+An object is written by an empty merge patch: the server reads it, converts it and stores it, unless what is stored is
+the same already. No object travels here, and whoever writes it at the same time loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import (
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
+from deltaloop.client import Client
+from deltaloop.client.resource_list import ResourceList
+from deltaloop.webhooks.core.storage_migration import (
+    MigrationProgress,
+    StoredVersions,
+    progress_of,
+    progress_patch,
+    stored_versions,
+)
+from deltaloop.webhooks.errors import StorageVersionChangedError
+
+_log: Final = logging.getLogger("deltaloop.webhooks")
+
+_TRIES: Final = 5
+_SAVE_EVERY: Final = 10.0
+_MOST_FAILURES: Final = 100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MigrationFailure:
+    """An object that could not be written again.
+
+    Attributes:
+        key: Its namespace and name.
+        why: What the server said, redacted.
+    """
+
+    key: str
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageMigration:
+    """What came of a migration, or how far it is.
+
+    Attributes:
+        definition: Name of the definition.
+        version: The version that objects are stored in now.
+        others: Versions that they may have been stored in before; taken out of ``status.storedVersions`` at the end.
+        written: How many objects were written again, or were stored so already.
+        remaining: How many there are still, where the server says; None where not.
+        failed: How many could not be written.
+        failures: Which ones, a hundred at most.
+        done: Whether nothing is left in another version.
+    """
+
+    definition: str
+    version: str
+    others: tuple[str, ...]
+    written: int = 0
+    remaining: int | None = None
+    failed: int = 0
+    failures: tuple[MigrationFailure, ...] = ()
+    done: bool = False
+
+
+async def migrate_storage(
+    client: Client,
+    definition: str,
+    *,
+    page_size: int = 500,
+    at_once: int = 8,
+    on_progress: Callable[[StorageMigration], object] | None = None,
+) -> StorageMigration:
+    """Write all objects of a definition again, and take versions that none is stored in out of ``storedVersions``.
+
+    Begun again after an end before its time, it goes on where it was, give or take some seconds. Cancellation leaves it
+    so. It takes the rights to list and patch the objects, and to get and patch the definition, and update its status.
+
+    Args:
+        client: Asks and writes.
+        definition: Its name, such as ``databases.example.com``.
+        page_size: How many objects are asked for at a time; only their metadata comes.
+        at_once: How many are written at a time.
+        on_progress: Called after each page.
+
+    Returns:
+        What came of it: ``done`` is false if objects could not be written.
+
+    Raises:
+        NotFoundError: If there is no such definition.
+        StorageVersionChangedError: If the definition stores another version at the end than at the beginning.
+        InvalidArgumentError: If ``page_size`` or ``at_once`` is less than 1.
+        ApiError, TransportError: What the client raises for lists and for the definition.
+    """
+    for name, number in (("page_size", page_size), ("at_once", at_once)):
+        if number < 1:
+            raise InvalidArgumentError(f"migrate_storage: {name} is {number}; 1 or more is needed")
+    run = _Run(client, definition, page_size=page_size, at_once=at_once, on_progress=on_progress)
+    return await run.to_the_end()
+
+
+class _Run:
+    def __init__(
+        self,
+        client: Client,
+        definition: str,
+        *,
+        page_size: int,
+        at_once: int,
+        on_progress: Callable[[StorageMigration], object] | None,
+    ) -> None:
+        self._client = client
+        self._definition = definition
+        self._page_size = page_size
+        self._at_once = at_once
+        self._on_progress = on_progress
+        self._failures: list[MigrationFailure] = []
+        self._failed = 0
+        self._written = 0
+        self._saved_at = asyncio.get_running_loop().time()
+
+    async def to_the_end(self) -> StorageMigration:
+        fields = await self._get()
+        versions = stored_versions(fields)
+        if not versions.others:
+            return self._report(versions, done=True)
+        saved = progress_of(fields, versions.wanted)
+        token, self._written = (saved.continue_, saved.written) if saved is not None else ("", 0)
+        while True:
+            page = await self._page(versions.kind, token)
+            await self._write(versions.kind, page)
+            token = page.continue_
+            if self._on_progress is not None:
+                self._on_progress(self._report(versions, remaining=page.remaining_item_count if token else 0))
+            if not token:
+                break
+            await self._save(versions, token)
+        if self._failures:
+            await self._patch_definition(progress_patch(versions.wanted, None))
+            return self._report(versions, remaining=0)
+        await self._finish(versions)
+        return self._report(versions, done=True)
+
+    async def _get(self) -> dict[str, Any]:
+        return (await self._client.get(CUSTOM_RESOURCE_DEFINITION, self._definition)).to_dict()
+
+    async def _page(self, kind: ResourceType[Resource], token: str) -> ResourceList[Resource]:
+        options = ListOptions(limit=self._page_size, continue_=token)
+        try:
+            return await self._client.list(kind, metadata_only=True, options=options)
+        except ExpiredError as error:
+            # It comes with one that goes on at the same place, in what there is now.
+            fresh = error.status.metadata.continue_
+            if not token or not fresh:
+                raise
+            return await self._page(kind, fresh)
+        except BadRequestError:
+            if not token:
+                raise
+            self._written = 0  # the token is of another server, from before the definition was restored, say
+            return await self._page(kind, "")
+
+    async def _write(self, kind: ResourceType[Resource], page: ResourceList[Resource]) -> None:
+        limit = asyncio.Semaphore(self._at_once)
+
+        async def one(obj: Resource) -> None:
+            async with limit:
+                await self._write_one(kind, obj)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for obj in page:
+                    group.create_task(one(obj))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
+    async def _write_one(self, kind: ResourceType[Resource], obj: Resource) -> None:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                await self._client.patch(kind, obj.name, {}, namespace=obj.namespace or None)
+            except NotFoundError:
+                return
+            except (ForbiddenError, UnauthorizedError, TooManyRequestsError):
+                raise  # the next one will not do better
+            except ApiError as error:
+                if isinstance(error, ConflictError) and tries < _TRIES:
+                    continue
+                self._failed += 1
+                if len(self._failures) < _MOST_FAILURES:
+                    self._failures.append(MigrationFailure(obj.key, redact(str(error))))
+                return
+            self._written += 1
+            return
+
+    async def _save(self, versions: StoredVersions, token: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._saved_at < _SAVE_EVERY or self._failures:
+            return
+        progress = MigrationProgress(token, self._written)
+        await self._patch_definition(progress_patch(versions.wanted, progress))
+        self._saved_at = now
+
+    async def _finish(self, versions: StoredVersions) -> None:
+        for left in reversed(range(_TRIES)):
+            fields = await self._get()
+            now = stored_versions(fields)
+            if now.wanted != versions.wanted:
+                raise StorageVersionChangedError(self._definition, was=versions.wanted, now=now.wanted)
+            fields["status"]["storedVersions"] = [versions.wanted]
+            try:
+                await self._client.update_status(CUSTOM_RESOURCE_DEFINITION, fields)
+            except ConflictError:
+                if not left:
+                    raise
+                continue
+            break
+        await self._patch_definition(progress_patch(versions.wanted, None))
+        _log.info(
+            "all objects are stored in one version",
+            extra={"definition": self._definition, "version": versions.wanted, "written": self._written},
+        )
+
+    async def _patch_definition(self, patch: Mapping[str, Any]) -> None:
+        await self._client.patch(CUSTOM_RESOURCE_DEFINITION, self._definition, patch)
+
+    def _report(
+        self, versions: StoredVersions, *, remaining: int | None = None, done: bool = False
+    ) -> StorageMigration:
+        return StorageMigration(
+            definition=self._definition,
+            version=versions.wanted,
+            others=versions.others,
+            written=self._written,
+            remaining=remaining,
+            failed=self._failed,
+            failures=tuple(self._failures),
+            done=done,
+        )

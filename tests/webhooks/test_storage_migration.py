@@ -1,0 +1,219 @@
+"""Objects that were stored in an old version are written again, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.api.status import Status
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.cli.migrate_commands import migrate_all
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import ForbiddenError, InvalidArgumentError, NotFoundError, StorageVersionChangedError
+from deltaloop.webhooks import StorageMigration, migrate_storage, storage_migration
+from deltaloop.webhooks.core.storage_migration import ANNOTATION, MigrationProgress, progress_of, progress_patch
+from tests.apiserver.serving import widget, widget_crd
+
+CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
+NAME = "widgets.example.com"
+OLD, NEW = "example.com/v1beta1/Widget", "example.com/v1/Widget"
+WIDGET = dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets")
+COUNT = 25
+
+
+def definition(stored: str) -> dict[str, Any]:
+    made = widget_crd()
+    for version in made["spec"]["versions"]:
+        version["storage"] = version["name"] == stored
+    return made
+
+
+async def store(client: Client, stored: str) -> None:
+    versions = definition(stored)["spec"]["versions"]
+    await client.patch(CRD, NAME, {"spec": {"versions": versions}})
+
+
+async def stored_versions(client: Client) -> list[str]:
+    fields: dict[str, Any] = (await client.get(CRD, NAME)).to_dict()
+    return [*fields["status"]["storedVersions"]]
+
+
+@asynccontextmanager
+async def world(**options: Any) -> AsyncGenerator[tuple[Client, ApiServer]]:
+    """A server with widgets that are stored as v1beta1, and a definition that stores v1."""
+    options = {"insecure_http": True, "controllers": frozenset[str](), **options}
+    async with (
+        ApiServer(ServerOptions(**options)) as server,
+        Client(ClientConfig(server=server.url, namespace="default")) as client,
+    ):
+        await client.create(CRD, definition("v1beta1"))
+        for number in range(COUNT):
+            await client.create(WIDGET, widget(f"w{number:02}"))
+        await store(client, "v1")
+        assert await stored_versions(client) == ["v1beta1", "v1"]
+        yield client, server
+
+
+async def versions(client: Client) -> set[str]:
+    return {each.resource_version for each in await client.list(WIDGET)}
+
+
+async def test_every_object_is_written_once_and_the_old_version_may_go() -> None:
+    async with world() as (client, _):
+        before, said = await versions(client), list[StorageMigration]()
+        ended = await migrate_storage(client, NAME, page_size=10, on_progress=said.append)
+        assert (ended.done, ended.written, ended.others, ended.failed) == (True, COUNT, ("v1beta1",), 0)
+        assert [(each.written, each.remaining) for each in said] == [(10, 15), (20, 5), (25, 0)]
+        assert await stored_versions(client) == ["v1"]
+        after = await versions(client)
+        assert not before & after
+        versions_left = [each for each in definition("v1")["spec"]["versions"] if each["name"] == "v1"]
+        await client.patch(CRD, NAME, {"spec": {"versions": versions_left}})
+        assert len(await client.list(WIDGET)) == COUNT
+        again = await migrate_storage(client, NAME)
+        assert (again.done, again.written) == (True, 0)
+        assert await versions(client) == after
+
+
+async def test_what_was_ended_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_migration, "_SAVE_EVERY", 0.0)
+    async with world() as (client, server):
+
+        def crash(so_far: StorageMigration) -> None:
+            if so_far.written == 20:
+                raise RuntimeError("the machine is gone")
+
+        with pytest.raises(RuntimeError):
+            await migrate_storage(client, NAME, page_size=5, on_progress=crash)
+        assert await stored_versions(client) == ["v1beta1", "v1"]
+        written = await versions(client)
+        server.compact()  # the token that was kept has expired
+        said = list[StorageMigration]()
+        ended = await migrate_storage(client, NAME, page_size=5, on_progress=said.append)
+        assert ended.done
+        assert [each.written for each in said] == [20, 25]  # the page that was not kept is written again: nothing new
+        assert len(written & await versions(client)) == 20
+        assert ANNOTATION not in (await client.get(CRD, NAME)).annotations
+
+
+async def test_tokens_that_expire_on_the_way_go_on_at_the_same_place() -> None:
+    async with world() as (client, server):
+        ended = await migrate_storage(client, NAME, page_size=5, on_progress=lambda _: server.compact())
+        assert (ended.done, ended.written) == (True, COUNT)
+
+
+async def test_a_token_of_another_server_begins_anew() -> None:
+    async with world() as (client, _):
+        await client.patch(CRD, NAME, progress_patch("v1", MigrationProgress("no token", 7)))
+        assert (await migrate_storage(client, NAME)).written == COUNT
+        await store(client, "v1beta1")
+        await client.patch(CRD, NAME, progress_patch("v1", MigrationProgress("of another version", 7)))
+        assert (await migrate_storage(client, NAME)).written == COUNT
+        assert await stored_versions(client) == ["v1beta1"]
+
+
+async def test_objects_that_come_go_and_change_meanwhile_do_not_matter() -> None:
+    async with world() as (client, _):
+        page = await client.list(WIDGET)
+
+        async def meddle() -> None:
+            await client.delete(WIDGET, "w24")
+            await client.create(WIDGET, widget("a-new-one"))
+            changed = page[20].to_dict()
+            changed["spec"] = {"size": 99}
+            await client.update(WIDGET, changed)
+
+        meddling: list[asyncio.Task[None]] = []
+        ended = await migrate_storage(
+            client, NAME, page_size=10, on_progress=lambda _: meddling.append(asyncio.create_task(meddle()))
+        )
+        await asyncio.gather(*meddling, return_exceptions=True)
+        assert ended.done
+        assert (await client.get(WIDGET, "w20"))["spec"]["size"] == 99
+
+
+async def test_a_conflict_is_tried_again_and_other_failures_are_named() -> None:
+    async with world() as (client, server):
+        server.faults.add(Fault(do="refuse", verbs=("patch",), names=("w05",), code=409, count=3))
+        server.faults.add(Fault(do="refuse", verbs=("patch",), names=("w06",), code=409))
+        ended = await migrate_storage(client, NAME)
+        assert [each.key for each in ended.failures] == ["default/w06"]
+        server.faults.clear()
+        server.faults.add(Fault(do="refuse", verbs=("update",), subresources=("status",), code=409, count=3))
+        assert (await migrate_storage(client, NAME)).done
+
+
+async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> None:
+    async with world() as (client, _):
+        made = definition("v1")["spec"]["versions"]
+        for version in made:
+            size = {"type": "integer", "maximum": 10}
+            spec = {"type": "object", "properties": {"size": size}}
+            version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+            version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [
+                {"rule": "self.metadata.name != 'w03'", "message": "w03 is refused"}
+            ]
+        await client.patch(CRD, NAME, {"spec": {"versions": made}})
+        lines: list[str] = []
+        ended = await migrate_storage(client, NAME, page_size=10)
+        assert (ended.done, ended.failed, [each.key for each in ended.failures]) == (False, 1, ["default/w03"])
+        assert "w03 is refused" in ended.failures[0].why
+        assert await stored_versions(client) == ["v1beta1", "v1"]
+        assert not await migrate_all(client, [NAME], at_once=4, show=lines.append)
+        assert lines[-1] == f"{NAME}: 1 could not be written; they may still be stored as v1beta1"
+
+
+async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it_is() -> None:
+    async with world() as (client, _):
+        changing: list[asyncio.Task[None]] = []
+
+        def change(so_far: StorageMigration) -> None:
+            if so_far.written == 10:
+                changing.append(asyncio.create_task(store(client, "v1beta1")))
+
+        with pytest.raises(StorageVersionChangedError, match="v1beta1"):
+            await migrate_storage(client, NAME, page_size=10, on_progress=change)
+        await asyncio.gather(*changing)
+        assert await stored_versions(client) == ["v1beta1", "v1"]
+
+
+async def test_the_command_tells_how_far_it_is() -> None:
+    async with world() as (client, _):
+        lines: list[str] = []
+        assert await migrate_all(client, [NAME], at_once=4, show=lines.append)
+        assert lines == [
+            f"{NAME}: {COUNT} written as v1, 0 left",
+            f"{NAME}: all are stored as v1; v1beta1 may leave the definition",
+        ]
+
+
+async def test_what_cannot_be_done_is_told() -> None:
+    async with world() as (client, _):
+        with pytest.raises(InvalidArgumentError, match="at_once is 0"):
+            await migrate_storage(client, NAME, at_once=0)
+        with pytest.raises(NotFoundError):
+            await migrate_storage(client, "missing.example.com")
+
+        def refuse(verb: str, *_: object) -> None:
+            if verb == "patch":
+                raise ForbiddenError(Status(code=403, reason="Forbidden", message="no"))
+
+        with pytest.raises(ForbiddenError):
+            await migrate_storage(client.with_access_check(refuse), NAME)
+
+
+def test_what_others_have_written_is_no_progress() -> None:
+    of_another, at_the_end = (
+        '{"version":"v2","continue":"x","written":1}',
+        '{"version":"v1","continue":"","written":1}',
+    )
+    for annotation in ("", "{", of_another, at_the_end):
+        assert progress_of({"metadata": {"annotations": {ANNOTATION: annotation}}}, "v1") is None
+    patch = progress_patch("v1", MigrationProgress("x", 3))
+    assert progress_of(patch, "v1") == MigrationProgress("x", 3)
