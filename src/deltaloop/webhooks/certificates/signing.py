@@ -78,16 +78,12 @@ def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]
     """
     from cryptography import x509
 
-    found = x509.load_pem_x509_certificate(certificate.encode())
-    private = _load_key(key)
-    if private.public_key() != found.public_key():
-        raise ValueError("the key is not that of the certificate")
-    try:
-        constraints = found.extensions.get_extension_for_class(x509.BasicConstraints).value
-    except x509.ExtensionNotFound:
-        raise ValueError("the certificate is not an authority's") from None
-    if not constraints.ca:
-        raise ValueError("the certificate is not an authority's")
+    with _unreadable():
+        found = x509.load_pem_x509_certificate(certificate.encode())
+        if _load_key(key).public_key() != found.public_key():
+            raise ValueError("the key is not that of the certificate")
+        if not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
+            raise ValueError("the certificate is not an authority's")
     return read_certificate(certificate), SecretText(key)
 
 
@@ -100,7 +96,8 @@ def read_certificate(pem: str) -> Certificate:
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
-    found = x509.load_pem_x509_certificate(pem.encode())
+    with _unreadable():
+        found = x509.load_pem_x509_certificate(pem.encode())
     fingerprint = hashlib.sha256(found.public_bytes(serialization.Encoding.DER)).hexdigest()
     return Certificate(
         fingerprint=fingerprint,
@@ -184,6 +181,25 @@ def _file(content: bytes) -> Generator[str]:
         yield str(path)
 
 
+@contextmanager
+def _unreadable() -> Generator[None]:
+    """Make a ValueError of whatever the library says of a certificate or a key that it does not take."""
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        yield
+    except (
+        TypeError,  # a key that is encrypted
+        UnsupportedAlgorithm,
+        x509.DuplicateExtension,
+        x509.ExtensionNotFound,
+        x509.InvalidVersion,
+        x509.UnsupportedGeneralNameType,
+    ) as error:
+        raise ValueError(f"it cannot be used: {type(error).__name__}") from None
+
+
 def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
@@ -208,10 +224,7 @@ def _load_key(pem: str) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    try:
-        key = serialization.load_pem_private_key(pem.encode(), password=None)
-    except TypeError:  # an encrypted one
-        raise ValueError("the key is encrypted") from None
+    key = serialization.load_pem_private_key(pem.encode(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise ValueError("the key is neither one for ECDSA nor one for RSA")  # noqa: TRY004 - what was read is wrong
     return key

@@ -12,7 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from deltaloop.webhooks.core.certificates import rotation
 from deltaloop.webhooks.core.certificates.authorities import Authorities, CertificateTiming
-from deltaloop.webhooks.core.certificates.rotation import NotReady, SecretSeen, SecretState, TargetSeen, decide
+from deltaloop.webhooks.core.certificates.rotation import (
+    NotReady,
+    SecretSeen,
+    SecretState,
+    TargetSeen,
+    WriteSecret,
+    decide,
+)
 from tests.mutants.edited import edited_module
 from tests.webhooks.core.certificates.world import DAY, HOUR, START, TARGETS, HandshakeError, World, user_authority
 
@@ -312,6 +319,27 @@ def test_an_eventful_life_passes() -> None:
 def test_a_seeded_bug_fails_a_handshake(bug: str) -> None:
     with pytest.raises(AssertionError):
         eventful(seeded(bug), quiet_days=380 if bug == "nobody rotates" else 0)
+
+
+def test_the_waits_of_a_rotation_bear_clocks_that_differ() -> None:
+    """It was published by a clock that is an hour behind the one that counts: only the second hour is sure."""
+    world = World()
+    signer, successor = world.authority(START, START + 365 * DAY), world.authority(START, START + 365 * DAY)
+    held = Authorities(signer, replace(successor, published_at=START))
+    bundle = (signer.certificate, successor.certificate)
+    targets = [TargetSeen(target, dict.fromkeys(target.webhooks or ("",), bundle)) for target in TARGETS]
+
+    def promoted(decides: Any, hours: float) -> bool:
+        now = START + hours * HOUR
+        seen = SecretSeen(SecretState.HELD, now, held)
+        found = decides(seen, targets, None, now=now, timing=CertificateTiming()).secret
+        return isinstance(found, WriteSecret) and found.held.signer.certificate == successor.certificate
+
+    assert [promoted(decide, hours) for hours in (0.9, 1.1, 1.9, 2.0)] == [False, False, False, True]
+    waits = "now >= since + timing.propagation"
+    ignoring = edited_module(rotation, (f"{waits} + timing.skew", waits))
+    ignoring.update({name: value for name, value in vars(rotation).items() if isinstance(value, type)})
+    assert promoted(ignoring["decide"], 1.1)
 
 
 @pytest.mark.parametrize("missing", range(3))
