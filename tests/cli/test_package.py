@@ -260,3 +260,76 @@ def test_an_image_is_split_where_its_tag_begins() -> None:
         "example.com:5000/a:1": ("example.com:5000/a", "1"),
     }
     assert {image: split_image(image) for image in split} == split
+
+
+WEBHOOKS = """
+
+@dl.validate(Paint)
+def check(paint):
+    if paint.spec.colour == "mud":
+        yield dl.Finding("spec.colour", "no mud")
+
+@dl.custom_resource(group="example.com", version="v2", storage=True, kind="Paint")
+class NewPaint(msgspec.Struct, kw_only=True):
+    metadata: dl.ObjectMeta
+    spec: Spec
+    status: dict[str, int] | None = None
+
+@dl.convert(Paint, NewPaint)
+def newer(paint):
+    return NewPaint(metadata=paint.metadata, spec=paint.spec, status=paint.status)
+
+@dl.convert(NewPaint, Paint)
+def older(paint):
+    return Paint(metadata=paint.metadata, spec=paint.spec, status=paint.status)
+"""
+
+
+def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
+    module.write_text(MODULE + WEBHOOKS)
+    objects = packaged("--install-namespace", "studio")
+    kinds = [each["kind"] for each in objects]
+    assert kinds.index("Secret") < kinds.index("Deployment") < kinds.index("ValidatingWebhookConfiguration")
+    assert "data" not in of_kind(objects, "Secret")  # applied again, it leaves what is in it
+    [hook] = of_kind(objects, "ValidatingWebhookConfiguration")["webhooks"]
+    assert hook["clientConfig"]["service"] == {
+        "namespace": "studio",
+        "name": "paints",
+        "path": "/validate/check.paints.example.com",
+        "port": 443,
+    }
+    conversion = of_kind(objects, "CustomResourceDefinition")["spec"]["conversion"]
+    assert (conversion["strategy"], conversion["webhook"]["clientConfig"]["service"]["name"]) == ("Webhook", "paints")
+    ports = {port["name"]: port["port"] for port in of_kind(objects, "Service")["spec"]["ports"]}
+    assert ports == {"metrics": 8080, "webhooks": 443}
+    pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert {"name": "webhooks", "containerPort": 9443} in container["ports"]
+    assert {"port": "webhooks", "protocol": "TCP"} in of_kind(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"]
+    flags = vars(typer.main.get_command(app))["commands"]["run"]
+    given = flags.make_context("run", ["painting.py", *container["args"]]).params
+    assert (given["webhook_service"], given["webhook_bind_address"]) == ("paints", ":9443")
+    named = {
+        (rule["resources"][0], *rule["resourceNames"]): rule["verbs"][-1]
+        for each in objects
+        if each["kind"] in ("Role", "ClusterRole")
+        for rule in each["rules"]
+        if "resourceNames" in rule
+    }
+    assert named == {
+        ("secrets", "painting-webhooks"): "update",
+        ("validatingwebhookconfigurations", "painting"): "patch",
+        ("customresourcedefinitions", "paints.example.com"): "patch",
+    }
+
+
+def test_a_chart_has_its_webhooks_too(module: Path, tmp_path: Path) -> None:
+    module.write_text(MODULE + WEBHOOKS)
+    assert run("package", "painting.py", "--helm", "chart").exit_code == 0
+    templates = tmp_path / "chart" / "templates"
+    hooks = (templates / "webhooks.yaml").read_text()
+    assert 'name: {{ include "paints.name" . | quote }}' in hooks
+    assert "namespace: {{ .Release.Namespace | quote }}" in hooks
+    assert "- {{ .Release.Namespace | quote }}" in hooks  # where it runs nobody asks
+    assert "kind: Secret" in (templates / "authority.yaml").read_text()
+    assert 'name: {{ include "paints.name" . | quote }}' in (templates / "definitions.yaml").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -11,18 +12,24 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.crd import kind_reconciled, program_definitions
-from deltaloop.cli.load_controllers import load_program
+from deltaloop.cli.load_controllers import LoadError, load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
 from deltaloop.cli.packaging.core.yaml_text import yaml_text
+from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
-from deltaloop.runtime.core.access import roles
-from deltaloop.runtime.program_access import Program, rules_of
+from deltaloop.runtime.core.access import Access, roles
+from deltaloop.runtime.program_access import Program, certificate_access, rules_of
 from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.json_values import at, text
+from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
+from deltaloop.webhooks.certificates.secret_form import empty_secret
+from deltaloop.webhooks.certificates.targets import targets_in
+from deltaloop.webhooks.declaring import Webhook
 
+_DEFINITION: Final = "CustomResourceDefinition"
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 
@@ -73,6 +80,7 @@ class DeclaredProgram:
         app: Its name.
         definitions: Definitions of its kinds.
         controllers: Its controllers.
+        webhooks: Its webhooks.
         notes: What its author should know.
     """
 
@@ -80,6 +88,7 @@ class DeclaredProgram:
     app: str
     definitions: tuple[Manifest, ...]
     controllers: tuple[Controller, ...]
+    webhooks: tuple[Webhook, ...]
     notes: tuple[str, ...]
 
     def manifests(self) -> str:
@@ -103,7 +112,20 @@ class DeclaredProgram:
 
     def _program(self, name: str, namespace: str) -> PackagedProgram:
         command = self.command
-        around = Program(namespace=command.namespace, lease_namespace=namespace, event_api=command.event_api)
+        called = program_name(command.target)  # as ``run`` calls them
+        address = WebhookAddress(namespace=namespace, service=name)
+        documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
+        secret, certificates = None, tuple[Access, ...]()
+        if self.webhooks:
+            secret = empty_secret(secret_name(called), namespace=namespace)
+            targets = targets_in(documents)
+            certificates = certificate_access(namespace=namespace, secret=secret_name(called), targets=targets)
+        around = Program(
+            namespace=command.namespace,
+            lease_namespace=namespace,
+            event_api=command.event_api,
+            certificates=certificates,
+        )
         rules, _ = rules_of(self.controllers, program=around)
         repository, tag = split_image(command.image or self.app)
         arguments = [f"--namespace={command.namespace}"] if command.namespace else []
@@ -114,10 +136,12 @@ class DeclaredProgram:
             namespace=namespace,
             image=command.image if "@" in command.image else f"{repository}:{tag or command.version}",
             version=command.version.replace("+", "_"),
-            definitions=self.definitions,
+            definitions=tuple(_converted(each, documents) for each in self.definitions),
             roles=tuple(roles(rules, name=name)),
             arguments=tuple(arguments),
             service_monitor=command.service_monitor,
+            webhooks=tuple(each for each in documents if each["kind"] != _DEFINITION),
+            authority=secret,
         )
 
 
@@ -129,12 +153,15 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         InvalidKindError: If the classes of a kind do not fit together.
         InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
     """
-    module, controllers = load_program(command.target)
+    module, controllers, webhooks = load_declared(command.target)
+    if not controllers:
+        raise LoadError(command.target, "it has webhooks, and no controller; decorate a function with @dl.controller")
     app = command.name or "-".join(controller.name for controller in controllers)
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
-    definitions = {text(at(each, "metadata", "name")): each for each in program_definitions(module, controllers)}
+    made = program_definitions(module, controllers, webhooks)
+    definitions = {text(at(each, "metadata", "name")): each for each in made}
     for file in command.definitions:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
     _, guessed = rules_of(controllers, program=Program())
@@ -143,7 +170,15 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         kind = kind_reconciled(controller)
         if str(kind) not in map(str, BUILT_IN) and kind.group_resource not in definitions:
             notes.append(f"no class makes the definition of {kind}; if it is this program's, give --crd FILE")
-    return DeclaredProgram(command, app, tuple(definitions.values()), controllers, tuple(notes))
+    return DeclaredProgram(command, app, tuple(definitions.values()), controllers, webhooks, tuple(notes))
+
+
+def _converted(definition: Manifest, documents: Iterable[Manifest]) -> Manifest:
+    """Return a definition with the conversion that webhooks say of it, if they do."""
+    for document in documents:
+        if document["kind"] == _DEFINITION and document["metadata"]["name"] == at(definition, "metadata", "name"):
+            return {**definition, "spec": {**definition["spec"], **document["spec"]}}
+    return definition
 
 
 def split_image(image: str) -> tuple[str, str]:
@@ -157,7 +192,7 @@ def _read(file: Path) -> list[Manifest]:
         found = [*read_yaml_documents(file.read_text(encoding="utf-8"), source=str(file))]
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}") from None
-    definitions = [each for each in found if at(each, "kind") == "CustomResourceDefinition"]
+    definitions = [each for each in found if at(each, "kind") == _DEFINITION]
     if not definitions:
         raise InvalidArgumentError(f"{file} has no CustomResourceDefinition")
     return definitions

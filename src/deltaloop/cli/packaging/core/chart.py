@@ -103,6 +103,8 @@ def _slotted(program: PackagedProgram) -> PackagedProgram:
         pod={name: "HELM-part-HELM" for name in _PARTS if name != "resources"},
         pull_policy="HELM-pullPolicy-HELM",
         more_labels={"app.kubernetes.io/managed-by": "HELM-service-HELM"},
+        webhooks=program.webhooks,
+        authority=program.authority,
     )
 
 
@@ -117,11 +119,12 @@ def _templates(program: PackagedProgram) -> dict[str, str]:
         (DEFINITIONS_FILE, program.definitions, ".Values.crds.install"),
         ("templates/service-account.yaml", [manifests.service_account(program)], ""),
         ("templates/roles.yaml", manifests.access(program), ""),
+        ("templates/authority.yaml", manifests.authority(program), ""),
         ("templates/service.yaml", [manifests.service(program)], ""),
         ("templates/deployment.yaml", [manifests.deployment(program)], ""),
         ("templates/disruption-budget.yaml", [manifests.disruption_budget(program)], "gt (int .Values.replicas) 1"),
         ("templates/network-policy.yaml", [manifests.network_policy(program)], ".Values.networkPolicy.enabled"),
-        # Webhooks' configurations and their Service are files of their own here, as in ``manifests``.
+        ("templates/webhooks.yaml", manifests.configurations(program), ""),
         ("templates/service-monitor.yaml", [manifests.service_monitor(program)], ".Values.serviceMonitor.enabled"),
     ]
     return {path: _template(program.app, these, condition) for path, these, condition in objects if these}

@@ -19,6 +19,7 @@ INSTANCE: Final = "app.kubernetes.io/instance"
 CONTAINER: Final = "controller"
 METRICS_PORT: Final = 8080
 HEALTH_PORT: Final = 8081
+WEBHOOK_PORT: Final = 9443
 SHUTDOWN_TIMEOUT: Final = 30
 """Seconds that the end of the program may take; its Pod has some more before it is killed."""
 _BEFORE_KILL: Final = SHUTDOWN_TIMEOUT + 10
@@ -49,6 +50,8 @@ class PackagedProgram:
         pod: Fields of its Pods beside those that are always there.
         more_labels: Labels of its objects beside those that are always there.
         service_monitor: Whether Prometheus' operator is told to scrape it.
+        webhooks: Configurations of its webhooks, by the Service of its name; none if it has none.
+        authority: The empty Secret for their certificates; None if it serves none.
     """
 
     app: str
@@ -66,6 +69,8 @@ class PackagedProgram:
     pod: Mapping[str, Any] = field(default_factory=dict[str, Any])
     more_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     service_monitor: bool = False
+    webhooks: tuple[Manifest, ...] = ()
+    authority: Manifest | None = None
 
     @property
     def selector(self) -> dict[str, str]:
@@ -90,11 +95,12 @@ def manifests(program: PackagedProgram) -> list[Manifest]:
         *program.definitions,
         service_account(program),
         *access(program),
+        *authority(program),
         service(program),
         deployment(program),
         disruption_budget(program),
         network_policy(program),
-        # Configurations of webhooks belong here, behind what answers them; their Service beside the one of metrics.
+        *configurations(program),  # behind what answers them
         *watched,
     ]
 
@@ -126,9 +132,25 @@ def access(program: PackagedProgram) -> list[Manifest]:
     return found
 
 
+def authority(program: PackagedProgram) -> list[Manifest]:
+    """Return the empty Secret of the webhooks' certificates: the program, which fills it, need not make any."""
+    return [] if program.authority is None else [_labelled(program, program.authority)]
+
+
+def configurations(program: PackagedProgram) -> list[Manifest]:
+    """Return what makes the API server ask the webhooks."""
+    return [_labelled(program, each) for each in program.webhooks]
+
+
+def _labelled(program: PackagedProgram, manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": program.labels}}
+
+
 def service(program: PackagedProgram) -> Manifest:
-    """Return the Service by which metrics are found."""
-    ports = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
+    """Return the Service by which metrics are found, and webhooks."""
+    ports: list[Manifest] = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
+    if program.authority:
+        ports.append({"name": "webhooks", "port": 443, "targetPort": "webhooks"})
     spec = {"selector": program.selector, "ports": ports}
     return {"apiVersion": "v1", "kind": "Service", "metadata": program.metadata(), "spec": spec}
 
@@ -161,6 +183,7 @@ def container(program: PackagedProgram) -> Manifest:
         f"--shutdown-timeout={SHUTDOWN_TIMEOUT}",
         "--log-format=json",
         f"--log-level={program.log_level}",
+        *([f"--webhook-service={program.name}"] if program.authority else []),
         *program.arguments,
     ]
     return {
@@ -171,6 +194,7 @@ def container(program: PackagedProgram) -> Manifest:
         "ports": [
             {"name": "metrics", "containerPort": METRICS_PORT},
             {"name": "health", "containerPort": HEALTH_PORT},
+            *([{"name": "webhooks", "containerPort": WEBHOOK_PORT}] if program.authority else []),
         ],
         # It fails only where a restart helps; a standby is ready, so a rollout goes through.
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10},
@@ -191,11 +215,12 @@ def disruption_budget(program: PackagedProgram) -> Manifest:
 
 
 def network_policy(program: PackagedProgram) -> Manifest:
-    """Return the policy: only probes and metrics are let in.
+    """Return the policy: only probes, metrics and calls of webhooks are let in.
 
     What goes out is not limited: no label says which addresses the API server has.
     """
-    ports = [{"port": name, "protocol": "TCP"} for name in ("metrics", "health")]
+    names = ("metrics", "health", "webhooks") if program.authority else ("metrics", "health")
+    ports = [{"port": name, "protocol": "TCP"} for name in names]
     spec = {
         "podSelector": {"matchLabels": program.selector},
         "policyTypes": ["Ingress"],
