@@ -83,6 +83,11 @@ class BoundedServer(web.Server):
         if handler in self._open:
             self._forget(handler)
 
+    def abort(self) -> None:
+        """Cut what connections there are: the end of TLS would be waited for after the loop has gone."""
+        for handler in tuple(self._open):
+            self._forget(handler).abort()
+
     def _forget(self, handler: web.RequestHandler) -> asyncio.Transport:
         connection = self._open.pop(handler)
         connection.first_request.cancel()

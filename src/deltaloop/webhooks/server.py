@@ -150,6 +150,7 @@ class WebhookServer:
                     await self._all_answered()
             self._server.pre_shutdown()
             await self._server.shutdown(_CLOSE_PATIENCE)
+            self._server.abort()
 
     async def _all_answered(self) -> None:
         """Wait until nothing is being answered; the library's own shutdown would drop bodies that are under way."""
