@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-
 import pytest
 
 import deltaloop as dl
 from deltaloop.errors import InternalServerError, InvalidError
-from deltaloop.simulation import SimulationOptions
+from deltaloop.simulation import Simulation, parse_schedule
 from deltaloop.testing import Harness, round_trips
 from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
 from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec, check, complete, to_new, to_old
+from examples.simulation.ordinary import databases_are_judged
 
 DEFINITION = dl.crd_of(Database, OldDatabase)
 SET = dl.kinds.STATEFUL_SET
@@ -115,29 +113,17 @@ async def test_they_are_wrong(deltaloop_harness: Harness) -> None:
     assert not await harness.client.list_all(Database)
 
 
-async def scenario(world: Harness) -> None:
-    """Make a Database by the old version, let it grow by the new one: webhooks of the same program answer for both."""
-    await begin(world)
-
-    async def until_answered(change: Callable[[], Awaitable[object]]) -> None:
-        done = False
-        while not done:
-            try:
-                with suppress(dl.AlreadyExistsError):
-                    await change()
-                done = True
-            except InternalServerError:  # the program is just gone, and with it who answers
-                await world.advance(1)
-
-    old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=1, image="postgres"))
-    await until_answered(lambda: world.client.create(OldDatabase, old))
-    await world.settled()
-    await until_answered(lambda: world.client.patch(Database, "a", {"spec": {"replicas": 2}}))
-    await world.settled()
-    assert (await world.client.get(SET, "a"))["spec"]["replicas"] == 2
-    assert (await world.client.get(OldDatabase, "a")).spec == OldDatabaseSpec(servers=2)
-
-
-async def test_a_program_that_crashes_takes_its_webhooks_along() -> None:
-    report = await dl.simulate(scenario, SimulationOptions(runs=2, combinations=False))
-    assert report.failures == ()
+@pytest.mark.parametrize(
+    ("schedule", "code"),
+    [
+        ("crash-after:apply:secrets:1", 200),
+        ("webhooks-away:patch:databases.example.com:1", 500),
+        ("webhooks-slow:patch:databases.example.com:1", 0),  # conversions have 30 s, and so has the client's request
+        ("webhooks-wrong:patch:databases.example.com:1", 403),
+    ],
+)
+def test_crashes_and_failing_webhooks_change_nothing_in_the_end(schedule: str, code: int) -> None:
+    simulation = Simulation(databases_are_judged)
+    run = simulation.run(parse_schedule(schedule))
+    assert (run.unstruck, run.writes[0].code) == ((), code)
+    assert simulation.judge(parse_schedule(schedule), run) is None

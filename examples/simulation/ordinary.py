@@ -12,13 +12,17 @@ import argparse
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import deltaloop as dl
+from deltaloop.errors import InternalServerError
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.testing import Harness
+from examples.database.controller import Database
 from examples.database.controller import reconcile as database_controller
+from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec
 from examples.provisioner.controller import Options as ProvisionerOptions
 from examples.provisioner.controller import Provisioner
 from examples.replicator.controller import TO, replicator
@@ -120,12 +124,37 @@ async def databases_run(world: Harness) -> None:
     assert await world.client.find(DATABASE, "a") is None
 
 
+async def databases_are_judged(world: Harness) -> None:
+    """The same with its webhooks: a Database of the old version grows by the new one, and is read by the old one."""
+
+    async def until_answered(change: Callable[[], Awaitable[object]]) -> None:
+        done = False
+        while not done:
+            try:
+                with suppress(dl.AlreadyExistsError):
+                    await change()
+                done = True
+            except InternalServerError:  # the program is just gone, and with it who answers
+                await world.advance(1)
+
+    await world.install(dl.crd_of(Database, OldDatabase))
+    await world.start(database_controller, webhooks=WEBHOOKS)
+    old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=1, image="postgres"))
+    await until_answered(lambda: world.client.create(OldDatabase, old))
+    await world.settled()
+    await until_answered(lambda: world.client.patch(Database, "a", {"spec": {"replicas": 2}}))
+    await world.settled()
+    assert (await world.client.get(dl.kinds.STATEFUL_SET, "a"))["spec"]["replicas"] == 2
+    assert (await world.client.get(OldDatabase, "a")).spec == OldDatabaseSpec(servers=2)
+
+
 SCENARIOS = {
     "replicator": copies_are_kept,
     "provisioner": claims_get_volumes,
     "sample_controller": foos_get_deployments,
     "database": databases_live,
     "database_runs": databases_run,
+    "database_webhooks": databases_are_judged,
 }
 
 

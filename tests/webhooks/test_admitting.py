@@ -102,6 +102,12 @@ def test_an_object_before_that_does_not_fit_the_class_is_in_the_way_of_those_who
     assert ask(check, database(replicas=1), old=old).status == 500
 
 
+def test_what_is_not_utf8_in_what_the_class_does_not_know_is_no_fault_of_the_function() -> None:
+    body = sent(review(database(replicas=3))).replace(b'"of": "others"', b'"of\xe6": "others"')
+    answer = admit(set_defaults, body, no_listers)
+    assert (answer.status, answer.outcome, response(answer)["status"]["code"]) == (200, "denied", 422)
+
+
 def test_a_deletion_is_judged_by_the_object_that_is_there() -> None:
     found = response(ask(no_latest, None, old=deployment("web:latest")))
     [cause] = found["status"]["details"]["causes"]

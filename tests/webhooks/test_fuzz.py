@@ -5,20 +5,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import os
 import random
-import time
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import deltaloop as dl
-from deltaloop.webhooks import WebhookSet
+from deltaloop.webhooks import AdmissionWebhook, WebhookSet, admitting
+from deltaloop.webhooks.answer import Answer
 from deltaloop.webhooks.declaring import Webhook
+from deltaloop.webhooks.request import no_listers
+from tests.mutants.edited import edited_module
 from tests.webhooks.kinds import Database, conversion, database, deployment, review, to_new, to_old
 from tests.webhooks.serving import serving
 
@@ -103,32 +108,63 @@ def reviews(draw: st.DrawFn) -> Any:
     return found
 
 
-def check_answer(path: str, body: bytes, content: Any) -> None:
-    """Check that an answer is one."""
-    began = time.process_time()
-    answer = HOOKS.answer(path, body)
-    assert time.process_time() - began < LONGEST, (path, content)
-    assert answer.status in (200, 400), (path, content, answer)
-    assert answer.outcome != "failed", (path, content, answer.error)
-    said = json.loads(answer.body)
+Ask = Callable[[str, bytes], Answer]
+
+
+def asked(ask: Ask, path: str, body: bytes) -> Answer:
+    """Ask, for a while: what does not come to an end is found, too."""
+
+    def too_long(*_: object) -> None:
+        raise AssertionError(f"no answer within {LONGEST:g} s of the process: {path} {body!r}")
+
+    before = signal.signal(signal.SIGPROF, too_long)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        return ask(path, body)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def check_answer(path: str, body: bytes, ask: Ask = HOOKS.answer) -> dict[str, Any]:
+    """Check that an answer is one, and return it."""
+    answer = asked(ask, path, body)
+    assert answer.status in (200, 400), (path, body, answer)
+    assert answer.outcome != "failed", (path, body, answer.error)
+    said: dict[str, Any] = json.loads(answer.body)
     if answer.status == 400:
         assert (said["kind"], said["code"]) == ("Status", 400)
-        return
-    request = content["request"]
-    assert said["response"]["uid"] == request["uid"]
-    assert said["apiVersion"] == content["apiVersion"]
-    if said["kind"] == "AdmissionReview":
+    elif said["kind"] == "AdmissionReview":
         assert said["response"]["allowed"] is ("status" not in said["response"])
-    elif said["response"]["result"]["status"] == "Success":
-        assert len(said["response"]["convertedObjects"]) == len(request["objects"])
+    else:
+        assert said["response"]["result"]["status"] in ("Success", "Failure")
+    return said
+
+
+def turned(chance: random.Random, number: int) -> Iterator[tuple[str, bytes]]:
+    """Give reviews of which bytes are lost, doubled or others, and where they are sent."""
+    for _ in range(number):
+        content = bytearray(json.dumps(chance.choice(SEEDS)).encode())
+        for _ in range(chance.randrange(4)):
+            begin = chance.randrange(len(content))
+            content[begin : begin + chance.randrange(9)] = chance.randbytes(chance.randrange(9))
+        yield chance.choice(PATHS), bytes(content)
 
 
 @SETTINGS
 @given(st.sampled_from(PATHS), reviews())
 @example(PATHS[0], {**SEEDS[5], "request": {**SEEDS[5]["request"], "objects": [{}]}})
 @example(PATHS[0], {**SEEDS[6], "request": {**SEEDS[6]["request"], "desiredAPIVersion": ""}})
+@example(PATHS[0], {**SEEDS[6], "request": {"uid": "12-34", "desiredAPIVersion": "example.com/v1"}})
 def test_reviews_that_are_a_little_wrong(path: str, content: Any) -> None:
-    check_answer(path, json.dumps(content).encode(), content)
+    said = check_answer(path, json.dumps(content).encode())
+    if said["kind"] == "Status":
+        return
+    request = content["request"]
+    assert said["response"]["uid"] == request["uid"]
+    assert said["apiVersion"] == content["apiVersion"]
+    if said["kind"] == "ConversionReview" and said["response"]["result"]["status"] == "Success":
+        assert len(said["response"]["convertedObjects"]) == len(request.get("objects", ()))
 
 
 @SETTINGS
@@ -139,21 +175,57 @@ def test_what_is_anything(path: str, body: bytes) -> None:
     assert json.loads(answer.body)["kind"] == "Status"
 
 
+def check_turned(number: int, ask: Ask = HOOKS.answer) -> None:
+    for path, body in turned(random.Random(25), number):
+        check_answer(path, body, ask)
+
+
+def test_bytes_that_are_turned() -> None:
+    check_turned(20 * MANY)
+
+
 async def test_over_the_wire() -> None:
-    """Bytes of reviews are lost, doubled or turned, and so are the methods and types that they are sent with."""
+    """The same bytes, by other methods, as other types, and with time limits that are none."""
     chance = random.Random(25)
     async with serving(EVERY) as caller:
-        for number in range(MANY):
-            content = bytearray(json.dumps(chance.choice(SEEDS)).encode())
-            for _ in range(chance.randrange(4)):
-                begin = chance.randrange(len(content))
-                content[begin : begin + chance.randrange(9)] = chance.randbytes(chance.randrange(9))
-            path = f"{chance.choice(PATHS)}?timeout={chance.choice(['10s', '', 'x', '-1s', '9' * 40])}"
+        for number, (path, body) in enumerate(turned(chance, MANY)):
+            limit = chance.choice(["10s", "", "x", "-1s", "9" * 40])
             kind = chance.choice(["application/json", "application/json; charset=utf-8", "text/plain", ""])
-            url = f"{caller.server.url}{path}"
-            async with caller.session.request(
-                chance.choice(["POST", "POST", "POST", "PUT"]), url, data=bytes(content), headers={"Content-Type": kind}
-            ) as answer:
-                assert answer.status in (200, 400, 405, 415), (number, answer.status)
-                assert await answer.json()
+            url = f"{caller.server.url}{path}?timeout={limit}"
+            async with asyncio.timeout(LONGEST * 10):
+                async with caller.session.request(
+                    chance.choice(["POST", "POST", "POST", "PUT"]), url, data=body, headers={"Content-Type": kind}
+                ) as answer:
+                    assert answer.status in (200, 400, 405, 415), (number, answer.status)
+                    assert await answer.json()
         assert "failed" not in {outcome for _, _, outcome in caller.metrics.answers}
+
+
+LATE: Final = edited_module(
+    admitting,
+    ("        stored = _stored(webhook, review)\n", ""),
+    ("patch=_changes(webhook, stored,", "patch=_changes(webhook, _stored(webhook, review),"),
+)
+
+
+def refused_later(path: str, body: bytes) -> Answer:
+    """A webhook that reads what is to be changed after its function was asked: the function is blamed for it."""
+    found = HOOKS.by_path[path]
+    return LATE["admit"](found, body, no_listers) if isinstance(found, AdmissionWebhook) else HOOKS.answer(path, body)
+
+
+def never_answered(path: str, body: bytes) -> Answer:
+    """A webhook that looks for a way out of a wrong object for ever."""
+    answer = HOOKS.answer(path, body)
+    while answer.outcome == "invalid":
+        pass
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("bug", "how"), [(refused_later, "MalformedObjectError"), (never_answered, "no answer within")]
+)
+def test_seeded_bugs_are_found(bug: Ask, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.webhooks.test_fuzz.LONGEST", 0.2)
+    with pytest.raises(AssertionError, match=how):
+        check_turned(20_000, bug)

@@ -54,6 +54,7 @@ from deltaloop.simulation.core.schedules import (
     ScheduledFault,
     ScheduledOrder,
     combining,
+    in_question,
     names_of,
     shorter,
     systematic,
@@ -72,6 +73,8 @@ from deltaloop.testing.core.program_writes import (
     ProgramWrite,
     SlowedAfter,
     StaleRestart,
+    WebhookFailure,
+    WebhooksFail,
     WriteName,
 )
 from deltaloop.testing.core.settling import NotSettledError
@@ -106,6 +109,9 @@ _PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.PAUSED: PausedAfter(seconds=_LAGS_FOR),
     FaultKind.SLOWED: SlowedAfter(rate=_SLOW),
     FaultKind.HURRIED: Hurried(),
+    FaultKind.WEBHOOKS_AWAY: WebhooksFail(how=WebhookFailure.AWAY, seconds=_LAGS_FOR),
+    FaultKind.WEBHOOKS_SLOW: WebhooksFail(how=WebhookFailure.SLOW, seconds=_LAGS_FOR),
+    FaultKind.WEBHOOKS_WRONG: WebhooksFail(how=WebhookFailure.WRONG, seconds=_LAGS_FOR),
 }
 
 
@@ -239,13 +245,14 @@ class Simulation:
         names = names_of(reference.writes)
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
-        singles = sum(1 for _ in systematic(names, self._options.faults))
+        kinds = in_question(self._options.faults, webhooks=reference.webhooks)
+        singles = sum(1 for _ in systematic(names, kinds))
         draw = random.Random(f"combinations of {self._options.seed}").random
-        search = GuidedSearch(names, draw, self._options.faults)
+        search = GuidedSearch(names, draw, kinds)
         search.ran((), reference)
         counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
         uncontrolled = dict.fromkeys(reference.uncontrolled)
-        for number, schedule in enumerate(self._schedules(names, search)):
+        for number, schedule in enumerate(self._schedules(names, search, kinds)):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
                 complete = number >= singles
@@ -280,9 +287,11 @@ class Simulation:
             raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}")
         return outcome
 
-    def _schedules(self, names: tuple[WriteName, ...], search: GuidedSearch) -> Iterator[Schedule]:
-        yield from systematic(names, self._options.faults)
-        while self._options.combinations and len(names) > 1 and combining(self._options.faults):
+    def _schedules(
+        self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind]
+    ) -> Iterator[Schedule]:
+        yield from systematic(names, kinds)
+        while self._options.combinations and len(names) > 1 and combining(kinds):
             yield search.next()
 
     def shrunk(self, failure: Failure) -> Failure:
@@ -374,6 +383,7 @@ class _World:
             raised=_without_secrets(raised, writes),
             claims=() if any(fault.kind in AGEING for fault in self._faults()) else tuple(claims.early),
             unstruck=tuple(planned),
+            webhooks=harness.webhook_service is not None,
             trace=tuple(map(_line, writes)),
         )
 

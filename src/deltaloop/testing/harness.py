@@ -44,7 +44,14 @@ from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.cluster import Cluster, default_server_options
-from deltaloop.testing.core.program_writes import CrashAt, CrashMoment, ProgramWrite, WritePlan, failing_share
+from deltaloop.testing.core.program_writes import (
+    CrashAt,
+    CrashMoment,
+    ProgramWrite,
+    WebhooksFail,
+    WritePlan,
+    failing_share,
+)
 from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
 from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
@@ -143,6 +150,8 @@ class Harness:
         finally:
             if self._environment is not None:
                 await self._environment.stop()
+            if self.webhook_service is not None:
+                self.webhook_service.close()
             for process, transport in self.buried:
                 await _close_cut(transport)  # before the program's own clean-up would, and get stuck half way
                 process.dispose()
@@ -475,7 +484,8 @@ class Harness:
         found = [replica.state() for replica in self.replicas]
         states = [state for state in found if state is not None]
         left = () if self._environment is None else self._environment.left()
-        return states, (*left_to_do(states), *left)
+        fail = ("webhooks fail for a while",) if self.webhook_service is not None and self.webhook_service.fails else ()
+        return states, (*left_to_do(states), *left, *fail)
 
     async def _behind(self) -> tuple[str, ...]:
         return tuple([text for replica in self.replicas if replica.alive for text in await replica.behind()])
@@ -508,6 +518,19 @@ class Harness:
             except Exception as error:  # noqa: BLE001 - `settled` raises it, the program has nothing to do with it
                 error.add_note(f"after {write}")
                 self._broken = error
+
+    async def webhooks_fail(self, planned: WebhooksFail) -> None:
+        """Have the webhooks of all programs fail for a while; nothing happens where there are none."""
+        if self.webhook_service is None:
+            return
+        loop, outside = asyncio.get_running_loop(), contextvars.Context()  # what a program does not take along
+        await loop.create_task(self.webhook_service.fail(planned.how), context=outside)
+        loop.call_later(planned.seconds, self._webhooks_recover, context=outside)
+
+    def _webhooks_recover(self) -> None:
+        if self.webhook_service is not None:
+            self.webhook_service.recover()
+            self.lead_webhooks()
 
     def hurry(self, process: Process) -> None:
         """Have ``settled`` return, or its next call; a program stands still until the next, for half a minute."""

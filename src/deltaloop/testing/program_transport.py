@@ -34,6 +34,7 @@ from deltaloop.testing.core.program_writes import (
     ProgramWrite,
     SlowedAfter,
     StaleRestart,
+    WebhooksFail,
     WritePlan,
     is_object_write,
     key_of,
@@ -61,6 +62,10 @@ class Recorder(Protocol):
 
     def hurry(self, process: Process) -> None:
         """Have whoever waits for programs to come to rest not wait any longer; a program stands still until then."""
+        ...
+
+    async def webhooks_fail(self, planned: WebhooksFail) -> None:
+        """Have the webhooks of all programs fail for a while, from now on."""
         ...
 
 
@@ -137,6 +142,8 @@ class ProgramTransport:
             return answer
         planned = self._plan.planned_for(write)
         await self._crash_at(write, CrashMoment.BEFORE, planned, request)
+        if isinstance(planned, WebhooksFail):
+            await self._recorder.webhooks_fail(planned)
         stored = write
         try:
             fault = planned if isinstance(planned, Fault) else None

@@ -1,8 +1,9 @@
 """The Service of the webhooks of programs under test, on an embedded server: which of them the server is sent to.
 
 In a cluster a Service leads to the ready Pods behind it. Here it leads to the first program that runs, is ready and can
-be reached; if there is none, the server is told that there are no endpoints, and failure policies decide. No core: what
-a server makes of it is decided there.
+be reached; if there is none, the server is told that there are no endpoints, and failure policies decide. For a while
+it may lead to nobody, or to somebody who fails (``failing_webhooks.py``). No core: what a server makes of it is decided
+there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Final, Protocol, final
 from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.client import Client
+from deltaloop.testing.core.program_writes import WebhookFailure
+from deltaloop.testing.failing_webhooks import FailingWebhooks
 from deltaloop.webhooks import FixedCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
 from deltaloop.webhooks.declaring import Webhook
 from deltaloop.webhooks.registering import register
@@ -60,9 +63,17 @@ class WebhookService:
         self._client = client
         self._namespace = client.namespace
         host = f"{NAME}.{self._namespace}.svc"
-        self.certificate: FixedCertificate = FixedCertificate(authority().server_context(host=host))
+        self._context = authority().server_context(host=host)
+        self.certificate: FixedCertificate = FixedCertificate(self._context)
         self._registered: list[Webhook] = []
+        self._failing: list[FailingWebhooks | None] = []
+        self._failures: list[FailingWebhooks] = []
         self.lead_to(())
+
+    @property
+    def fails(self) -> bool:
+        """Whether its webhooks are made to fail now."""
+        return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
         """Have the server ask webhooks, with those that were registered before.
@@ -82,7 +93,32 @@ class WebhookService:
     def lead_to(self, programs: Iterable[Served]) -> None:
         """Send the server to the first of these that answers; to nobody if none does."""
         port = next((each.webhook_port for each in programs if each.webhook_port), 0)
+        if self._failing:
+            port = 0 if (instead := self._failing[-1]) is None else instead.port
         self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
+
+    async def fail(self, how: WebhookFailure) -> None:
+        """Send the server to nobody, or to somebody who fails, until ``recover``; the last failure counts.
+
+        Args:
+            how: Whether webhooks are away, answer too late, or refuse everything.
+        """
+        instead = None
+        if how is not WebhookFailure.AWAY:
+            instead = FailingWebhooks(how, self._context)
+            await instead.start()
+            self._failures.append(instead)
+        self._failing.append(instead)
+        self.lead_to(())
+
+    def recover(self) -> None:
+        """End the oldest failure."""
+        del self._failing[0]
+
+    def close(self) -> None:
+        """Let nobody listen any more who fails."""
+        for each in self._failures:
+            each.close()
 
     def __repr__(self) -> str:
         return f"<WebhookService {self._namespace}/{NAME}>"

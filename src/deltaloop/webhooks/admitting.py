@@ -59,13 +59,14 @@ def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
         return refused_body(error, _no)
     try:
         given = _given(webhook, review)
+        stored = _stored(webhook, review)
     except MalformedObjectError as error:
         return _answer(review, refused=_misfit(webhook, review, error))
     reads = _declared(webhook, listers)
     request = AdmissionRequest[Any](webhook.name, review, old=lambda: _old(webhook, review), listers=reads)
     try:
         if webhook.mutates:
-            return _answer(review, request, patch=_changes(webhook, review, given, request))
+            return _answer(review, request, patch=_changes(webhook, stored, given, request))
         findings = _findings(webhook, _called(webhook, given, request))
     except CachesNotFilledError as error:
         return failed(503, "ServiceUnavailable", str(error), error)
@@ -142,6 +143,15 @@ def _given(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
     return _object(webhook, review, raw)
 
 
+def _stored(webhook: AdmissionWebhook, review: ReviewedRequest) -> _Fields:
+    """Return all fields of an object that is to be changed: before its function is asked, which is not to blame for it.
+
+    Raises:
+        MalformedObjectError: If it cannot be read.
+    """
+    return {} if review.new is None or not webhook.mutates else _fields(review.new)
+
+
 def _old(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
     """Return the object as it is, as its class; a mutation is given a ``Resource`` where there is no class."""
     if review.old is None:
@@ -196,10 +206,8 @@ def _findings(webhook: AdmissionWebhook, returned: object) -> list[Finding]:
 
 
 def _changes(
-    webhook: AdmissionWebhook, review: ReviewedRequest, given: Any, request: AdmissionRequest[Any]
+    webhook: AdmissionWebhook, stored: _Fields, given: Any, request: AdmissionRequest[Any]
 ) -> list[PatchOperation]:
-    assert review.new is not None
-    stored = _fields(review.new)
     if webhook.is_typed:
         before = plain_fields(given)
         changed = _called(webhook, given, request)

@@ -55,6 +55,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         claims: What was said to be Ready before its children were.
         unstruck: Writes that the schedule names and that never came.
         uncontrolled: What the seed did not decide in it, for people: threads, processes, real connections.
+        webhooks: Whether programs served webhooks.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
     """
 
@@ -69,6 +70,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[EarlyClaim, ...] = ()
     unstruck: tuple[WriteName, ...] = ()
     uncontrolled: tuple[str, ...] = ()
+    webhooks: bool = False
     trace: tuple[str, ...] = ()
 
 

@@ -16,6 +16,9 @@ number among all: a schedule that was saved still means the same write after an 
     paused         after it, the program stands still for half a minute, and goes on as if nothing had been
     slowed         after it, the program's clock runs at seven tenths of the server's, until it ends
     hurried        the user does not wait until the program has come to rest: the next step comes right after this write
+    webhooks-away  from it on nobody answers the programs' webhooks for half a minute: failure policies decide
+    webhooks-slow  from it on their answers come too late: the server waits for the time limit, and then the same
+    webhooks-wrong from it on they refuse everything for half a minute, and convert nothing
     stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
 
@@ -56,6 +59,9 @@ class FaultKind(StrEnum):
     PAUSED = "paused"
     SLOWED = "slowed"
     HURRIED = "hurried"
+    WEBHOOKS_AWAY = "webhooks-away"
+    WEBHOOKS_SLOW = "webhooks-slow"
+    WEBHOOKS_WRONG = "webhooks-wrong"
     STALE = "stale"
 
 
@@ -73,9 +79,20 @@ _STORY: Final = {
     FaultKind.PAUSED: "the program stands still for half a minute after {}",
     FaultKind.SLOWED: "the program's clock runs at seven tenths of the server's after {}",
     FaultKind.HURRIED: "the user's next step comes right after {}",
+    FaultKind.WEBHOOKS_AWAY: "nobody answers webhooks for half a minute from {} on",
+    FaultKind.WEBHOOKS_SLOW: "webhooks answer too late for half a minute from {} on",
+    FaultKind.WEBHOOKS_WRONG: "webhooks refuse everything for half a minute from {} on",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
 }
-AGEING: Final = frozenset({FaultKind.HELD, FaultKind.MISSED, FaultKind.PARTED, FaultKind.PAUSED, FaultKind.STALE})
+WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG})
+"""Faults that strike nothing where no program serves webhooks. Conversions fail as well, and with them watches."""
+AGEING: Final = WEBHOOK_FAULTS | {
+    FaultKind.HELD,
+    FaultKind.MISSED,
+    FaultKind.PARTED,
+    FaultKind.PAUSED,
+    FaultKind.STALE,
+}
 """Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
 REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
 """How far behind restarts are tried."""
@@ -240,6 +257,16 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
         raise InvalidArgumentError(f"{text!r}: {problem}; known are {', '.join(known)}")
     wanted = {kind for name in names for kind in known[name]}
     return tuple(kind for kind in ALL_KINDS if kind in wanted)
+
+
+def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
+    """Return the kinds that can strike.
+
+    Args:
+        kinds: What is asked for.
+        webhooks: Whether programs serve webhooks.
+    """
+    return tuple(kind for kind in kinds if webhooks or kind not in WEBHOOK_FAULTS)
 
 
 def systematic(names: Sequence[WriteName], kinds: Sequence[Kind] = ALL_KINDS) -> Iterator[Schedule]:

@@ -113,8 +113,30 @@ class Hurried:
     """At a write the test stops waiting: ``settled`` returns, so that the user's next step comes in the middle."""
 
 
+class WebhookFailure(StrEnum):
+    """In which way the webhooks of programs do not do what they are there for."""
+
+    AWAY = "away"
+    SLOW = "slow"
+    WRONG = "wrong"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhooksFail:
+    """From a write on, before it arrives, the webhooks of all programs fail for some seconds.
+
+    Attributes:
+        how: Nobody answers, or too late, or everything is refused.
+        seconds: How long.
+    """
+
+    how: WebhookFailure
+    seconds: float
+
+
 Planned: TypeAlias = (
-    CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | SlowedAfter | Hurried
+    CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | SlowedAfter | Hurried | WebhooksFail
 )
 """What is planned for one write."""
 
