@@ -99,6 +99,22 @@ async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog:
     assert not [each for each in caplog.records if "hidden" in str(vars(each))]
 
 
+async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @dl.validate(Database)
+    def wrong(_: Database) -> None:
+        raise ValueError("what it was about")
+
+    async with serving([wrong]) as caller:
+        with caplog.at_level(logging.DEBUG, "deltaloop.webhooks"):
+            for _ in range(3):
+                await caller.ask(f"/validate/{wrong.name}", review(database()))
+    told = [each for each in caplog.records if each.getMessage() == "a webhook's function has failed so"]
+    assert [(each.levelno, bool(each.exc_info)) for each in told] == [(10, True), (10, False), (10, False)]
+    assert all("what it was about" in str(vars(each)["raised"]) for each in told)
+
+
 async def test_it_is_ready_once_it_answers_itself() -> None:
     _, good = credentials()
     empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

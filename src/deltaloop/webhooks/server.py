@@ -26,7 +26,7 @@ from aiohttp import web
 
 from deltaloop.api.status import Status
 from deltaloop.http_connections import HANDSHAKE, BoundedServer
-from deltaloop.tracebacks import own_frames
+from deltaloop.tracebacks import ErrorSummaries, own_frames
 from deltaloop.webhooks.answer import Answer, Outcome
 from deltaloop.webhooks.certificates.sources import CertificateSource
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
@@ -83,6 +83,7 @@ class WebhookServer:
         self._listers = listers
         self._metrics = metrics
         self._in_flight = Counter[str]()
+        self._errors = ErrorSummaries()
         self._answered = asyncio.Event()
         self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
@@ -248,7 +249,8 @@ class WebhookServer:
         """Say that a function failed, and where; its text, which may have data of the object, is for debugging."""
         extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
         _logger.error("a webhook's function has failed", extra=extra)
-        _logger.debug("a webhook's function has failed so", exc_info=error)
+        now = asyncio.get_running_loop().time()
+        self._errors.log(_logger, logging.DEBUG, "a webhook's function has failed so", error, now=now, extra={})
 
 
 _LOGGER: Final = "deltaloop.webhooks.http"
