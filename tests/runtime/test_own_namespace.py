@@ -46,7 +46,7 @@ OBJECTS: dict[Any, dict[str, Any]] = {
 async def nothing(request: dl.Request, ctx: dl.Context) -> None: ...
 
 
-def webhook_of(kind: Any) -> AdmissionWebhook:
+def webhook_of(kind: dl.ResourceType[dl.Resource]) -> AdmissionWebhook:
     @dl.validate(kind)
     def named_well(obj: dl.Resource) -> dl.Finding | None:
         return dl.Finding("metadata.name", "not this one") if obj.name == "wrong" else None
