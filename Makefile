@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus public-kinds mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -184,6 +184,10 @@ corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded a
 # CEL_SPEC names the folder of the language's tests (github.com/google/cel-spec, tests/simple/testdata).
 cel-spec: $(VENV)/.dev  ## Run the tests of the Common Expression Language's specification
 	@$(BIN)/python -m tests.cel_spec $(or $(CEL_SPEC),../shared/cel-spec) $(CEL_FLAGS)
+
+# A minute. CORPUS as above; KINDS_FLAGS="--kind HTTPRoute --mutations 2000": one kind, more of it.
+public-kinds: $(VENV)/.dev  ## Write ten kinds of other projects as classes, and compare what servers say of their objects
+	@$(BIN)/python -m tests.public_kinds --corpus $(or $(CORPUS),../shared/corpus) $(KINDS_FLAGS)
 
 # Both need Go, and cel-go's modules. CEL_FLAGS="NUMBER SEED" says how many expressions, and which.
 cel-fuzz: $(VENV)/.dev  ## Hold random expressions against cel-go in kube-apiserver's environment: values, errors, costs, estimates

@@ -167,6 +167,11 @@ def made(
     ("make", "words"),
     [
         (lambda: made(group="example"), r"Thing: its group 'example' is no domain name with a dot"),
+        (
+            lambda: made(group="things.k8s.io", annotations={"api-approved.kubernetes.io": ""}),
+            r"Thing: its group 'things.k8s.io' is one of Kubernetes' own: .*annotations=\{'api-approved",
+        ),
+        (lambda: made(group="k8s.io"), r"Thing: its group 'k8s.io' is one of Kubernetes' own"),
         (lambda: made(version="1"), r"Thing: its version '1' is no name that a server takes; .*'v1'"),
         (lambda: made(plural="Things"), r"Thing: its plural 'Things' is no name"),
         (lambda: made(short_names=["A_b"]), r"Thing: its short name 'A_b' is no name"),
@@ -214,6 +219,15 @@ def test_more_than_one_thing_wrong_is_counted() -> None:
     with pytest.raises(InvalidKindError, match=r"\(and 1 more\)") as caught:
         made(("n", wrong), ("m", wrong))
     assert (caught.value.cls, caught.value.field) == ("ThingSpec", "n")
+
+
+def test_a_group_of_kubernetes_itself_says_who_approved_it() -> None:
+    approved = {"api-approved.kubernetes.io": "https://example.com/approved"}
+    first = made(group="things.k8s.io", annotations=approved, storage=True)
+    second = made(group="things.k8s.io", version="v2", annotations={**approved, "example.com/a": "b"})
+    crd = default_crd(crd_of(first, second))
+    assert crd["metadata"]["annotations"] == {**approved, "example.com/a": "b"}
+    assert [str(error) for error in validate_crd({**crd, "status": {"storedVersions": ["v1"]}})] == []
 
 
 def test_what_is_no_keyword_column_or_rule_is_refused() -> None:

@@ -44,3 +44,13 @@ def version(name: str, **fields: Any) -> dict[str, Any]:
 def test_where_definitions_differ(written: dict[str, Any], made: dict[str, Any], told: list[str]) -> None:
     there = {**crd(**written), "status": {"storedVersions": ["v1"]}}
     assert differences(there, crd(**made)) == told
+
+
+def test_of_annotations_those_count_that_a_class_says() -> None:
+    made = {"metadata": {"name": "a.b", "annotations": {"a": "1", "b": "2"}}, "spec": {}}
+    written = {"metadata": {"name": "a.b", "annotations": {"b": "3", "other": "4"}}, "spec": {}}
+    assert differences(written, made) == [
+        "metadata.annotations.b: '3' is there; it is '2'",
+        "metadata.annotations.a: missing; it is '1'",
+    ]
+    assert differences({**made, "metadata": {"annotations": {"a": "1", "b": "2", "other": "4"}}}, made) == []

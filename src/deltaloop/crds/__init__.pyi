@@ -1,3 +1,4 @@
+from deltaloop.crds.annotations import Int32 as Int32
 from deltaloop.crds.annotations import IntOrString as IntOrString
 from deltaloop.crds.annotations import KindCondition as KindCondition
 from deltaloop.crds.annotations import KindConditions as KindConditions

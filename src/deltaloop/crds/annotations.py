@@ -20,6 +20,11 @@ C = TypeVar("C", bound=type)
 RULES: Final = "x-kubernetes-validations"
 CLASS_RULES: Final = "__class_rules__"
 
+_DECIMAL: Final = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+
+Int32 = Annotated[int, Meta(extra_json_schema={"format": "int32"})]
+"""A whole number of 32 bits, as replicas and ports are."""
+
 IntOrString = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
 """A number or a text, as for ports and percentages."""
 
@@ -28,7 +33,7 @@ Quantity = Annotated[
     Meta(
         extra_json_schema={
             "x-kubernetes-int-or-string": True,
-            "pattern": r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$",
+            "pattern": rf"^[+-]?{_DECIMAL}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_DECIMAL})?$",
         }
     ),
 ]

@@ -164,11 +164,9 @@ class _Walk:
             return null_or_choice(schema) if nullable else schema
         bare = {type(_bare(each)) for each in members}
         if bare == {inspect.IntType, inspect.StrType}:
-            limits = [each for member in members for each in self.of(member, path, place) if each != "type"]
-            if limits:
-                what = f"a number or a text may not be limited ({', '.join(limits)}): use field_rules(...)"
-                raise InvalidKindError(*place, what)
-            return {_INT_OR_STRING: True, **nullable}
+            # Bounds are asked of numbers alone, and patterns and lengths of texts: one schema holds both.
+            limits = {name: said for each in members for name, said in self.of(each, path, place).items()}
+            return {_INT_OR_STRING: True, **{name: limits[name] for name in limits if name != "type"}, **nullable}
         if bare == {inspect.IntType, inspect.FloatType}:
             return {"type": "number", **nullable}
         shown = " | ".join(_named(each) for each in members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 
@@ -21,6 +21,8 @@ from deltaloop.schemas.schema_rules import schema_errors
 
 T = TypeVar("T")
 _TYPES_OF_COLUMNS: Final = ("boolean", "integer", "number", "string")
+_PROTECTED: Final = (".k8s.io", ".kubernetes.io")
+_APPROVED: Final = "api-approved.kubernetes.io"
 _OF_METADATA: Final = {".metadata.creationTimestamp": "date", ".metadata.deletionTimestamp": "date"}
 
 
@@ -74,6 +76,8 @@ class KindKeywords(TypedDict, total=False):
         served: Whether the version is served.
         storage: Whether objects are stored in this version; a kind of one version needs no word of it.
         deprecated: Whether users of the version are warned, or in which words.
+        annotations: Of the definition itself, such as ``{"api-approved.kubernetes.io": "unapproved, an example"}``,
+            which a group of Kubernetes' own needs; those of all versions are put together.
     """
 
     short_names: Sequence[str]
@@ -84,6 +88,7 @@ class KindKeywords(TypedDict, total=False):
     served: bool
     storage: bool
     deprecated: bool | str
+    annotations: Mapping[str, str]
 
 
 @final
@@ -234,6 +239,11 @@ def _check_names(cls: type, group: str, version: str, kind: str, plural: str, ke
             raise InvalidKindError(cls.__name__, "", f"its {what} {name!r} is no name that a server takes; {advice}")
     if isinstance(keywords.get("short_names"), str) or isinstance(keywords.get("categories"), str):
         raise InvalidKindError(cls.__name__, "", "short_names and categories are lists: give ['db'] for 'db'")
+    if f".{group}".endswith(_PROTECTED) and not keywords.get("annotations", {}).get(_APPROVED):
+        advice = (
+            f"use a domain of yours, or annotations={{{_APPROVED!r}: 'https://...'}} with the address of its approval"
+        )
+        raise InvalidKindError(cls.__name__, "", f"its group {group!r} is one of Kubernetes' own: {advice}")
 
 
 def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:

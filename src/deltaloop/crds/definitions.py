@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -42,10 +43,11 @@ def crd_of(*versions: type) -> dict[str, Any]:
         "shortNames": [*keywords.get("short_names", ())],
         "categories": [*keywords.get("categories", ())],
     }
+    annotations = {name: said for each in declared.values() for name, said in _annotations(each).items()}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.group_resource},
+        "metadata": {"name": kind.group_resource, **({"annotations": annotations} if annotations else {})},
         "spec": {
             "group": kind.group,
             "names": {name: value for name, value in names.items() if value},
@@ -53,6 +55,10 @@ def crd_of(*versions: type) -> dict[str, Any]:
             "versions": [_version(each, storage=cls is stored) for cls, each in declared.items()],
         },
     }
+
+
+def _annotations(declared: DeclaredKind) -> Mapping[str, str]:
+    return declared.keywords.get("annotations", {})
 
 
 def _own(schema: dict[str, Any]) -> dict[str, Any]:

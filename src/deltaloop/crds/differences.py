@@ -14,7 +14,7 @@ _LONGEST: Final = 60
 def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
     """Return where a definition that is written differs from the one that classes make; empty if nowhere.
 
-    What no class says does not count: status, labels and annotations, and how versions are converted.
+    What no class says does not count: status, labels, other annotations, and how versions are converted.
 
     Args:
         written: The definition as a file or a server has it.
@@ -23,7 +23,13 @@ def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
     own = {name: value for name, value in mapping(at(written, "spec")).items() if name != "conversion"}
     if own.get("preserveUnknownFields") is False:
         del own["preserveUnknownFields"]
-    return list(_differences("spec", own, mapping(at(made, "spec"))))
+    annotations = mapping(at(made, "metadata", "annotations"))
+    there = mapping(at(written, "metadata", "annotations"))
+    said = {name: there[name] for name in annotations if name in there}
+    return [
+        *_differences("metadata.annotations", said, annotations),
+        *_differences("spec", own, mapping(at(made, "spec"))),
+    ]
 
 
 def _differences(path: str, written: object, made: object) -> Iterator[str]:

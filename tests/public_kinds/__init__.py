@@ -1,0 +1,1 @@
+"""Kinds of other projects, written as classes, and held against the definitions that these projects publish."""
