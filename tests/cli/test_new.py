@@ -61,9 +61,12 @@ def test_a_new_project_passes_its_tests_and_checks(folder: Path) -> None:
     assert run(*words).exit_code == 0
 
 
-def test_its_parts_have_the_names_that_follow_from_its_own(folder: Path) -> None:
+def test_its_parts_have_the_names_that_follow_from_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert run("new", "paint-operator", "--folder", "here").exit_code == 0
     made = files(folder / "here")
+    assert not [path for path in made if "__pycache__" in path]
+    assert sys.dont_write_bytecode is False
     assert {"paint_operator.py", "test_paint_operator.py", "chart/Chart.yaml", "README.md", "Containerfile"} <= {*made}
     assert read_yaml(made["chart/Chart.yaml"])["name"] == "paint-operator"
     [sample] = read_yaml_documents(made["sample.yaml"])

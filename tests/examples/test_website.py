@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from examples.website.website import WEBSITE, reconcile
+from examples.website.website import Website, WebsiteStatus, reconcile
 from typer.testing import CliRunner
 
 import deltaloop as dl
@@ -62,9 +62,9 @@ async def test_the_service_account_may_do_what_the_controller_does() -> None:
             manager = dl.Manager(account, [reconcile], elector=elector, recorder=recorder)
             running = asyncio.create_task(manager.run())
             website = documents(FOLDER / "website.yaml")[0]
-            await admin.create(WEBSITE, website)
+            await admin.create("example.com/v1/Website", website)
 
-            assert await eventually(lambda: status(admin)) == {"readyReplicas": 0}
+            assert await eventually(lambda: status(admin)) == WebsiteStatus(ready_replicas=0)
             await admin.patch(
                 dl.kinds.DEPLOYMENT,
                 "hello",
@@ -75,19 +75,19 @@ async def test_the_service_account_may_do_what_the_controller_does() -> None:
             await eventually(lambda: ready(admin))
             page = await admin.get(dl.kinds.CONFIG_MAP, "hello", namespace="default")
             assert page["data"]["index.html"] == "<h1>Hello</h1>"
-            await admin.delete(WEBSITE, "hello", namespace="default")
+            await admin.delete(Website, "hello", namespace="default")
             await eventually(lambda: gone(admin))
             manager.stop()
             await running
             assert (await admin.get(dl.kinds.LEASE, "website-controller", namespace="websites"))["spec"]
 
 
-async def status(admin: dl.Client) -> Any:
-    return dict((await admin.get(WEBSITE, "hello", namespace="default"))["status"])
+async def status(admin: dl.Client) -> WebsiteStatus | None:
+    return (await admin.get(Website, "hello", namespace="default")).status
 
 
 async def ready(admin: dl.Client) -> bool:
-    return bool(await status(admin) == {"readyReplicas": 1})
+    return await status(admin) == WebsiteStatus(ready_replicas=1)
 
 
 async def gone(admin: dl.Client) -> bool:
@@ -99,6 +99,11 @@ def test_the_roles_are_those_that_the_command_prints() -> None:
     words = [*shlex.split(command), "--leader-election-namespace", "websites"]
     printed = CliRunner().invoke(app, words, catch_exceptions=False)
     assert printed.stdout == (FOLDER / "deploy" / "roles.yaml").read_text()
+
+
+def test_the_definition_is_the_one_that_the_class_makes() -> None:
+    printed = CliRunner().invoke(app, ["crd", "examples/website/website.py"], catch_exceptions=False)
+    assert printed.stdout == (FOLDER / "crd.yaml").read_text()
 
 
 def test_the_command_line_of_the_image_is_one() -> None:

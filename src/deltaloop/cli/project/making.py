@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -38,9 +41,21 @@ def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None
     if wheel is not None:
         (folder / WHEELS).mkdir()
         shutil.copy(wheel, folder / WHEELS)
-    chart = declared_program(PackageCommand(target=str(folder / f"{names.module}.py"))).chart()
+    with _no_bytecode():
+        chart = declared_program(PackageCommand(target=str(folder / f"{names.module}.py"))).chart()
     files.write(folder / CHART, chart)
     return [*made, f"{CHART}/"]
+
+
+@contextmanager
+def _no_bytecode() -> Generator[None]:
+    """Let what is imported leave no ``__pycache__`` beside it."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def read_templates() -> dict[str, str]:
