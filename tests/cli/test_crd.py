@@ -115,6 +115,42 @@ def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            'v1")\nclass Backup',
+            'v1", plural="copies")\nclass Backup',
+            ["spec.names.plural: name changed: 'backups' is 'copies': stored objects are of another kind"],
+        ),
+        (
+            "class Backup",
+            "class Copy",
+            [
+                "spec.names.kind: name changed: 'Backup' is 'Copy': stored objects are of another kind",
+                "spec.names.plural: name changed: 'backups' is 'copies': stored objects are of another kind",
+            ],
+        ),
+        (
+            "example.com",
+            "example.org",
+            ["spec.group: name changed: 'example.com' is 'example.org': stored objects are of another kind"] * 2,
+        ),
+        ('v1")\nclass Backup', 'v1", short_names=["b"])\nclass Backup', []),
+    ],
+    ids=["plural", "kind", "group", "short name"],
+)
+def test_a_definition_of_another_name_is_found_again(module: Path, before: str, after: str, told: list[str]) -> None:
+    module.with_name("crds.yaml").write_text(run(module.name).stdout)
+    assert before in MODULE
+    module.write_text(MODULE.replace(before, after))
+    del sys.modules[module.stem]
+    lines = [line.strip() for line in run(module.name, "--check", "crds.yaml").stderr.splitlines()]
+    assert [line for line in lines if "name changed" in line] == told
+    assert not [line for line in lines if "has no definition" in line or "there is no class" in line]
+    assert ("The change breaks stored objects:" in lines) == bool(told)
+
+
 def test_a_file_with_other_objects_is_not_to_be_written_over(module: Path) -> None:
     config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
     file = module.with_name("crd.yaml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -25,6 +25,7 @@ from deltaloop.webhooks import AdmissionWebhook
 from deltaloop.webhooks.declaring import Webhook
 
 _DEFINITION: Final = "CustomResourceDefinition"
+_VERSIONS: Final = ("spec", "versions")
 
 
 def load_definitions(target: str) -> list[dict[str, Any]]:
@@ -120,15 +121,16 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
     there_is = _read(file)
     written = {text(at(each, "metadata", "name")): each for each in there_is if at(each, "kind") == _DEFINITION}
     lines: list[str] = []
+    renamed = _renamed(written, definitions)
     for made in definitions:
         name = text(at(made, "metadata", "name"))
-        there = written.pop(name, None)
+        there = written.pop(renamed.get(name, name), None)
         if there is None:
             lines.append(f"{file} has no definition {name}")
             continue
         if not (wrong := differences(there, made)):
             continue
-        lines.append(f"{file}: {name} is not what the class says")
+        lines.append(f"{file}: {renamed.get(name, name)} is not what the class says")
         lines += [f"  {line}" for line in wrong]
         if broken := breaking_changes(there, made):
             lines.append("  The change breaks stored objects:")
@@ -139,6 +141,22 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
     elif lines:
         lines.append(f"deltaloop crd {target} prints what belongs there; the other objects of {file} stay")
     return lines
+
+
+def _renamed(written: Mapping[str, Any], definitions: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return how a definition was called before its class had another name, plural or group, as far as that is clear.
+
+    It is if one that is gone and one that is new have the same kind, or the same versions with the same fields.
+    """
+    made = {text(at(each, "metadata", "name")): each for each in definitions}
+    alike = [
+        (new, gone)
+        for new in made.keys() - written.keys()
+        for gone in written.keys() - made.keys()
+        if any(at(made[new], *path) == at(written[gone], *path) for path in (("spec", "names", "kind"), _VERSIONS))
+    ]
+    news, gones = [new for new, _ in alike], [gone for _, gone in alike]
+    return {new: gone for new, gone in alike if news.count(new) == gones.count(gone) == 1}
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
