@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, is_typeddict
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 
 from deltaloop.root_error import DeltaloopError
 
@@ -33,7 +33,8 @@ class OptionTypeError(DeltaloopError, TypeError):
 
 
 _ANYTHING: Final = object()
-_known: Final[dict[type[object], dict[str, Any]]] = {}
+Fits: TypeAlias = Callable[[Any], bool]
+_known: Final[dict[type[object], tuple[tuple[str, Any, Fits], ...]]] = {}
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
@@ -44,12 +45,12 @@ def check_types(options: Any) -> None:
         OptionTypeError: For the first one whose value is of a wrong type.
     """
     cls = cast("type[object]", type(options))
-    hints = _known.get(cls)
-    if hints is None:
-        hints = _known[cls] = _hints(cls)
-    for name, hint in hints.items():
+    known = _known.get(cls)
+    if known is None:
+        known = _known[cls] = tuple((name, hint, _fitting(hint)) for name, hint in _hints(cls).items())
+    for name, hint, fits in known:
         value = getattr(options, name)
-        if not _fits(value, hint):
+        if not fits(value):
             raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
 
 
@@ -64,33 +65,43 @@ def _hints(cls: Any) -> dict[str, Any]:
     return found
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
+def _fitting(hint: Any) -> Fits:
+    """Return what tells whether a value is of a type."""
+    origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
+        any_of = [_fitting(part) for part in parts]
+        return lambda value: any(fits(value) for fits in any_of)
     if origin is Literal:
-        return any(isinstance(value, type(part)) for part in get_args(hint))
+        kinds = tuple({type(part) for part in parts})
+        return lambda value: isinstance(value, kinds)
     if origin is not None:
-        return _fits_generic(value, origin, get_args(hint))
+        return _fitting_generic(origin, parts)
     if hint is None or hint is NoneType:
-        return value is None
+        return lambda value: value is None
     if hint in _SHOWN_NUMBERS:
-        return isinstance(value, _SHOWN_NUMBERS[hint]) and not isinstance(value, bool)
+        numbers = _SHOWN_NUMBERS[hint]
+        return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
     if isinstance(hint, type) and not getattr(hint, "_is_protocol", False) and not is_typeddict(hint):
-        return isinstance(value, hint)
-    return True
+        return lambda value: isinstance(value, hint)
+    return _anything
 
 
-def _fits_generic(value: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
+def _fitting_generic(origin: Any, parts: tuple[Any, ...]) -> Fits:
     if origin is Callable:
-        return callable(value)
+        return callable
     if origin in (tuple, frozenset):
         kinds = (tuple, list) if origin is tuple else (AbstractSet,)
-        # A tuple of one kind is written with three dots.
-        return isinstance(value, kinds) and all(_fits(item, parts[0]) for item in cast("Collection[Any]", value))
+        item_fits = _fitting(parts[0])  # a tuple of one kind is written with three dots
+        return lambda value: isinstance(value, kinds) and all(map(item_fits, cast("Collection[Any]", value)))
     if origin is Mapping:
-        return isinstance(value, Mapping)
-    return getattr(origin, "_is_protocol", False) or not isinstance(origin, type) or isinstance(value, origin)
+        return lambda value: isinstance(value, Mapping)
+    if getattr(origin, "_is_protocol", False) or not isinstance(origin, type):
+        return _anything
+    return lambda value: isinstance(value, origin)
+
+
+def _anything(_: Any) -> bool:
+    return True
 
 
 def _shown(hint: Any) -> str:

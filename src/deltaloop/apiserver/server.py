@@ -36,7 +36,7 @@ from deltaloop.apiserver.core.controllers.first_objects import make_first_object
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
@@ -68,9 +68,16 @@ class ApiServer:
     the sockets closed.
     """
 
-    def __init__(self, options: ServerOptions | None = None) -> None:
-        """Make a server that does not run yet; a store and a registry belong to it from now on."""
+    def __init__(self, options: ServerOptions | None = None, *, begins_with: StoreState | None = None) -> None:
+        """Make a server that does not run yet; a store and a registry belong to it from now on.
+
+        Args:
+            options: How it runs.
+            begins_with: The objects that are there from the start, as ``first_objects`` of another server returns them; None makes new
+                ones. A data directory goes before.
+        """
         self._options = options or ServerOptions()
+        self._begins_with = begins_with if self._options.data_dir is None else None
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
         self._operations = Operations(self._store, _registry(self._options), admission)
@@ -299,7 +306,22 @@ class ApiServer:
     def _stamp(self) -> Stamp:
         return Stamp(now=self._epoch(), uid=str(uuid.uuid4()), chance=self._random.random())
 
+    def first_objects(self) -> StoreState:
+        """Return what is there from the start, for servers of the same options: to make it takes longer than to copy.
+
+        Raises:
+            RuntimeError: If the server has been entered.
+        """
+        if self._entered:
+            raise RuntimeError("a server that was entered has more than its first objects: use one that was not")
+        self._entered = True
+        self._make_first_objects()
+        return self._store.state()
+
     def _make_first_objects(self) -> None:
+        if self._begins_with is not None:
+            self._store.begin_with(self._begins_with)
+            return
         make_first_objects(self._operations, self._stamp)
         make_observed(self._operations, flow_control(), self._stamp)
         if self._options.authorization_mode == "RBAC":

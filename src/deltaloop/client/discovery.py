@@ -35,6 +35,7 @@ from deltaloop.client.core.resource_index import (
     decode_core_versions,
     decode_groups,
     decode_resources,
+    index_of,
 )
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import HttpResponse
@@ -110,14 +111,14 @@ class Discovery:
                 found = list(version.resources) or _known_before(before, version.group_version)
             resources.extend(found)
         _log.debug("discovery", extra={"resources": len(resources), "failed_groups": failed})
-        return ResourceIndex(resources, failed_groups=failed)
+        return index_of(tuple(resources), tuple(failed))
 
     async def _listed(self, path: str, timeout: float | None) -> list[DiscoveredVersion]:
         """Return the versions below a path; in the legacy form, and if they are stale, their resources are missing."""
         answer = await self._answer(path, AGGREGATED_ACCEPT, timeout)
         if answer is not None and is_aggregated(answer.headers.get("content-type")):
             try:
-                return decode_aggregated(path, answer.body)
+                return [*decode_aggregated(path, answer.body)]
             except MalformedObjectError:
                 _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
                 answer = await self._answer(path, _LEGACY, timeout)

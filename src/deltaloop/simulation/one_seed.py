@@ -30,7 +30,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from deltaloop.root_error import DeltaloopError
-from deltaloop.simulation.under_test import is_turn_of_loop, is_under_test
+from deltaloop.simulation.under_test import TURN, is_turn_of_loop, is_under_test
 from deltaloop.testing.thread_turns import sleep
 
 _REAL_DATETIME: Final = dt.datetime
@@ -129,10 +129,11 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 def _imports(frame: FrameType | None) -> bool:
     """Tell whether a module is being executed that is imported just now."""
-    while frame is not None and not is_turn_of_loop(
-        frame.f_code
-    ):  # what is below runs the simulation, perhaps an import
-        if frame.f_code.co_filename == _IMPORTS:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == TURN and is_turn_of_loop(code):
+            return False  # what is below runs the simulation, perhaps an import
+        if code.co_filename == _IMPORTS:
             return True
         frame = frame.f_back
     return False

@@ -11,6 +11,7 @@ with other seeds, show what differs by chance. Then come all schedules of one fa
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import gc
 import hashlib
 import logging
@@ -33,8 +34,9 @@ from deltaloop.api.redaction import REDACTED, redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import from_epoch
-from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.apiserver.core.storage.store import StoreState
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Access, Controller
 from deltaloop.runtime.sources import Watch
@@ -85,6 +87,8 @@ from deltaloop.testing.virtual_loop import StalledError, VirtualLoop, run_virtua
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
 
+_SEED_OF_FIRST_OBJECTS: Final = 0
+_prepared: Final[dict[object, StoreState]] = {}
 _EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
@@ -314,6 +318,7 @@ class _World:
         self._schedule = schedule
         self._server = server
         self._loop: VirtualLoop | None = None
+        self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
@@ -322,6 +327,7 @@ class _World:
 
             with suppress(MissingExtraError):
                 authority()
+        self._first_objects = _first_objects(self._server)
         with one_seed(seed, clock=self._time, epoch=_EPOCH), looked_for() as found, ordered_tasks():
             run = run_virtual(self._live(seed), network=MemoryNetwork())
         return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
@@ -337,13 +343,13 @@ class _World:
             return await self._lived(seed, loop)
 
     async def _lived(self, seed: int, loop: VirtualLoop) -> SimulationRun:
-        clock = loop.time
-        options = replace(self._server, wall_clock=lambda: from_epoch(_EPOCH + clock()))
+        options = replace(self._server, wall_clock=_wall_clock(loop.time))
         unsettled = broken = raised = ""
         end: EndState | None = None
         told = False
         kinds: tuple[str, ...] = ()
-        async with embedded_harness(options, seed=seed) as harness:
+        first = self._first_objects
+        async with embedded_harness(options, seed=seed, begins_with=first, http="asyncio") as harness:
             harness.patience = _SETTLES_WITHIN
             claims = _Claims(harness)
             harness.after_writes.append(claims.look)
@@ -405,6 +411,42 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return dict(sorted(found.items()))
+
+
+def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:
+    """Return the server's clock; most who ask it ask at the same moment."""
+    asked, told = -1.0, from_epoch(_EPOCH)
+
+    def now() -> dt.datetime:
+        nonlocal asked, told
+        at = clock()
+        if at != asked:
+            asked, told = at, from_epoch(_EPOCH + at)
+        return told
+
+    return now
+
+
+def _first_objects(options: ServerOptions) -> StoreState:
+    """Return what a server has from the start: made once in a process, by a seed of its own, for the runs of all seeds.
+
+    So neither the seed nor what a process has done before decides it.
+    """
+    key = (
+        options.authorization_mode,
+        options.controllers,
+        options.enable_admission_plugins,
+        options.disable_admission_plugins,
+        options.window,
+        options.window_bytes,
+    )
+    state = _prepared.get(key)
+    if state is None:
+        with one_seed(_SEED_OF_FIRST_OBJECTS, clock=lambda: 0.0, epoch=_EPOCH):
+            begins = from_epoch(_EPOCH)
+            state = ApiServer(replace(options, data_dir=None, wall_clock=lambda: begins)).first_objects()
+        _prepared[key] = state
+    return state
 
 
 def _declared(controller: Controller) -> list[object]:

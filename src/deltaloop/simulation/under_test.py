@@ -13,7 +13,8 @@ _OURS: Final = str(Path(deltaloop.__file__).parent) + os.sep
 _STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
 _NOT_UNDER_TEST: Final = (_OURS, _STANDARD_LIBRARY, "<frozen ")
 _INSTALLED: Final = ("site-packages", "dist-packages")
-_TURN: Final = "_run_once"
+TURN: Final = "_run_once"
+"""Name of the function that is an event loop's turn."""
 
 
 def is_under_test(file: str) -> bool:
@@ -27,4 +28,4 @@ def is_under_test(file: str) -> bool:
 
 def is_turn_of_loop(code: CodeType) -> bool:
     """Tell whether code is an event loop's turn: what has called it is whoever runs the simulation."""
-    return code.co_name == _TURN and code.co_filename.startswith((_OURS, _STANDARD_LIBRARY))
+    return code.co_name == TURN and code.co_filename.startswith((_OURS, _STANDARD_LIBRARY))

@@ -31,9 +31,11 @@ from deltaloop.api.times import utc_now
 from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, manifests_of
 from deltaloop.apiserver.core.fault_rules import FaultBook
+from deltaloop.apiserver.core.storage.store import StoreState
 from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.client.opening import open_transport
+from deltaloop.client.opening import Http, open_transport
+from deltaloop.client.options import ClientOptions
 from deltaloop.client.transport import Transport
 from deltaloop.crds import crd_of
 from deltaloop.crds.declaring import by_kind
@@ -580,17 +582,25 @@ async def _is_missing(client: Client, kind: str, name: str, namespace: str | Non
 
 
 @asynccontextmanager
-async def embedded_harness(options: ServerOptions | None = None, *, seed: int = 0) -> AsyncGenerator[Harness, None]:
+async def embedded_harness(
+    options: ServerOptions | None = None,
+    *,
+    seed: int = 0,
+    begins_with: StoreState | None = None,
+    http: Http = "aiohttp",
+) -> AsyncGenerator[Harness, None]:
     """Run an embedded server and a harness on it, on the running loop: a world of its own.
 
     Args:
         options: Of the server; plain HTTP and what a cluster cleans up by default.
         seed: Of what chance decides.
+        begins_with: What the server has from the start, of one with the same options (``ApiServer.first_objects``).
+        http: What speaks HTTP for the clients.
     """
-    async with ApiServer(options or default_server_options()) as server:
+    async with ApiServer(options or default_server_options(), begins_with=begins_with) as server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         async with (
-            connect(kubeconfig=cluster.kubeconfig) as client,
+            connect(kubeconfig=cluster.kubeconfig, options=ClientOptions(http=http)) as client,
             Harness(cluster, client, seed=seed, server=server) as harness,
         ):
             yield harness

@@ -71,6 +71,7 @@ class _VirtualSelector(selectors.BaseSelector):
 
     def __init__(self, now: float) -> None:
         self._real = selectors.DefaultSelector()
+        self._files = 0
         self._empty_waits = 0
         self._turns = 0
         self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
@@ -82,13 +83,15 @@ class _VirtualSelector(selectors.BaseSelector):
         self.who_waits: Callable[[], str] = lambda: ""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        events = self._real.select(0)
+        # Nobody but threads sends anything to the one file that a loop has by itself, and what they send is ready anyway.
+        waits = timeout is None or timeout > 0
+        events = self._real.select(0) if waits or self._files > 1 else []
         if events:
             self._stuck = set()
-        elif self._senders != self._stuck and (timeout is None or timeout > 0):
+        elif waits and self._senders != self._stuck:
             events = self._real.select(_ROOM_WITHIN)
             self._stuck = set() if events else set(self._senders)
-        if events or (timeout is not None and timeout <= 0):
+        if events or not waits:
             self._empty_waits = 0
             self._turns += 1
             if self._waiters:
@@ -141,10 +144,12 @@ class _VirtualSelector(selectors.BaseSelector):
         return []
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        self._files += 1
         return self._noted(self._real.register(fileobj, events, data))
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
         key = self._real.unregister(fileobj)
+        self._files -= 1
         self._senders.discard(key.fd)
         return key
 
@@ -229,7 +234,8 @@ class VirtualLoop(ProcessLoop):
         Raises:
             RuntimeError: If the loop runs in another thread than this one.
         """
-        self._check_caller("call_soon")
+        if self._runs_in is not None and self._runs_in != threading.get_ident():
+            raise _wrong_thread("call_soon")
         return super().call_soon(callback, *args, context=context)
 
     def call_at(
@@ -240,12 +246,9 @@ class VirtualLoop(ProcessLoop):
         Raises:
             RuntimeError: If the loop runs in another thread than this one.
         """
-        self._check_caller("call_at")
+        if self._runs_in is not None and self._runs_in != threading.get_ident():
+            raise _wrong_thread("call_at")
         return super().call_at(when, callback, *args, context=context)
-
-    def _check_caller(self, name: str) -> None:
-        if self._runs_in not in (None, threading.get_ident()):
-            raise RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, holding virtual time until it has returned, or in turns with the loop."""
@@ -287,6 +290,10 @@ class VirtualLoop(ProcessLoop):
         waiting = sorted(f"{task.get_name()} ({_place_of(task)})" for task in asyncio.all_tasks(self))
         shown = "; ".join(waiting[:10]) + ("; ..." if len(waiting) > 10 else "")
         return f"; waiting: {shown}" if waiting else ""
+
+
+def _wrong_thread(name: str) -> RuntimeError:
+    return RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
 
 
 def _place_of(task: asyncio.Task[Any]) -> str:

@@ -9,6 +9,7 @@ Source: api/apidiscovery/v2/types.go; client-go discovery/aggregated_discovery.g
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -23,6 +24,7 @@ AGGREGATED_ACCEPT: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
+_REMEMBERED: Final = 4  # of two servers
 
 
 class _GroupVersionKind(msgspec.Struct, rename="camel"):
@@ -90,8 +92,11 @@ def is_aggregated(content_type: str) -> bool:
     )
 
 
-def decode_aggregated(path: str, body: bytes) -> list[DiscoveredVersion]:
+@lru_cache(maxsize=_REMEMBERED)
+def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
     """Read an aggregated answer; of each group the preferred version is first, as the server has it.
+
+    The last answers are remembered: clients of one process ask the same server, or one that serves the same.
 
     Raises:
         MalformedObjectError: If it is something else.
@@ -112,7 +117,7 @@ def decode_aggregated(path: str, body: bytes) -> list[DiscoveredVersion]:
                     version.freshness == "Stale",
                 )
             )
-    return found
+    return tuple(found)
 
 
 def _resource(group: str, version: str, served: _Served) -> DiscoveredResource | None:

@@ -13,6 +13,7 @@ Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expan
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeVar, final
 
 import msgspec
@@ -195,6 +196,12 @@ class ResourceIndex:
         elif not near:
             text += "; is its CustomResourceDefinition installed?"
         return UnknownResourceError(text)
+
+
+@lru_cache(maxsize=2)
+def index_of(resources: tuple[DiscoveredResource, ...], failed_groups: tuple[str, ...]) -> ResourceIndex:
+    """Return the index of what is served; the last ones are remembered, since a process has several clients."""
+    return ResourceIndex(resources, failed_groups=failed_groups)
 
 
 def _names(resource: DiscoveredResource) -> tuple[list[str], list[str], list[str]]:

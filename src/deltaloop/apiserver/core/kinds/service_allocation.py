@@ -17,6 +17,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, final
 
 import msgspec
@@ -179,8 +180,8 @@ def _address_problem(wanted: str, taken: Taken) -> str:
 
 def _free_address(taken: Taken, chance: float) -> str:
     start = int(chance * _FIRST_RANGE)
-    first = [1 + (start + step) % _FIRST_RANGE for step in range(_FIRST_RANGE)]
-    for number in (*first, *range(_FIRST_RANGE + 1, _RANGE.num_addresses - 1)):
+    first = (1 + (start + step) % _FIRST_RANGE for step in range(_FIRST_RANGE))
+    for number in chain(first, range(_FIRST_RANGE + 1, _RANGE.num_addresses - 1)):
         address = str(_RANGE.network_address + number)
         if address not in taken.addresses:
             return address

@@ -147,6 +147,26 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """All that a store holds at one moment; the objects are shared, since nothing changes them.
+
+    Attributes:
+        revision: Of the last write.
+        compacted: The last revision that has left the window.
+        tables: The objects of each resource, and their keys in order.
+        changes: The window.
+        dropped: The last change of each resource that has left the window.
+    """
+
+    revision: int
+    compacted: int
+    tables: Mapping[str, tuple[Mapping[str, Resource], tuple[str, ...]]]
+    changes: tuple[StoredChange, ...]
+    dropped: Mapping[str, int]
+
+
+@final
 class RevisionStore:
     """Objects and their history. Not safe for use from several threads."""
 
@@ -205,6 +225,32 @@ class RevisionStore:
                 self._held += change.size
         if following != self._revision + 1:
             raise ValueError(f"the change of revision {following} is missing")
+
+    def state(self) -> StoreState:
+        """Return what it holds now; later writes do not change that."""
+        return StoreState(
+            revision=self._revision,
+            compacted=self._compacted,
+            tables={name: (dict(table.objects), tuple(table.order)) for name, table in self._tables.items()},
+            changes=tuple(self._changes),
+            dropped=dict(self._dropped),
+        )
+
+    def begin_with(self, state: StoreState) -> None:
+        """Fill an empty store with what another one, with as large a window, has held.
+
+        Raises:
+            ValueError: If the store is not empty.
+        """
+        if self._revision != 1 or self._tables:
+            raise ValueError("only an empty store can begin with what another one has held")
+        self._revision, self._compacted = state.revision, state.compacted
+        for name, (objects, order) in state.tables.items():
+            table = self._tables[name] = _Table()
+            table.objects, table.order = dict(objects), [*order]
+        self._changes.extend(state.changes)
+        self._dropped.update(state.dropped)
+        self._held = sum(change.size for change in state.changes)
 
     @property
     def revision(self) -> int:
