@@ -72,7 +72,7 @@ def _fitting(hint: Any) -> Fits:
         any_of = [_fitting(part) for part in parts]
         return lambda value: any(fits(value) for fits in any_of)
     if origin is Literal:
-        kinds = tuple({type(part) for part in parts})
+        kinds = tuple([cast("type[object]", type(part)) for part in parts])
         return lambda value: isinstance(value, kinds)
     if origin is not None:
         return _fitting_generic(origin, parts)

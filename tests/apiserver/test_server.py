@@ -13,9 +13,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+import deltaloop as dl
 from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.client import connect
 from deltaloop.errors import ServerStartError
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, Serving, config_map, serving
 
@@ -321,3 +323,21 @@ async def test_a_request_that_fails_is_one_error_in_the_log(caplog: pytest.LogCa
             assert answer.status == 500
     (line,) = _requests(caplog)
     assert (line["levelname"], line["status"], line["path"]) == ("ERROR", 500, applied)
+
+
+async def test_a_server_begins_with_the_first_objects_of_another_one() -> None:
+    options = ServerOptions(insecure_http=True)
+    state = ApiServer(options).first_objects()
+    uids: list[set[str]] = []
+    for begins_with in (state, state, None):
+        async with ApiServer(options, begins_with=begins_with) as server, connect(kubeconfig=server.kubeconfig()) as c:
+            found = await c.list_all(dl.kinds.NAMESPACE)
+            uids.append({each.uid for each in found})
+            assert len(found) == 4
+            await c.create(dl.kinds.NAMESPACE, {"metadata": {"name": "own"}})
+            assert server.revision > state.revision
+    assert uids[0] == uids[1] != uids[2]
+    entered = ApiServer(options)
+    async with entered:
+        with pytest.raises(RuntimeError, match="was entered"):
+            entered.first_objects()

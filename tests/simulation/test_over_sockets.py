@@ -11,7 +11,9 @@ from deltaloop.simulation import Simulation, SimulationRun, simulator
 from deltaloop.simulation.core.end_states import differences
 from tests.mutants.edited import edited_module
 
-OVER_SOCKETS: Any = edited_module(simulator, ("network=MemoryNetwork()", "network=None"))["Simulation"]
+OVER_SOCKETS: Any = edited_module(
+    simulator, ("network=MemoryNetwork()", "network=None"), ("direct=True", "direct=False")
+)["Simulation"]
 OWN_PORT = frozenset({("v1/Service", "default/kubernetes", "spec", "ports")})
 """The port of the server itself: the machine's choice over sockets."""
 

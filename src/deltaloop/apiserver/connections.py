@@ -32,8 +32,8 @@ _PIECE: Final = 64 * 1024
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-def http_server(handle: Handle, outgoing: Outgoing) -> web.Server:
-    """Return what makes a protocol for each connection and answers its requests; it is bound to the running loop."""
+def answering(handle: Handle, outgoing: Outgoing) -> Handle:
+    """Return a handler that does what is said above of bodies and of large answers, whatever requests come by."""
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
         response = await handle(request)
@@ -45,6 +45,11 @@ def http_server(handle: Handle, outgoing: Outgoing) -> web.Server:
             await _send_and_drain(request, response)
         return response
 
+    return answered
+
+
+def http_server(answered: Handle) -> web.Server:
+    """Return what makes a protocol for each connection and has a handler answer; it is bound to the running loop."""
     # Without cancellation a watch whose client is gone would live until its deadline.
     return web.Server(
         answered,

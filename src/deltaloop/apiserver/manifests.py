@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.controllers.manifests import Manifest, ManifestError, manifests_of
+from deltaloop.schemas.json_values import copied
 
+_REMEMBERED: Final = 8
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
@@ -17,16 +20,22 @@ def read_manifests(path: Path) -> list[Manifest]:
     Raises:
         ManifestError: If a file cannot be read, or a document is no object.
     """
-    from deltaloop.api.yaml_reader import read_yaml_documents
-
     files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS) if path.is_dir() else [path]
     found: list[Manifest] = []
     for file in files:
         try:
-            documents = list(read_yaml_documents(file.read_bytes(), source=str(file)))
+            documents = [copied(each) for each in _documents(file.read_bytes(), str(file))]
         except OSError as error:
             raise ManifestError(error.strerror or type(error).__name__, source=str(file), number=1) from error
         except (InvalidArgumentError, UnicodeDecodeError) as error:
             raise ManifestError(f"cannot be read: {error}", source=str(file), number=1) from None
         found += manifests_of(documents, source=str(file))
     return found
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _documents(content: bytes, source: str) -> tuple[Any, ...]:
+    """Read a file's documents; those of the last files are remembered, since tests install the same ones again."""
+    from deltaloop.api.yaml_reader import read_yaml_documents
+
+    return tuple(read_yaml_documents(content, source=source))

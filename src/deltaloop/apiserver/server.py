@@ -10,6 +10,7 @@ import asyncio
 import base64
 import errno
 import logging
+import os
 import random
 import ssl
 import uuid
@@ -40,6 +41,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
+from deltaloop.apiserver.direct_connections import DirectDoor
 from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
@@ -73,8 +75,8 @@ class ApiServer:
 
         Args:
             options: How it runs.
-            begins_with: The objects that are there from the start, as ``first_objects`` of another server returns them; None makes new
-                ones. A data directory goes before.
+            begins_with: The objects that are there from the start, as ``first_objects`` of another server returns them;
+                None makes new ones. A data directory goes before.
         """
         self._options = options or ServerOptions()
         self._begins_with = begins_with if self._options.data_dir is None else None
@@ -97,6 +99,7 @@ class ApiServer:
         self._context: ssl.SSLContext | None = None
         self._runner: web.ServerRunner | None = None
         self._controllers: list[asyncio.Task[None]] = []
+        self._door: DirectDoor | None = None
         self._port = 0
         self._entered = False
         self._running = False
@@ -163,6 +166,16 @@ class ApiServer:
         if authority is None:
             raise RuntimeError("there is no authority: the server does not run, or serves plain HTTP")
         return authority.issue(user, groups)
+
+    def door(self) -> DirectDoor:
+        """Return where requests of the same event loop can be handed in, for as long as the server listens.
+
+        Raises:
+            ConnectionRefusedError: If it does not.
+        """
+        if self._door is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+        return self._door
 
     def kubeconfig(
         self, *, certificate: IssuedCertificate | None = None, token: SecretText | None = None
@@ -289,6 +302,9 @@ class ApiServer:
             await self._webhooks.close()
         finally:
             try:
+                if self._door is not None:
+                    await self._door.close(patience=_STOP_PATIENCE)
+                    self._door = None
                 if runner is not None:
                     await connections.close(runner)
             finally:
@@ -389,9 +405,8 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        runner = web.ServerRunner(
-            connections.http_server(self._filters.handle, self._outgoing), shutdown_timeout=_STOP_PATIENCE
-        )
+        answered = connections.answering(self._filters.handle, self._outgoing)
+        runner = web.ServerRunner(connections.http_server(answered), shutdown_timeout=_STOP_PATIENCE)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._options.host, port, ssl_context=self._context).start()
@@ -403,6 +418,7 @@ class ApiServer:
             raise
         self._port = int(runner.addresses[0][1])
         self._runner = runner
+        self._door = DirectDoor(answered)
 
     async def _restart(self, seconds: float) -> None:
         runner, self._runner = self._runner, None
@@ -412,6 +428,9 @@ class ApiServer:
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
+        if self._door is not None:
+            self._door.cut()
+            self._door = None
         await runner.cleanup()
         _log.info("the API server is away", extra={"seconds": seconds})
         await asyncio.sleep(seconds)

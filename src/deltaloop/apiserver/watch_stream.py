@@ -31,6 +31,7 @@ from deltaloop.apiserver.core.answers.rendering import WatchRendering
 from deltaloop.apiserver.core.fault_rules import WatchFate, expired
 from deltaloop.apiserver.core.outside import QuestionError
 from deltaloop.apiserver.core.storage.watching import Sighting, Watcher
+from deltaloop.apiserver.direct_connections import DirectConnection
 from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
@@ -164,7 +165,8 @@ class _Stream:
             return
         if fate is WatchFate.EXPIRE:
             line = self._rendering.line(Sighting(None, status=expired()), now=self._epoch())
-            self._transport().write(_chunk(line))
+            transport = self._transport()
+            transport.write(_chunk(transport, line))
         async with asyncio.timeout(WRITE_PATIENCE):
             await self._response.write_eof()
 
@@ -231,7 +233,7 @@ class _Stream:
         following = self._taken[:1] if trouble.counts else self._taken
         now = self._epoch() if rendering.shows_ages else 0.0
         lines, count = rendering.lines(following, now=now, size=WRITE_AT_ONCE)
-        transport.write(_chunk(lines))
+        transport.write(_chunk(transport, lines))
         self._taken = self._taken[count:]
         if trouble.counts:
             trouble.sent()
@@ -279,7 +281,9 @@ class _Alarm:
         self._ring()
 
 
-def _chunk(lines: bytes) -> bytes:
+def _chunk(transport: asyncio.Transport, lines: bytes) -> bytes:
+    if isinstance(transport, DirectConnection):
+        return lines
     return b"%x\r\n%b\r\n" % (len(lines), lines)
 
 

@@ -197,7 +197,7 @@ class Manager:
             CacheState(
                 name=informer.name,
                 synced=informer.has_synced,
-                last_confirmed_at=informer.freshness().last_confirmed_at,
+                last_confirmed_at=informer.statistics().last_confirmed_at,
             )
             for informer in self._informers
         ]

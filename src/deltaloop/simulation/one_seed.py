@@ -18,12 +18,13 @@ in which sets are walked follows the hash seed of the process: two processes agr
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import os
 import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType, ModuleType
@@ -36,6 +37,10 @@ from deltaloop.testing.thread_turns import sleep
 _REAL_DATETIME: Final = dt.datetime
 _REAL_DATE: Final = dt.date
 _IMPORTS: Final = "<frozen importlib._bootstrap>"
+# Who imports a module holds a lock of it. Where Python keeps no such list, frames are looked through each time.
+_IMPORT_LOCKS: Final[Collection[object]] = getattr(
+    importlib.import_module("_frozen_importlib"), "_module_locks", (None,)
+)
 _NANOSECONDS: Final = 1_000_000_000
 _OF_THE_WALL: Final = {vars(time).get(name) for name in ("CLOCK_REALTIME", "CLOCK_TAI")} - {None}
 _RUNNING: Final = ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
@@ -129,6 +134,8 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 def _imports(frame: FrameType | None) -> bool:
     """Tell whether a module is being executed that is imported just now."""
+    if not _IMPORT_LOCKS:
+        return False  # nothing is imported, and most of the time nothing is
     while frame is not None:
         code = frame.f_code
         if code.co_name == TURN and is_turn_of_loop(code):

@@ -349,7 +349,7 @@ class _World:
         told = False
         kinds: tuple[str, ...] = ()
         first = self._first_objects
-        async with embedded_harness(options, seed=seed, begins_with=first, http="asyncio") as harness:
+        async with embedded_harness(options, seed=seed, begins_with=first, direct=True) as harness:
             harness.patience = _SETTLES_WITHIN
             claims = _Claims(harness)
             harness.after_writes.append(claims.look)

@@ -32,10 +32,10 @@ from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, manifests_of
 from deltaloop.apiserver.core.fault_rules import FaultBook
 from deltaloop.apiserver.core.storage.store import StoreState
-from deltaloop.client import Client, ClientConfig, connect
+from deltaloop.client import Client, ClientConfig
+from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.client.opening import Http, open_transport
-from deltaloop.client.options import ClientOptions
+from deltaloop.client.opening import open_transport
 from deltaloop.client.transport import Transport
 from deltaloop.crds import crd_of
 from deltaloop.crds.declaring import by_kind
@@ -55,6 +55,7 @@ from deltaloop.testing.core.program_writes import (
     failing_share,
 )
 from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
+from deltaloop.testing.direct_transport import DirectTransport
 from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
 from deltaloop.testing.processes import Process
@@ -99,7 +100,15 @@ class Harness:
             it; what they raise, the program would see.
     """
 
-    def __init__(self, cluster: Cluster, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        client: Client,
+        *,
+        seed: int = 0,
+        server: ApiServer | None = None,
+        direct: bool = False,
+    ) -> None:
         """Make a harness.
 
         Args:
@@ -107,7 +116,9 @@ class Harness:
             client: The test's client, in the test's namespace; whoever made it closes it.
             seed: Of what chance decides: faults, waits.
             server: The embedded server, if it is this harness's own.
+            direct: Whether programs hand their requests to it, in place of a network.
         """
+        self._direct = direct
         self.server: ApiServer | None = server
         self.client = client
         self.webhook_service: WebhookService | None = None
@@ -224,7 +235,7 @@ class Harness:
         if not self._cluster.embedded:
             raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
         if self._environment is None:
-            transport = open_transport(self.client.config, self.client.options.http)
+            transport = self.open_transport(self.client.config)
             self._environment = ClusterEnvironment(
                 Client(self.client.config, transport=transport, options=self.client.options),
                 namespace=self.namespace,
@@ -492,7 +503,13 @@ class Harness:
     async def _behind(self) -> tuple[str, ...]:
         return tuple([text for replica in self.replicas if replica.alive for text in await replica.behind()])
 
-    # -- called by the transports of programs
+    # -- called by programs and their transports
+
+    def open_transport(self, config: ClientConfig) -> Transport:
+        """Make a way to the server."""
+        if self._direct and self.server is not None:
+            return DirectTransport(config, self.server)
+        return open_transport(config, self.client.options.http)
 
     def wrote(self, write: ProgramWrite) -> None:
         """Take a write of a program."""
@@ -587,7 +604,7 @@ async def embedded_harness(
     *,
     seed: int = 0,
     begins_with: StoreState | None = None,
-    http: Http = "aiohttp",
+    direct: bool = False,
 ) -> AsyncGenerator[Harness, None]:
     """Run an embedded server and a harness on it, on the running loop: a world of its own.
 
@@ -595,12 +612,15 @@ async def embedded_harness(
         options: Of the server; plain HTTP and what a cluster cleans up by default.
         seed: Of what chance decides.
         begins_with: What the server has from the start, of one with the same options (``ApiServer.first_objects``).
-        http: What speaks HTTP for the clients.
+        direct: Whether clients hand their requests to the server, in place of a network; a server with TLS has one.
     """
     async with ApiServer(options or default_server_options(), begins_with=begins_with) as server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
+        direct = direct and server.options.insecure_http
+        config = load_config(kubeconfig=cluster.kubeconfig)
+        transport = DirectTransport(config, server) if direct else None
         async with (
-            connect(kubeconfig=cluster.kubeconfig, options=ClientOptions(http=http)) as client,
-            Harness(cluster, client, seed=seed, server=server) as harness,
+            Client(config, transport=transport) as client,
+            Harness(cluster, client, seed=seed, server=server, direct=direct) as harness,
         ):
             yield harness

@@ -127,7 +127,7 @@ class ProcessLoop(NetworkLoop):
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         """Have a callback called soon, unless its process is gone."""
-        if self._crashes and _is_gone(context):
+        if self._crashes and is_gone(context):
             if not _is_of_a_transport(callback):
                 return self._never(callback, args)
             context = contextvars.Context()
@@ -155,7 +155,7 @@ class ProcessLoop(NetworkLoop):
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         """Have a callback called at a time, unless its process is gone."""
-        if self._crashes and _is_gone(context):
+        if self._crashes and is_gone(context):
             handle = asyncio.TimerHandle(when, callback, args, self)
             handle.cancel()
             return handle
@@ -216,7 +216,7 @@ class ProcessLoop(NetworkLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Tell of an error, unless it is one of a process that is gone."""
-        if not (self._crashes and _is_gone(None)):
+        if not (self._crashes and is_gone(None)):
             super().call_exception_handler(context)
 
     def has_slow_clocks(self) -> None:
@@ -273,7 +273,8 @@ class ProcessLoop(NetworkLoop):
             inherited._asyncgen_finalizer_hook(agen)
 
 
-def _is_gone(context: contextvars.Context | None) -> bool:
+def is_gone(context: contextvars.Context | None) -> bool:
+    """Tell whether the process of a context, by default the caller's, has crashed."""
     process = _process.get() if context is None else context.get(_process)
     return process is not None and process.crashed
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.opening import open_transport
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Controller, Manager, ManagerOptions
@@ -189,7 +188,7 @@ class Replica:
             self.identity = f"{self.name}-{self._starts}"
         self._process = process = Process(self.name)
         harness = self._harness
-        self._inner = open_transport(self._config, harness.client.options.http)
+        self._inner = harness.open_transport(self._config)
         self._transport = ProgramTransport(
             self._inner,
             process=process,

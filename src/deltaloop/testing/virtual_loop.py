@@ -21,12 +21,13 @@ import contextvars
 import math
 import selectors
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 from deltaloop.testing.memory_network import MemoryNetwork
-from deltaloop.testing.processes import ProcessLoop
+from deltaloop.testing.processes import ProcessLoop, is_gone
 from deltaloop.testing.thread_turns import ThreadTurns
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self.who_waits: Callable[[], str] = lambda: ""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        # Nobody but threads sends anything to the one file that a loop has by itself, and what they send is ready anyway.
+        # To the one file that a loop has by itself only threads send something, and what they do is ready anyway.
         waits = timeout is None or timeout > 0
         events = self._real.select(0) if waits or self._files > 1 else []
         if events:
@@ -192,6 +193,7 @@ class VirtualLoop(ProcessLoop):
         self.turns: ThreadTurns | None = None
         self._virtual_selector = _VirtualSelector(start)
         super().__init__(self._virtual_selector)
+        self._handles: deque[asyncio.Handle] = cast("Any", self)._ready  # noqa: SLF001 - its own
         self._virtual_selector.next_timer_at = self._next_timer_at
         self._virtual_selector.who_waits = self._who_waits
 
@@ -210,7 +212,8 @@ class VirtualLoop(ProcessLoop):
 
     def time(self) -> float:
         """Return the virtual time in seconds, as the clock of the caller's process shows it."""
-        return self.seen(self._virtual_selector.now)
+        now = self._virtual_selector.now
+        return self.seen(now) if self._slowed else now
 
     async def idle(self, *, turns: int = 10_000) -> bool:
         """Wait until nothing is left to do before the next timer, and tell whether it came to that; no time passes.
@@ -236,7 +239,12 @@ class VirtualLoop(ProcessLoop):
         """
         if self._runs_in is not None and self._runs_in != threading.get_ident():
             raise _wrong_thread("call_soon")
-        return super().call_soon(callback, *args, context=context)
+        if self._runs_in is None or self.get_debug() or (self._crashes and is_gone(context)):
+            return super().call_soon(callback, *args, context=context)
+        # As asyncio does it, without the four calls below this one: it is what a loop does most.
+        handle = asyncio.Handle(callback, args, self, context)
+        self._handles.append(handle)
+        return handle
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None

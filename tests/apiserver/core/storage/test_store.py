@@ -320,3 +320,30 @@ def test_the_machine_finds_seeded_faults(broken: type[_Broken]) -> None:
 
     with pytest.raises(Exception):  # noqa: B017 - whatever the machine raises
         run_state_machine_as_test(Machine, settings=settings(SETTINGS, phases=[Phase.generate]))
+
+
+def test_a_store_begins_with_what_another_one_has_held_and_both_go_on_by_themselves() -> None:
+    store = RevisionStore(window=2)
+    for name in ("a", "b", "c"):
+        store.create("x", name, fields(name))
+    store.delete("x", "a")
+    state = store.state()
+    store.create("x", "later", fields("later"))
+
+    other = RevisionStore(window=2)
+    other.begin_with(state)
+    assert (other.revision, other.compacted) == (5, 3)
+    assert names(other.list("x")) == ["b", "c"]
+    assert names(other.list("x", at=3)) == ["a", "b"]
+    assert other.has_dropped("x", after=2)
+    assert not other.has_dropped("x", after=3)
+    assert [change.revision for change in other.changes_after(3)] == [4, 5]
+    other.create("x", "d", fields("d"))
+    assert names(other.list("x")) == ["b", "c", "d"]
+    assert other.compacted == 4, "its window moves on"
+
+    third = RevisionStore(window=2)
+    third.begin_with(state)
+    assert names(third.list("x")) == ["b", "c"], "what the second one wrote is its own"
+    with pytest.raises(ValueError, match="only an empty store"):
+        third.begin_with(state)

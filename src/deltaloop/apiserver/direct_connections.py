@@ -1,0 +1,329 @@
+"""Requests from the same event loop, which need neither a socket nor the text of HTTP.
+
+A door gives a request to the same handler that the requests of sockets come to, in the same form, and the answer's
+head and body back to who has asked. What is sent arrives in the next turn of the loop, in order, so that a request
+takes as many turns as over a socket; who does not read holds the server back as full buffers do. Closing either side
+ends both: what was written is still read, and then the connection is broken.
+
+What does not happen here: parsing and writing HTTP, TLS, connections that serve several requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import errno
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast, final
+
+from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+_HIGH_WATER: Final = 256 * 1024
+_PART: Final = 64 * 1024
+_CODE: Final = slice(9, 12)  # of "HTTP/1.1 200 OK"
+_HERE: Final = ("127.0.0.1", 0)
+Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+@final
+class DirectConnection(asyncio.Transport):
+    """One request and its answer; to the server it is the connection that the request came by.
+
+    Attributes:
+        status: HTTP status code; 0 before the head has arrived.
+        headers: The answer's headers, names in lower case.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
+        """Made by a door."""
+        super().__init__({"peername": _HERE, "sockname": _HERE})
+        self.status: int = 0
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.handler: asyncio.Task[None] | None = None
+        self._loop = loop
+        self._context = context
+        self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
+        self._sent: list[bytes] = []
+        self._arrived: list[bytes] = []
+        self._waiting = 0  # bytes of both
+        self._sent_end = self._broken = self._scheduled = False
+        self._ends = self._breaks = False  # after what has arrived
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+
+    # -- who has asked
+
+    async def answered(self) -> None:
+        """Wait for the head.
+
+        Raises:
+            ConnectionResetError: If the connection breaks before.
+        """
+        while not self.status:
+            await self._news()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the body has been read to its end."""
+        return self._ends and not self._arrived
+
+    async def read(self) -> bytes:
+        """Return what has come of the body; empty at its end. Cancelling loses nothing.
+
+        Raises:
+            ConnectionResetError: If the connection has broken before its end.
+        """
+        while not self._arrived:
+            if self._ends:
+                return b""
+            await self._news()
+        data = self._arrived[0] if len(self._arrived) == 1 else b"".join(self._arrived)
+        self._arrived.clear()
+        self._waiting -= len(data)
+        self._tell(self._writer)
+        return data
+
+    async def _news(self) -> None:
+        if self._breaks:
+            raise _reset()
+        self._reader = self._loop.create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    def _arrives(self) -> None:
+        """Have what was sent arrive in the next turn of the loop."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._deliver, context=self._context)
+
+    def _deliver(self) -> None:
+        self._scheduled = False
+        if self._head is not None:
+            (self.status, self.headers), self._head = self._head, None
+        self._arrived += self._sent
+        self._sent.clear()
+        self._ends, self._breaks = self._sent_end, self._broken
+        self._tell(self._reader)
+
+    @staticmethod
+    def _tell(waiter: asyncio.Future[None] | None) -> None:
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # -- the server
+
+    @property
+    def full(self) -> bool:
+        """Whether more waits to be read than the server should add to."""
+        return self._waiting > _HIGH_WATER
+
+    def begin(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """Send the head."""
+        self._head = (status, headers)
+        self._arrives()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send a piece of the body."""
+        if data and not self._broken:
+            self._sent.append(bytes(data))
+            self._waiting += len(data)
+            self._arrives()
+
+    def end(self) -> None:
+        """Send the end of the body."""
+        if not self._broken:
+            self._sent_end = True
+            self._arrives()
+
+    async def room(self) -> None:
+        """Wait until more may be sent.
+
+        Raises:
+            ConnectionResetError: If the connection has broken.
+        """
+        while self.full and not self._broken:
+            self._writer = self._loop.create_future()
+            try:
+                await self._writer
+            finally:
+                self._writer = None
+        if self._broken:
+            raise _reset()
+
+    # -- both
+
+    def is_closing(self) -> bool:
+        """Whether it has broken."""
+        return self._broken
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Do nothing: no protocol hears of it."""
+
+    def close(self) -> None:
+        """Break it off, as ``abort``."""
+        self.abort()
+
+    def abort(self) -> None:
+        """Break it off: what was written is still read; a handler that is at work is cancelled.
+
+        Of an answer that was sent as a whole there is nothing to break off.
+        """
+        if self._broken or self._sent_end:
+            return
+        self._broken = True
+        self._arrives()
+        self._tell(self._writer)
+        if self.handler is not None:
+            self._loop.call_soon(self.handler.cancel, context=self._context)
+
+
+@final
+class _Writer(AbstractStreamWriter):
+    """What the library writes an answer to."""
+
+    def __init__(self, connection: DirectConnection) -> None:
+        self._connection = connection
+
+    @property
+    def transport(self) -> asyncio.WriteTransport:
+        return self._connection
+
+    async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
+        pairs = tuple([(name.lower(), value) for name, value in headers.items()])
+        self._connection.begin(int(status_line[_CODE]), pairs)
+
+    async def write(self, chunk: bytes | bytearray | memoryview) -> None:
+        self.output_size += len(chunk)
+        self._connection.write(chunk)
+        await self._connection.room()
+
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        if chunk:
+            self.output_size += len(chunk)
+            self._connection.write(chunk)
+        if self._connection.is_closing():
+            raise _reset()
+        self._connection.end()
+
+    async def drain(self) -> None:
+        await self._connection.room()
+
+    def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
+        raise NotImplementedError("nothing is packed on the way to the same process")
+
+    def enable_chunking(self) -> None:
+        pass
+
+
+@final
+class _Protocol:
+    """What a request asks its connection's protocol for."""
+
+    ssl_context = None
+    peername = sockname = _HERE
+    _reading_paused = False
+
+    def __init__(self, transport: DirectConnection) -> None:
+        self.transport = transport
+
+    @property
+    def writing_paused(self) -> bool:
+        return self.transport.full
+
+    def pause_reading(self, **_: object) -> None:
+        """Do nothing: a body is there as a whole."""
+
+    def resume_reading(self, **_: object) -> None:
+        """Do nothing."""
+
+
+@final
+class DirectDoor:
+    """Where a server takes requests from the loop that it runs on."""
+
+    def __init__(self, handle: Handle) -> None:
+        """Give requests to a handler, which has to answer failures, too."""
+        self._handle = handle
+        self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._open: dict[DirectConnection, None] = {}
+
+    def ask(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes | None) -> DirectConnection:
+        """Send a request; the answer comes by what this returns.
+
+        Args:
+            method: HTTP method.
+            target: Path and query, quoted.
+            headers: All of them, ``Host`` and ``Content-Length`` included.
+            body: Body, or None.
+        """
+        connection = DirectConnection(self._loop, self._context.copy())
+        self._open[connection] = None
+        self._loop.call_soon(self._begin, connection, method, target, headers, body, context=self._context)
+        return connection
+
+    def _begin(
+        self,
+        connection: DirectConnection,
+        method: str,
+        target: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None,
+    ) -> None:
+        """Have a request answered that has arrived."""
+        if connection.is_closing():
+            del self._open[connection]
+            return
+        protocol: Any = _Protocol(connection)
+        payload = EMPTY_PAYLOAD
+        if body:
+            payload = StreamReader(protocol, _PART, loop=self._loop)
+            payload.feed_data(body)
+            payload.feed_eof()
+        named, url = CIMultiDictProxy(CIMultiDict(headers)), URL(target, encoded=True)
+        message = RawRequestMessage(method, target, HttpVersion11, named, (), False, None, False, False, url)
+        answer = self._answer(connection, message, payload, protocol)
+        connection.handler = self._loop.create_task(answer, context=self._context.copy())
+
+    async def _answer(
+        self, connection: DirectConnection, message: RawRequestMessage, payload: StreamReader, protocol: Any
+    ) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        request = web.BaseRequest(message, payload, protocol, _Writer(connection), task, self._loop)
+        try:
+            response = await self._handle(request)
+            await response.prepare(request)
+            await response.write_eof()
+        except ConnectionError:
+            pass  # whoever has asked is gone
+        finally:
+            connection.handler = None
+            del self._open[connection]
+            connection.abort()  # unless the answer is complete
+
+    def cut(self) -> None:
+        """Break off all connections."""
+        for connection in tuple(self._open):
+            connection.abort()
+
+    async def close(self, *, patience: float) -> None:
+        """Wait for what is being answered, and break off what is left then.
+
+        Args:
+            patience: Seconds to wait.
+        """
+        tasks = [connection.handler for connection in self._open if connection.handler is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience)
+        self.cut()
+
+
+def _reset() -> ConnectionResetError:
+    return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
