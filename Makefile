@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus public-kinds mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election explore-certificates check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus public-kinds mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ chaos-election: $(VENV)/.dev  ## Force 200 changes of leadership, then the same 
 # Two processes at most 3 GB each; the suite runs a short form.
 explore-election: $(VENV)/.dev  ## Visit every state of two and three candidates: never two leaders, always a way back to one
 	@$(BIN)/python -m tests.leaderelection.core.explore_all
+
+# Half a minute; the suite runs a short form.
+explore-certificates: $(VENV)/.dev  ## Follow every order of the requests of two replicas that keep webhooks' certificates
+	@$(BIN)/python -m tests.webhooks.core.certificates.orders
 
 # Some ten minutes the first time: it compiles both with Go. KUBEBUILDER_ASSETS names binaries that are there already.
 # VERSION=1.33.13: another kube-apiserver than our own version's.

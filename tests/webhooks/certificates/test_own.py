@@ -6,10 +6,11 @@ import asyncio
 import base64
 import logging
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,12 +21,24 @@ from cryptography.x509.verification import PolicyBuilder, Store
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, load_kubeconfig
-from deltaloop.errors import ApiError, InvalidArgumentError
+from deltaloop.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidArgumentError,
+    InvalidError,
+)
 from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.program_access import certificate_access, restricted
 from deltaloop.webhooks import CertificateTiming, OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget
-from deltaloop.webhooks.certificates import secret_form
+from deltaloop.webhooks.certificates import secret_form, webhook_bundles
+from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
+from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
+from deltaloop.webhooks.core.certificates.rotation import WriteBundle
+from deltaloop.webhooks.core.certificates.targets import bundle_patch
 from tests.apiserver.serving import START, widget_crd
+from tests.mutants.edited import edited
 
 HOST = "hooks.operators.svc"
 VALIDATING = dl.kinds.VALIDATING_WEBHOOK_CONFIGURATION
@@ -183,6 +196,48 @@ async def test_two_that_race_are_ready_with_one_authority() -> None:
         assert len({each.serving.issuer for each in replicas if each.serving}) == 1
 
 
+async def check_late_writes(kind: type[AuthoritySecret]) -> None:
+    """Check that a write that is based on what is gone by is not made, as the orders of ``orders.py`` have it."""
+    async with world() as at:
+        await at.replica().make_pass()
+        secrets = [
+            kind(at.client, namespace="operators", name="hooks", labels={}, owner=None, clock=at.clock,
+                 wall_clock=at.clock.wall)
+            for _ in range(2)
+        ]  # fmt: skip
+        bundles = [WebhookBundles(at.client, TARGETS) for _ in range(2)]
+        held = [(await each.read()).held for each in secrets][0]
+        assert held is not None
+        for each in bundles:
+            await each.read()
+        await secrets[0].write(replace(held, signer=replace(held.signer, serving_lifetime=DAY)))
+        with pytest.raises(ConflictError):
+            await secrets[1].write(held)
+        for target in TARGETS:
+            await bundles[0].write(WriteBundle(target, (held.signer.certificate,) * 2))
+            with pytest.raises(InvalidError):
+                await bundles[1].write(WriteBundle(target, (held.signer.certificate,)))
+        await at.client.delete(dl.kinds.SECRET, "hooks", namespace="operators")
+        for each in secrets:
+            await each.read()
+        await secrets[0].write(held)
+        with pytest.raises(AlreadyExistsError):
+            await secrets[1].write(held)
+
+
+async def test_late_writes_are_not_made() -> None:
+    await check_late_writes(AuthoritySecret)
+
+
+async def test_seeded_late_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    edit = ('fields["data"] = data', 'fields["data"] = data; del fields["metadata"]["resourceVersion"]')
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        await check_late_writes(edited("WritesWhateverIsThere", AuthoritySecret, edit))
+    monkeypatch.setattr(webhook_bundles, "bundle_patch", lambda *arguments: bundle_patch(*arguments)[1:])
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        await check_late_writes(AuthoritySecret)
+
+
 async def test_a_secret_that_was_made_empty_is_filled() -> None:
     async with world() as at:
         made: dict[str, Any] = {"metadata": {"name": "hooks", "labels": {"a": "b"}}, "type": "kubernetes.io/tls"}
@@ -240,6 +295,29 @@ async def test_the_servers_clock_counts_and_not_this_machines(years: int, caplog
     assert warned == [-years * 365 * 86400] * 2
 
 
+async def check_others_are_out_of_reach(admin: Client, client: Client) -> None:
+    """Check that a program can do nothing to webhooks and Secrets of others, and make none."""
+    others = [VALIDATING, dl.kinds.MUTATING_WEBHOOK_CONFIGURATION]
+    for kind in others:
+        await admin.create(kind, {**configuration(), "metadata": {"name": "theirs"}})
+    secret = {"metadata": {"name": "theirs"}, "data": {}}
+    await admin.create(dl.kinds.SECRET, secret, namespace="operators")
+    for kind, namespace in [*((each, None) for each in others), (CRD, None), (dl.kinds.SECRET, "operators")]:
+        made: dict[str, Any] = {"metadata": {"name": "new"}, **(converted_crd() if kind is CRD else {})}
+        calls: list[Callable[[], Awaitable[object]]] = [
+            partial(client.get, kind, "theirs", namespace=namespace),
+            partial(client.patch, kind, "theirs", {"metadata": {"labels": {"a": "b"}}}, namespace=namespace),
+            partial(client.update, kind, {"metadata": {"name": "theirs"}}, namespace=namespace),
+            partial(client.delete, kind, "theirs", namespace=namespace),
+            partial(client.delete_collection, kind, namespace=namespace),
+            partial(client.list, kind, namespace=namespace),
+            partial(client.create, kind, made, namespace=namespace),
+        ]
+        for call in calls:
+            with pytest.raises(ForbiddenError):
+                await call()
+
+
 async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixture) -> None:
     access = certificate_access(namespace="operators", secret="hooks", targets=TARGETS)
     rules = [rule for each in access for rule in rules_of_access(each)]
@@ -256,6 +334,7 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
             other = OwnCertificates(client, replace(OPTIONS, secret="other"))
             await other.make_pass()
             assert other.not_ready() == "it has no certificate yet"
+            await check_others_are_out_of_reach(at.client, client)
         # A right less: what is missing is told, and the rest is done.
         fewer = [rule for rule in rules if rule.verb != "patch" or "webhook" not in rule.resource]
         async with Client(await restricted(at.client, fewer, name="fewer")) as client:
