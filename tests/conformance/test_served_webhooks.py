@@ -45,6 +45,9 @@ class Asked:
     def in_flight(self, path: str, number: int) -> None:
         pass
 
+    def certificate_valid_until(self, seconds: float) -> None:
+        pass
+
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
         self.paths.append(path)
 

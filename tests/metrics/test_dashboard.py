@@ -22,8 +22,8 @@ NAME = re.compile(
     r"\b(?:controller_runtime|deltaloop|workqueue|rest_client|leader_election|reflector|informer|process)_\w+"
 )
 
-# controller-runtime 86a0d40e: pkg/internal/controller/metrics, pkg/internal/metrics, pkg/metrics; without webhooks,
-# certificates, and panics, which a Python program has not.
+# controller-runtime 86a0d40e: pkg/internal/controller/metrics, pkg/internal/metrics, pkg/metrics; without
+# certificates' files, and panics, which a Python program has not.
 UPSTREAM = {
     "controller_runtime_reconcile_total": {"controller", "result"},
     "controller_runtime_reconcile_errors_total": {"controller"},
@@ -41,6 +41,9 @@ UPSTREAM = {
     "workqueue_retries_total": {"name"},
     "rest_client_requests_total": {"code", "method", "host"},
     "leader_election_master_status": {"name"},
+    "controller_runtime_webhook_latency_seconds_bucket": {"webhook", "le"},
+    "controller_runtime_webhook_requests_total": {"webhook", "code"},
+    "controller_runtime_webhook_requests_in_flight": {"webhook"},
 }
 
 
@@ -78,6 +81,9 @@ def metrics() -> dict[str, set[str]]:
     caches.failed("v1/Pod", operation="watch", error="ExpiredError")
     caches.handled("v1/Pod", handler="a", seconds=0.25, waiting=3, failed=True)
     requests.request_done(code="200", method="GET", host="h")
+    program.reviews.answered("/validate/a", 200, "allowed", 0.02)
+    program.reviews.in_flight("/validate/a", 1)
+    program.reviews.certificate_valid_until(1.0)
     program.elections.leader_on("lock")
     program.elections.slow_path_exercised("lock")
     found: dict[str, set[str]] = {}
@@ -117,6 +123,8 @@ def test_each_subject_has_its_panels() -> None:
         "leader_election_master_status",
         "deltaloop_informer_last_confirmed_age_seconds",
         "deltaloop_informer_last_event_age_seconds",
+        "deltaloop_webhook_reviews_total",
+        "deltaloop_webhook_certificate_expiry_timestamp_seconds",
     }
 
 

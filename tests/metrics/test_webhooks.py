@@ -16,6 +16,11 @@ def test_reviews_are_counted_and_measured() -> None:
     metrics.answered("/validate/a", 200, "denied", 0.02)
     metrics.answered("/validate/a", 500, "failed", 20.0)
 
+    expiry = "deltaloop_webhook_certificate_expiry_timestamp_seconds"
+    assert registry.get_sample_value(expiry) is None
+    metrics.certificate_valid_until(1_800_000_000.0)
+    assert registry.get_sample_value(expiry) == 1_800_000_000.0
+
     def value(name: str, **labels: str) -> float | None:
         found: float | None = registry.get_sample_value(name, {"webhook": "/validate/a", **labels})
         return found

@@ -31,10 +31,14 @@ class Counted:
 
     def __init__(self) -> None:
         self.flights: list[tuple[str, int]] = []
+        self.expiries: list[float] = []
         self.answers: list[tuple[str, int, Outcome]] = []
 
     def in_flight(self, path: str, number: int) -> None:
         self.flights.append((path, number))
+
+    def certificate_valid_until(self, seconds: float) -> None:
+        self.expiries.append(seconds)
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
         assert seconds >= 0

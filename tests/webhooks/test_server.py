@@ -17,7 +17,7 @@ from deltaloop.errors import InvalidArgumentError, WebhookServerError
 from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.core.time_limit import time_limit
 from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
-from tests.webhooks.serving import LOCAL, credentials, serving
+from tests.webhooks.serving import LOCAL, Counted, credentials, serving
 
 CHECK = "/validate/check.databases.example.com"
 CONVERT = "/convert/databases.example.com"
@@ -128,6 +128,26 @@ async def test_it_is_ready_once_it_answers_itself() -> None:
         await asyncio.sleep(2)
         assert server.not_ready() == ""
     assert server.not_ready() == "webhooks are not served"
+
+
+async def test_metrics_are_told_when_what_is_served_expires() -> None:
+    class Renewed:
+        valid_until: float | None = None
+
+        def context(self) -> ssl.SSLContext:
+            return credentials()[1]
+
+        def not_ready(self) -> str:
+            return ""
+
+        async def run(self) -> None:
+            for self.valid_until in (100.0, 200.0):
+                await asyncio.sleep(60)
+
+    metrics = Counted()
+    async with WebhookServer(WebhookSet([check]), Renewed(), options=LOCAL, metrics=metrics):
+        await asyncio.sleep(200)
+    assert metrics.expiries == [100.0, 200.0]
 
 
 async def test_what_is_being_asked_when_it_stops_is_answered() -> None:

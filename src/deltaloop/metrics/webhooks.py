@@ -4,6 +4,7 @@
     controller_runtime_webhook_requests_total            counter     webhook, code
     controller_runtime_webhook_requests_in_flight        gauge       webhook
     deltaloop_webhook_reviews_total                      counter     webhook, outcome
+    deltaloop_webhook_certificate_expiry_timestamp_seconds  gauge
 
 Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
 """
@@ -48,12 +49,18 @@ class ReviewMetrics(RegisteredCollector):
         self._outcomes: dict[tuple[str, str], int] = {}
         self._times: dict[str, Histogram] = {}
         self._in_flight: dict[str, int] = {}
+        self._valid_until: float | None = None
         super().__init__("Prometheus metrics of webhooks", registry)
 
     def in_flight(self, path: str, number: int) -> None:
         """Set how many reviews are being answered."""
         with self._lock:
             self._in_flight[path] = number
+
+    def certificate_valid_until(self, seconds: float) -> None:
+        """Set until when the certificate that is served is valid, in seconds since 1970."""
+        with self._lock:
+            self._valid_until = seconds
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
         """Count an answer, and measure it."""
@@ -85,7 +92,13 @@ class ReviewMetrics(RegisteredCollector):
             "Total number of reviews, by what came of them",
             labels=["webhook", "outcome"],
         )
+        expiry = GaugeMetricFamily(
+            "deltaloop_webhook_certificate_expiry_timestamp_seconds",
+            "Until when the certificate that is served to API servers is valid, in seconds since 1970",
+        )
         if not empty:
+            if self._valid_until is not None:
+                expiry.add_metric([], self._valid_until)
             for path, histogram in sorted(self._times.items()):
                 times.add_metric([path], histogram.buckets(), histogram.total)
             for labels, number in sorted(self._requests.items()):
@@ -94,4 +107,4 @@ class ReviewMetrics(RegisteredCollector):
                 in_flight.add_metric([path], number)
             for labels, number in sorted(self._outcomes.items()):
                 outcomes.add_metric(labels, number)
-        yield from (times, requests, in_flight, outcomes)
+        yield from (times, requests, in_flight, outcomes, expiry)

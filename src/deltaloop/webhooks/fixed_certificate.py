@@ -23,6 +23,11 @@ class FixedCertificate:
         """Return nothing: there is nothing to wait for."""
         return ""
 
+    @property
+    def valid_until(self) -> None:
+        """Nothing: it is somebody else's."""
+        return
+
     async def run(self) -> None:
         """Do nothing until cancelled."""
         await asyncio.Event().wait()

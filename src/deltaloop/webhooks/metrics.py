@@ -4,6 +4,7 @@
     controller_runtime_webhook_requests_total{webhook,code}       ``answered``
     controller_runtime_webhook_requests_in_flight{webhook}        ``in_flight``
     deltaloop_webhook_reviews_total{webhook,outcome}              ``answered``
+    deltaloop_webhook_certificate_expiry_timestamp_seconds        ``certificate_valid_until``
 
 ``webhook`` is the path that was asked, as upstream has it; what is asked for that is not there is not counted.
 
@@ -22,6 +23,10 @@ class WebhookMetrics(Protocol):
 
     def in_flight(self, path: str, number: int) -> None:
         """So many reviews are being answered at a path."""
+        ...
+
+    def certificate_valid_until(self, seconds: float) -> None:
+        """The certificate that is served from now on is valid until then, in seconds since 1970."""
         ...
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:

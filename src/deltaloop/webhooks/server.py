@@ -41,6 +41,7 @@ _logger: Final = logging.getLogger("deltaloop.webhooks")
 
 _JSON: Final = "application/json"
 _PROBE_PERIOD: Final = 1.0
+_EXPIRY_PERIOD: Final = 10.0
 _CLOSE_PATIENCE: Final = 1.0
 _PROBE: Final = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
@@ -132,6 +133,8 @@ class WebhookServer:
             asyncio.create_task(self._certificates.run(), name="webhooks: certificates"),
             asyncio.create_task(self._probe(), name="webhooks: probe"),
         ]
+        if self._metrics is not None:
+            self._tasks.append(asyncio.create_task(self._tell_expiry(self._metrics), name="webhooks: expiry"))
         _logger.info("webhooks are served", extra={"url": self.url, "paths": sorted(self.webhooks.by_path)})
         return self
 
@@ -181,6 +184,16 @@ class WebhookServer:
                 pass
             if not self._answers:
                 await asyncio.sleep(_PROBE_PERIOD)
+
+    async def _tell_expiry(self, metrics: WebhookMetrics) -> None:
+        """Tell, whenever another certificate is served, until when it is valid."""
+        told: float | None = None
+        while True:
+            found = self._certificates.valid_until
+            if found is not None and found != told:
+                metrics.certificate_valid_until(found)
+                told = found
+            await asyncio.sleep(_EXPIRY_PERIOD)
 
     def _error(self, error: OSError) -> WebhookServerError:
         host, port = self.options.host, self.options.port

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -206,10 +206,10 @@ async def check_late_writes(kind: type[AuthoritySecret]) -> None:
             for _ in range(2)
         ]  # fmt: skip
         bundles = [WebhookBundles(at.client, TARGETS) for _ in range(2)]
-        held = [(await each.read()).held for each in secrets][0]
+        held, _ = [(await each.read()).held for each in secrets]
         assert held is not None
-        for each in bundles:
-            await each.read()
+        for configurations in bundles:
+            await configurations.read()
         await secrets[0].write(replace(held, signer=replace(held.signer, serving_lifetime=DAY)))
         with pytest.raises(ConflictError):
             await secrets[1].write(held)
@@ -229,11 +229,16 @@ async def test_late_writes_are_not_made() -> None:
     await check_late_writes(AuthoritySecret)
 
 
+def untested(target: WebhookTarget, obj: Mapping[str, Any], certificates: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the patch of a ``caBundle`` without the test of the version that was read: a bug."""
+    return bundle_patch(target, obj, certificates)[1:]
+
+
 async def test_seeded_late_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     edit = ('fields["data"] = data', 'fields["data"] = data; del fields["metadata"]["resourceVersion"]')
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         await check_late_writes(edited("WritesWhateverIsThere", AuthoritySecret, edit))
-    monkeypatch.setattr(webhook_bundles, "bundle_patch", lambda *arguments: bundle_patch(*arguments)[1:])
+    monkeypatch.setattr(webhook_bundles, "bundle_patch", untested)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         await check_late_writes(AuthoritySecret)
 
@@ -297,13 +302,17 @@ async def test_the_servers_clock_counts_and_not_this_machines(years: int, caplog
 
 async def check_others_are_out_of_reach(admin: Client, client: Client) -> None:
     """Check that a program can do nothing to webhooks and Secrets of others, and make none."""
-    others = [VALIDATING, dl.kinds.MUTATING_WEBHOOK_CONFIGURATION]
-    for kind in others:
-        await admin.create(kind, {**configuration(), "metadata": {"name": "theirs"}})
-    secret = {"metadata": {"name": "theirs"}, "data": {}}
+    others = [str(each) for each in (VALIDATING, dl.kinds.MUTATING_WEBHOOK_CONFIGURATION)]
+    for other in others:
+        await admin.create(other, {**configuration(), "metadata": {"name": "theirs"}})
+    secret: dict[str, Any] = {"metadata": {"name": "theirs"}, "data": {}}
     await admin.create(dl.kinds.SECRET, secret, namespace="operators")
-    for kind, namespace in [*((each, None) for each in others), (CRD, None), (dl.kinds.SECRET, "operators")]:
-        made: dict[str, Any] = {"metadata": {"name": "new"}, **(converted_crd() if kind is CRD else {})}
+    places: list[tuple[str, str | None]] = [
+        *((each, None) for each in (*others, str(CRD))),
+        (str(dl.kinds.SECRET), "operators"),
+    ]
+    for kind, namespace in places:
+        made: dict[str, Any] = converted_crd() if kind == str(CRD) else {"metadata": {"name": "new"}}
         calls: list[Callable[[], Awaitable[object]]] = [
             partial(client.get, kind, "theirs", namespace=namespace),
             partial(client.patch, kind, "theirs", {"metadata": {"labels": {"a": "b"}}}, namespace=namespace),

@@ -65,6 +65,11 @@ class MountedCertificates:
         """What is served now; None before the first."""
         return self._certificate
 
+    @property
+    def valid_until(self) -> float | None:
+        """Until when what is served is valid, in seconds since 1970; None before the first."""
+        return None if self._certificate is None else self._certificate.not_after
+
     def context(self) -> ssl.SSLContext:
         """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
         return self._context

@@ -151,6 +151,11 @@ class OwnCertificates:
         """What is served now; None before the first certificate."""
         return self._serving
 
+    @property
+    def valid_until(self) -> float | None:
+        """Until when what is served is valid, in seconds since 1970; None before the first."""
+        return None if self._serving is None else self._serving.not_after
+
     def context(self) -> ssl.SSLContext:
         """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
         return self._context

@@ -17,6 +17,11 @@ class CertificateSource(Protocol):
         """Return why the server should not be called now; empty if it may be."""
         ...
 
+    @property
+    def valid_until(self) -> float | None:
+        """Until when what is served is valid, in seconds since 1970; None before the first, and if nobody knows."""
+        ...
+
     async def run(self) -> None:
         """Keep the certificate good until cancelled; cancellation leaves everything as it is."""
         ...
