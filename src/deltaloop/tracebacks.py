@@ -10,6 +10,7 @@ Below every room: work queues, caches and the runtime log failures of functions 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import linecache
 import logging
 import os
@@ -129,6 +130,12 @@ def own_frames(error: BaseException) -> list[str]:
     """
     frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(next(leaves_of(error)))]
     return [place_in(code, line) for code, line in _own(frames)]
+
+
+def defined_at(function: object) -> str:
+    """Return where a function is defined, as ``own_frames`` names places; empty for what is no Python function."""
+    code = getattr(inspect.unwrap(cast("Any", function)), "__code__", None)
+    return place_in(code, code.co_firstlineno) if isinstance(code, CodeType) else ""
 
 
 def thread_frames(thread_id: int) -> list[str]:

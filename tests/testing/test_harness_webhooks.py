@@ -87,7 +87,9 @@ async def test_caches_are_read_and_what_is_not_declared_is_not(deltaloop_harness
     await replica.stop()
     await harness.start(webhooks=[has_a_secret, reads_in_secret])
     await client.delete(MAPS, "a")
-    with pytest.raises(InternalServerError, match=r"webhook reads-in-secret.* failed: InvalidWebhookError"):
+    with pytest.raises(
+        InternalServerError, match=r"webhook reads-in-secret.* failed: it reads v1/Secret, which it does not declare"
+    ):
         await client.create(MAPS, named("a"))
 
 

@@ -176,29 +176,42 @@ def gives_another_class(_: Database) -> Any:
     return Spec()
 
 
+def makes_no_database(database: Database) -> None:
+    database.spec.replicas = "secret-of-the-object"  # type: ignore[assignment]
+
+
+def reads_undeclared(_: Database, request: dl.AdmissionRequest[Database]) -> None:
+    request.lister("v1/Secret")
+
+
 def annotates_badly(_: Database, request: dl.AdmissionRequest[Database]) -> None:
     request.annotate("no/such key", "value")
 
 
 @pytest.mark.parametrize(
-    ("decorate", "function"),
+    ("decorate", "function", "why"),
     [
-        (dl.validate, fails),
-        (dl.mutate, fails),
-        (dl.validate, gives_text),
-        (dl.validate, annotates_badly),
-        (dl.mutate, renames),
-        (dl.mutate, gives_another_class),
+        (dl.validate, fails, "ValueError"),
+        (dl.mutate, fails, "ValueError"),
+        (dl.validate, gives_text, "its function gave a str; it returns or yields dl.Finding(path, message)"),
+        (dl.validate, annotates_badly, "an audit annotation has a key that the server would drop"),
+        (dl.validate, reads_undeclared, "it reads v1/Secret, which it does not declare: add the kind to reads=[...]"),
+        (dl.mutate, renames, "its function changed metadata.name, which no mutation may"),
+        (dl.mutate, gives_another_class, "its function gave a Spec, and not a Database or nothing"),
+        (dl.mutate, makes_no_database, "its function made an object that is no Database at spec.replicas"),
     ],
 )
-def test_a_function_that_fails_leaves_it_to_the_failure_policy(decorate: Any, function: Any) -> None:
+def test_a_function_that_fails_leaves_it_to_the_failure_policy(decorate: Any, function: Any, why: str) -> None:
     answer = ask(decorate(Database)(function), database(replicas=1))
     assert (answer.status, answer.outcome) == (500, "failed")
     assert answer.error is not None
     status = json.loads(answer.body)
     assert (status["kind"], status["status"], status["reason"]) == ("Status", "Failure", "InternalError")
     assert "secret-of-the-object" not in answer.body.decode()
-    assert type(answer.error).__name__ in status["message"]
+    assert status["message"].endswith(f" failed: {why}")
+    if isinstance(answer.error, InvalidReviewResultError) and function is not annotates_badly:
+        line = function.__code__.co_firstlineno
+        assert answer.error.where.endswith(f"test_admitting.py:{line} in {function.__name__}"), "not ours: its own"
 
 
 def test_a_cache_that_is_not_filled_yet_leaves_it_to_the_failure_policy() -> None:
@@ -284,6 +297,9 @@ def test_a_request_by_hand_has_caches() -> None:
 def first(_: Database) -> None: ...
 
 
+NAMELESS: Callable[[Database], None] = lambda _: None  # noqa: E731 - it is the lambda that is looked at
+
+
 async def waits(_: Database) -> None: ...
 
 
@@ -307,6 +323,10 @@ def has_a_default(_: Database, strict: bool = True) -> Iterator[dl.Finding]:
     [
         (lambda: UNCHECKED.validate("example.com/v1/Widget")(first), "no built-in kind"),
         (lambda: UNCHECKED.validate(Spec)(first), "@custom_resource"),
+        (lambda: UNCHECKED.validate(first), r"such as @dl\.validate\(Database\), and not a function"),
+        (lambda: UNCHECKED.mutate(first), r"such as @dl\.mutate\(Database\)"),
+        (lambda: UNCHECKED.convert(first, "v1", "v2"), r"such as @dl\.convert\(Database\)"),
+        (lambda: UNCHECKED.validate(Database)(NAMELESS), "give one, by name="),
         (lambda: UNCHECKED.validate(Database)(waits), "make it a plain one"),
         (lambda: UNCHECKED.validate(Database)(yields), "make it a plain one"),
         (lambda: UNCHECKED.validate(Database)(takes_nothing), "takes the object"),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
-from deltaloop.errors import InvalidArgumentError
+from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
 from deltaloop.webhooks import KindConversion, WebhookSet
 from deltaloop.webhooks.converting import answer_conversion
-from tests.webhooks.kinds import ALL, Database, conversion, database, response, sent, to_new, to_old
+from tests.webhooks.kinds import ALL, Database, OldDatabase, conversion, database, response, sent, to_new, to_old
 
 TYPED = KindConversion([to_new, to_old])
 
@@ -131,6 +131,26 @@ def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -
 def test_what_leads_one_way_only_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="and not back"):
         WebhookSet([to_new])
+
+
+def test_the_version_of_the_class_is_among_those_that_are_converted() -> None:
+    def same(_: dict[str, Any]) -> None: ...
+
+    ways = [dl.convert(Database, "v1beta1", "v2")(same), dl.convert(Database, "v2", "v1beta1")(same)]
+    with pytest.raises(InvalidArgumentError, match="nothing is converted from or to v1, the version of its class"):
+        WebhookSet(ways)
+
+
+def test_what_a_function_gives_wrongly_is_told_with_its_name_and_place() -> None:
+    @dl.convert(Database, OldDatabase)
+    def gives_the_same(new: Database) -> OldDatabase:
+        return new  # type: ignore[return-value]
+
+    kind = KindConversion([gives_the_same, to_new])
+    answer = answer_conversion(kind, sent(conversion("example.com/v1beta1", database(replicas=1))))
+    assert "failed: gives_the_same gave a Database, and not a OldDatabase" in response(answer)["result"]["message"]
+    assert isinstance(answer.error, InvalidReviewResultError)
+    assert "in test_what_a_function_gives_wrongly" in answer.error.where
 
 
 def test_a_set_answers_by_path() -> None:

@@ -99,6 +99,22 @@ async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog:
     assert not [each for each in caplog.records if "hidden" in str(vars(each))]
 
 
+async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_defined(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def gives_text(_: Database) -> Any:
+        return "hidden"
+
+    async with serving([dl.validate(Database)(gives_text)]) as caller:
+        await caller.ask("/validate/gives-text.databases.example.com", review(database()))
+    [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert vars(record)["reason"] == "its function gave a str; it returns or yields dl.Finding(path, message)"
+    assert (
+        f"test_server.py:{gives_text.__code__.co_firstlineno} in {gives_text.__qualname__}" in vars(record)["where"][0]
+    )
+    assert "hidden" not in str(vars(record))
+
+
 async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -26,7 +26,8 @@ from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
 from deltaloop.client.request_keywords import Kind
 from deltaloop.schemas.json_values import mapping
-from deltaloop.webhooks.answer import Answer, failed, refused_body
+from deltaloop.tracebacks import defined_at
+from deltaloop.webhooks.answer import Answer, failed, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
     InvalidReviewError,
     ReviewedRequest,
@@ -71,7 +72,7 @@ def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
     except CachesNotFilledError as error:
         return failed(503, "ServiceUnavailable", str(error), error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
-        return failed(500, "InternalError", f"webhook {webhook.name} failed: {type(error).__name__}", error)
+        return failed(500, "InternalError", f"webhook {webhook.name} failed: {told(error)}", error)
     if not findings:
         return _answer(review, request)
     name = request.name or (given.name if isinstance(given, Resource) else "")
@@ -201,7 +202,7 @@ def _findings(webhook: AdmissionWebhook, returned: object) -> list[Finding]:
     for each in found:
         if not isinstance(each, Finding):
             problem = f"its function gave a {type(each).__name__}; it returns or yields dl.Finding(path, message)"
-            raise InvalidReviewResultError(webhook.name, problem)
+            raise _wrong(webhook, problem)
     return cast("list[Finding]", found)
 
 
@@ -213,17 +214,34 @@ def _changes(
         changed = _called(webhook, given, request)
         edited = given if changed is None else changed
         if not isinstance(edited, type(given)):
-            problem = f"its function gave a {type(edited).__name__} for a {type(given).__name__}"
-            raise InvalidReviewResultError(webhook.name, problem)
+            problem = f"its function gave a {type(edited).__name__}, and not a {type(given).__name__} or nothing"
+            raise _wrong(webhook, problem)
         after: Mapping[str, Any] = edited_object(stored, before, plain_fields(edited), set_fields(edited))
     else:
         changed = _called(webhook, given, request)
         after = given if changed is None else changed
         if not isinstance(after, Mapping):
-            raise InvalidReviewResultError(webhook.name, f"its function gave a {type(changed).__name__} for a dict")
+            raise _wrong(webhook, f"its function gave a {type(changed).__name__}, and not a dict or nothing")
     result = _decode(write_json(after, "the changed object"))
     _check_names(webhook, stored, result)
-    return patch_between(stored, result)
+    patch = patch_between(stored, result)
+    if patch and webhook.is_typed:
+        _check_fit(webhook, result)
+    return patch
+
+
+def _check_fit(webhook: AdmissionWebhook, result: _Fields) -> None:
+    """Refuse what its class would not take back: the user would be blamed for it, by the server's schema."""
+    try:
+        typed(webhook.type, Resource.from_dict(result, webhook.type))
+    except MalformedObjectError as error:
+        kind, place = webhook.type.kind, f" at {error.path}" if error.path else ""
+        raise _wrong(webhook, f"its function made an object that is no {kind}{place}", detail=f": {error}") from None
+
+
+def _wrong(webhook: AdmissionWebhook, problem: str, *, detail: str = "") -> InvalidReviewResultError:
+    where = defined_at(webhook.function)
+    return InvalidReviewResultError(webhook.name, problem, detail=detail, where=where)
 
 
 def _check_names(webhook: AdmissionWebhook, stored: _Fields, result: _Fields) -> None:
@@ -231,4 +249,4 @@ def _check_names(webhook: AdmissionWebhook, stored: _Fields, result: _Fields) ->
     changed = [f"metadata.{name}" for name in _KEPT if was.get(name) != now.get(name)]
     changed += [name for name in ("apiVersion", "kind") if stored.get(name) != result.get(name)]
     if changed:
-        raise InvalidReviewResultError(webhook.name, f"its function changed {changed[0]}, which no mutation may")
+        raise _wrong(webhook, f"its function changed {changed[0]}, which no mutation may")

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from deltaloop.api.status import Status
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError
 
 Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "failed"]
 """Allowed, or denied by the function's word; converted; sent in a form that means nothing; failed on this side."""
@@ -26,6 +27,16 @@ class Answer(NamedTuple):
     body: bytes
     outcome: Outcome
     error: Exception | None = None
+
+
+def told(error: Exception) -> str:
+    """Return what others may be told of an error of a function: nothing that may be of an object.
+
+    Of what the function itself has raised that is the class; what we found out is said in full.
+    """
+    if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
+        return error.problem
+    return type(error).__name__
 
 
 def failed(code: int, reason: str, message: str, error: Exception | None = None) -> Answer:

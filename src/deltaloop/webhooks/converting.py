@@ -18,7 +18,8 @@ from deltaloop.api.resource import Resource, typed
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
 from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
-from deltaloop.webhooks.answer import Answer, refused_body
+from deltaloop.tracebacks import defined_at
+from deltaloop.webhooks.answer import Answer, refused_body, told
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.conversion_review import (
     converted_response,
@@ -56,11 +57,23 @@ class KindConversion:
             self._hub = Hub((each.source.version, each.target.version, each) for each in declared)
         except HubError as error:
             raise InvalidWebhookError(first.source.group_resource, str(error)) from None
+        for each in declared:
+            self._check_kind(each)
         self.hub: str = self._hub.version
         self.spokes: tuple[str, ...] = self._hub.spokes
         self.path: str = first.path
         sides = (side for each in declared for side in (each.source, each.target))
         self.type: ResourceType[Any] = next(side for side in sides if side.version == self.hub)
+
+    def _check_kind(self, function: ConversionFunction) -> None:
+        """Refuse conversions that leave out the version of the class that they name."""
+        kind = function.kind
+        if kind is None or kind.model in _PLAIN or kind.version in (self._hub.version, *self._hub.spokes):
+            return
+        problem = f"nothing is converted from or to {kind.version}, the version of its class"
+        raise InvalidWebhookError(
+            function.name, f"{problem}; there are {', '.join((self._hub.version, *self._hub.spokes))}"
+        )
 
     def convert(self, obj: Mapping[str, Any], version: str) -> dict[str, Any]:
         """Return an object in another version; the one that is given is not changed.
@@ -108,7 +121,7 @@ def answer_conversion(conversion: KindConversion, body: bytes) -> Answer:
     except (NoConversionError, MalformedObjectError) as error:
         return Answer(200, unconverted_response(request.uid, str(error)), "invalid")
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
-        why = f"the conversion of {conversion.type.group_resource} to {version} failed: {type(error).__name__}"
+        why = f"the conversion of {conversion.type.group_resource} to {version} failed: {told(error)}"
         return Answer(200, unconverted_response(request.uid, why), "failed", error)
     return Answer(200, converted_response(request.uid, results), "converted")
 
@@ -121,15 +134,19 @@ def _converted(function: ConversionFunction, obj: dict[str, Any]) -> dict[str, A
     if function.target.model not in _PLAIN:
         model: Any = function.target.model
         if not isinstance(returned, model):
-            problem = f"it gave a {type(returned).__name__} for a {model.__name__}"
-            raise InvalidReviewResultError(function.name, problem)
+            raise _wrong(function, returned, f"a {model.__name__}")
         written: dict[str, Any] = _written(plain_fields(returned), set_fields(returned))
         return {**written, "metadata": obj.get("metadata")}
     if returned is None:
         returned = obj
     if not isinstance(returned, Mapping):
-        raise InvalidReviewResultError(function.name, f"it gave a {type(returned).__name__} for a dict")
+        raise _wrong(function, cast("object", returned), "a dict or nothing")
     return _decode(write_json(cast("object", returned), "the converted object"))
+
+
+def _wrong(function: ConversionFunction, returned: object, wanted: str) -> InvalidReviewResultError:
+    problem = f"{function.name} gave a {type(returned).__name__}, and not {wanted}"
+    return InvalidReviewResultError(function.name, problem, where=defined_at(function.function))
 
 
 def _written(plain: Any, said: Any) -> Any:

@@ -113,7 +113,8 @@ class AdmissionWebhook:
         name = self.name or default_name(self.function, self.type)
         object.__setattr__(self, "name", name)
         if name.count(".") < 2 or subdomain_problems(name):
-            raise InvalidWebhookError(name, "its name is no domain name of three parts; such as check.databases.shop")
+            problem = "its name is no domain name of three parts; give one, by name='check.databases.example.com'"
+            raise InvalidWebhookError(name, problem)
         object.__setattr__(self, "takes_request", takes_two(name, self.function))
         for what in ("operations", "subresources", "reads"):
             given: Any = getattr(self, what)
@@ -228,6 +229,7 @@ def validate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callabl
     Raises:
         InvalidWebhookError: If that cannot work.
     """
+    _check_kind("validate", rt)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
         kind = known_kind(_called(function), rt)
@@ -257,6 +259,7 @@ def mutate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[
     Raises:
         InvalidWebhookError: If that cannot work.
     """
+    _check_kind("mutate", rt)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
         kind = known_kind(_called(function), rt)
@@ -287,6 +290,7 @@ def convert(rt: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[
     Raises:
         InvalidWebhookError: If that cannot work.
     """
+    _check_kind("convert", rt)
 
     def declare(function: Callable[[Any], Any]) -> ConversionFunction:
         name = _called(function)
@@ -341,6 +345,14 @@ def takes_two(name: str, function: Callable[..., Any]) -> bool:
     if accepts(function, None, None):
         return True
     raise InvalidWebhookError(name, "its function takes the object, and the request if it wants to")
+
+
+def _check_kind(decorator: str, rt: object) -> None:
+    """Refuse what is no kind: a function that is decorated without one would be no webhook, and nobody would notice."""
+    if isinstance(rt, type | ResourceType | str):
+        return
+    problem = f"{decorator} is given a kind, such as @dl.{decorator}(Database), and not a {type(rt).__name__}"
+    raise InvalidWebhookError(_called(rt), problem)
 
 
 def _class_type(name: str, cls: object) -> ResourceType[Any]:

@@ -14,12 +14,14 @@ class InvalidWebhookError(InvalidArgumentError):
 
     Attributes:
         webhook: Its name, or that of its function.
+        problem: What is wrong, without the name; it has nothing of objects.
     """
 
     def __init__(self, webhook: str, problem: str) -> None:
         """Keep which one."""
         super().__init__(f"webhook {webhook!r}: {problem}")
         self.webhook = webhook
+        self.problem = problem
 
 
 @final
@@ -28,12 +30,23 @@ class InvalidReviewResultError(DeltaloopError):
 
     Attributes:
         webhook: Its name.
+        problem: What is wrong, without the name; it has nothing of objects.
+        where: File and line of the function; empty if that says nothing more than the traceback.
     """
 
-    def __init__(self, webhook: str, problem: str) -> None:
-        """Keep whose it is."""
-        super().__init__(f"webhook {webhook!r}: {problem}")
+    def __init__(self, webhook: str, problem: str, *, detail: str = "", where: str = "") -> None:
+        """Keep whose it is.
+
+        Args:
+            webhook: Its name.
+            problem: What is wrong, without anything that may be of an object.
+            detail: What else the text says.
+            where: File and line of the function.
+        """
+        super().__init__(f"webhook {webhook!r}: {problem}{detail}")
         self.webhook = webhook
+        self.problem = problem
+        self.where = where
 
 
 @final

@@ -115,7 +115,8 @@ class AdmissionRequest(Generic[T_co]):
             InvalidReviewResultError: If the server would drop such a key.
         """
         for problem in annotation_problems(self._webhook, key):
-            raise InvalidReviewResultError(self._webhook, f"an audit annotation cannot be called {key!r}: {problem}")
+            said = "an audit annotation has a key that the server would drop"
+            raise InvalidReviewResultError(self._webhook, said, detail=f": {key!r}: {problem}")
         self._annotations[key] = value
 
     @property

@@ -27,11 +27,11 @@ from aiohttp import web
 from deltaloop.api.status import Status
 from deltaloop.http_connections import HANDSHAKE, BoundedServer
 from deltaloop.tracebacks import ErrorSummaries, own_frames
-from deltaloop.webhooks.answer import Answer, Outcome
+from deltaloop.webhooks.answer import Answer, Outcome, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
-from deltaloop.webhooks.errors import WebhookServerError
+from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
 from deltaloop.webhooks.metrics import WebhookMetrics
 from deltaloop.webhooks.request import Listers, no_listers
 from deltaloop.webhooks.server_options import WebhookServerOptions
@@ -261,6 +261,10 @@ class WebhookServer:
     def _log(self, path: str, error: Exception) -> None:
         """Say that a function failed, and where; its text, which may have data of the object, is for debugging."""
         extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
+        if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
+            extra["reason"] = told(error)
+        if isinstance(error, InvalidReviewResultError) and error.where:
+            extra["where"] = [error.where]
         _logger.error("a webhook's function has failed", extra=extra)
         now = asyncio.get_running_loop().time()
         self._errors.log(_logger, logging.DEBUG, "a webhook's function has failed so", error, now=now, extra={})
