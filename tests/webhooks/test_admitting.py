@@ -297,7 +297,7 @@ def test_a_request_by_hand_has_caches() -> None:
 def first(_: Database) -> None: ...
 
 
-NAMELESS: Callable[[Database], None] = lambda _: None  # noqa: E731 - it is the lambda that is looked at
+NAMELESS: Callable[[Database], None] = lambda _: None
 
 
 async def waits(_: Database) -> None: ...
