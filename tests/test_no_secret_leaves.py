@@ -28,6 +28,18 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.demo.run import DemoOptions, run_demo
 from deltaloop.cli.demo.screen import Terminal
 from deltaloop.cli.kubeconfig_file import write_kubeconfig
+from deltaloop.metrics import ProgramMetrics
+from deltaloop.testing import eventually
+from deltaloop.webhooks import (
+    OwnCertificateOptions,
+    OwnCertificates,
+    WebhookAddress,
+    WebhookServerOptions,
+    WebhookSet,
+    registrations,
+)
+from deltaloop.webhooks.certificates.targets import targets_in
+from deltaloop.webhooks.registering import register
 
 TOKEN = "planted-bearer-5fM2"
 DATA = "planted-secret-data-9qK7"
@@ -187,6 +199,71 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
         secret.decode(dict[str, int])
     errors.append(misfit.value)
     return errors
+
+
+@dl.validate(dl.kinds.SECRET, reads=[dl.kinds.SECRET])
+def judge(secret: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Any:
+    known = request.lister(dl.kinds.SECRET).find(f"{request.namespace}/{secret.name}")
+    if secret.name == "raises":
+        raise RuntimeError(f"cannot judge {secret!r} beside {known!r} for {request!r} of {request.user!r}")
+    if secret.name == "wrong":
+        return [secret["data"]["password"]]
+    return dl.Finding("data.password", "it is known", "FieldValueForbidden") if secret.name == "refused" else None
+
+
+@dl.mutate(dl.kinds.SECRET, operations=["CREATE"])
+def complete(secret: dict[str, Any]) -> Any:
+    secret["metadata"].setdefault("annotations", {})["copied"] = NOTE
+    if secret["metadata"]["name"] == "renamed":
+        secret["metadata"]["name"] = DATA.lower()
+    return secret["data"]["password"] if secret["metadata"]["name"] == "text" else None
+
+
+@pytest.mark.real_time
+async def test_webhooks_of_secrets_and_the_keys_of_their_certificates(tmp_path: Path, emitted: Emitted) -> None:
+    metrics = ProgramMetrics()
+    webhooks = WebhookSet([judge, complete])
+    async with connected(tmp_path) as (server, client):
+        await client.create(dl.kinds.NAMESPACE, {"metadata": {"name": "own"}})
+        address = WebhookAddress(namespace="own", service="hooks")
+        documents = registrations(webhooks, address, name="hooks", own_namespace="own")
+        await register(client, documents)
+        options = OwnCertificateOptions(
+            namespace="own", secret="hooks", hosts=("hooks.own.svc",), targets=targets_in(documents)
+        )
+        certificates = OwnCertificates(client, options)
+        manager = dl.Manager(
+            client,
+            [],
+            webhooks=[judge, complete],
+            certificates=certificates,
+            webhook_metrics=metrics.reviews,
+            options=dl.ManagerOptions(webhooks=WebhookServerOptions(host="127.0.0.1", port=0)),
+        )
+        running = asyncio.create_task(manager.run())
+        await eventually(lambda: all(each.ok for each in manager.readiness()), within=20)
+        assert manager.webhook_server is not None
+        server.route_service("own/hooks", f"127.0.0.1:{manager.webhook_server.port}")
+        for name in ("raises", "wrong", "refused", "renamed", "text"):
+            with pytest.raises(dl.ApiError) as caught:
+                await client.create("v1/Secret", {**SECRET, "metadata": {"name": name, "namespace": "default"}})
+            emitted.saw_error(caught.value)
+        await client.create(dl.kinds.SECRET, SECRET)
+        key = (await client.get(dl.kinds.SECRET, "hooks", namespace="own"))["data"]["tls.key"]
+        emitted.texts += [
+            metrics.render()[0].decode(),
+            *map(repr, (judge, certificates, manager, webhooks, vars(manager))),
+        ]
+        manager.stop()
+        await running
+    assert emitted.leaks() == []
+    everything = "\n".join(emitted.texts)
+    assert "cannot judge" in everything
+    assert "its function changed metadata.name" in everything
+    assert "deltaloop_webhook_certificate_expiry_timestamp_seconds" in everything
+    assert key[60:120] not in everything
+    assert not [line for line in base64.b64decode(key).decode().splitlines() if line in everything]
+    assert "PRIVATE KEY" not in everything
 
 
 @pytest.mark.slow
