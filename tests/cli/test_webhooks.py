@@ -62,6 +62,54 @@ def test_a_module_with_webhooks_is_printed(module: Path) -> None:
     assert hook["name"] == "check.deployments.apps"
 
 
+CONVERTS = """
+import msgspec
+import deltaloop as dl
+
+class Spec(msgspec.Struct):
+    size: int = 1
+
+@dl.custom_resource(group="example.com", version="v1", storage=True)
+class Basket(msgspec.Struct):
+    spec: Spec
+    metadata: dl.ObjectMeta
+
+{old}
+@dl.convert(Basket, "v1beta1", "v1")
+def up(fields): ...
+
+@dl.convert(Basket, "v1", "v1beta1")
+def down(fields): ...
+"""
+OLD = """
+@dl.custom_resource(group="example.com", version="v1beta1", kind="Basket")
+class OldBasket(msgspec.Struct):
+    spec: Spec
+    metadata: dl.ObjectMeta
+"""
+
+
+@pytest.mark.parametrize("address", [("-n", "shop"), ("--url", "https://192.0.2.7:9443")])
+def test_a_definition_is_printed_whole_so_that_applying_it_takes_nothing_away(
+    module: Path, address: tuple[str, str]
+) -> None:
+    module.write_text(CONVERTS.format(old=OLD))
+    done = webhooks(module, *address)
+    assert done.exit_code == 0, done.output
+    definition = [*read_yaml_documents(done.stdout)][-1]
+    assert [each["name"] for each in definition["spec"]["versions"]] == ["v1", "v1beta1"]
+    assert definition["spec"]["conversion"]["strategy"] == "Webhook"
+    assert "A plain apply" not in done.stdout
+
+
+def test_a_part_of_a_definition_is_said_to_be_one(module: Path) -> None:
+    module.write_text(CONVERTS.format(old=""))
+    done = webhooks(module, "-n", "shop")
+    definition = [*read_yaml_documents(done.stdout)][-1]
+    assert [*definition["spec"]] == ["conversion"], "a definition without v1beta1 would take that away"
+    assert "A plain apply would drop the rest" in done.stdout
+
+
 def test_a_module_gives_controllers_and_webhooks(module: Path) -> None:
     found = load_declared(str(module))
     assert [len(found.controllers), len(found.webhooks)] == [1, 1]

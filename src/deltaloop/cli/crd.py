@@ -88,10 +88,11 @@ def program_definitions(
 
 
 def kinds_of(webhook: Webhook) -> tuple[ResourceType[Any], ...]:
-    """Return the kinds that a webhook is about: a conversion has two."""
+    """Return the kinds that a webhook is about: a conversion has two, and may name a class of the kind besides."""
     if isinstance(webhook, AdmissionWebhook):
         return (webhook.type,)
-    return (webhook.source, webhook.target)
+    named = () if webhook.kind is None else (webhook.kind,)
+    return (webhook.source, webhook.target, *named)
 
 
 def kind_reconciled(controller: Controller) -> ResourceType[Any]:

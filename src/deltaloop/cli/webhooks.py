@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.runtime.core.access import Access
@@ -17,6 +20,12 @@ from deltaloop.runtime.program_access import certificate_access
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in
+
+_YAML: Final[dict[str, Any]] = {"sort_keys": False, "width": 120, "allow_unicode": True}
+_PART: Final = """\
+# Only what the definition says of conversion, since there are no classes for all of its versions here: put it into the
+# definition, or merge it by `kubectl apply --server-side --field-manager webhooks`. A plain apply would drop the rest.
+"""
 
 
 def program_name(target: str) -> str:
@@ -68,6 +77,9 @@ def address_of(
 def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
     """Return the documents as YAML.
 
+    What a definition says of conversion is printed with the rest of it where the module has classes for all of its
+    versions: who applies a part, by the same tool as the whole, takes the rest away.
+
     Where a Service is called and no authority is given, the program keeps certificates of its own: the Secret for them
     comes first.
 
@@ -84,7 +96,29 @@ def print_registrations(target: str, address: WebhookAddress, *, name: str, own_
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
         documents.insert(0, empty_secret(secret_name(found), namespace=address.namespace))
-    return yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
+    parts = [each for each in documents if each["kind"] == CUSTOM_RESOURCE_DEFINITION.kind]
+    wholes = _whole_definitions(target, parts)
+    printed: list[str] = [yaml.safe_dump(wholes.get(_name(each), each), **_YAML) for each in documents]
+    alone = [each in parts and _name(each) not in wholes for each in documents]
+    return "---\n".join(_PART * is_part + text for is_part, text in zip(alone, printed, strict=True))
+
+
+def _name(document: dict[str, Any]) -> str:
+    return str(document["metadata"]["name"])
+
+
+def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return definitions of which parts are printed, by name, where all versions that are converted are known."""
+    declared = load_declared(target)
+    conversions = {each.type.group_resource: each for each in WebhookSet(declared.webhooks).conversions}
+    said = {_name(part): part["spec"] for part in parts}
+    found: dict[str, dict[str, Any]] = {}
+    for whole in program_definitions(declared.module, declared.controllers, declared.webhooks):
+        conversion = conversions.get(_name(whole))
+        versions = {each["name"] for each in whole["spec"]["versions"]}
+        if conversion is not None and {conversion.hub, *conversion.spokes} <= versions:
+            found[_name(whole)] = {**whole, "spec": {**whole["spec"], **said[_name(whole)]}}
+    return found
 
 
 def secret_name(program: str) -> str:

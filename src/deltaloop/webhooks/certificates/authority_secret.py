@@ -148,7 +148,9 @@ class AuthoritySecret:
 
     async def _dry_run(self, secret: Resource | None, now: float) -> datetime | None:
         if secret is None:
-            empty = self._new({}, secret_form.EMPTY)
+            empty: dict[str, Any] = {
+                "metadata": {"name": self._name}
+            }  # of no type: the server would warn of a TLS Secret without any
             made = await self._client.create(SECRET, empty, namespace=self._namespace, options=_DRY)
             return _time(made.to_dict()["metadata"].get("creationTimestamp"))
         fields: dict[str, Any] = secret.to_dict()
