@@ -325,6 +325,30 @@ async def test_a_conflict_is_merged_anew_with_what_the_server_has() -> None:
         assert [each["type"] for each in seen["conditions"]] == ["Theirs", "Ready"]
 
 
+@pytest.mark.parametrize(
+    ("observed", "written"),
+    [
+        pytest.param(2, False, id="another life of this program, or a leader before it, has said more"),
+        pytest.param(57, True, id="that generation is of another cluster, from which the object was restored"),
+    ],
+)
+@pytest.mark.parametrize("by_condition", [False, True])
+async def test_what_was_found_out_for_an_older_generation_does_not_replace_what_a_newer_one_says(
+    observed: int, written: bool, by_condition: bool
+) -> None:
+    at = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": observed}
+    ready = {"type": "Ready", "status": "False", "reason": "Growing", "message": "", **at}
+    newer = {"conditions": [ready]} if by_condition else {"observedGeneration": observed}
+    async with desk() as d:
+        async with d.status(await d.put()) as status:
+            status["phase"] = "Up"
+            status.set_condition("Ready", True, reason="AllUp")
+            await d.w.client.patch(DB, "a", {"spec": {"size": 2}})
+            await d.w.client.patch(DB, "a", {"status": newer}, subresource="status")
+        assert d.requests() == ["PATCH a/status", "GET a", *(["PATCH a/status"] if written else [])]
+        assert (await d.stored() == newer) is not written
+
+
 async def test_a_conflict_over_what_is_there_already_ends_with_no_write() -> None:
     async with desk() as d:
         db = await d.put()

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.database.controller import Database
+from examples.database.controller import reconcile as database
 
+from deltaloop.crds import crd_of
 from deltaloop.errors import BrokenReferenceError
-from deltaloop.simulation import Simulation
+from deltaloop.simulation import Simulation, parse_schedule
 from deltaloop.simulation.made_scenario import made_scenario
 from tests.corpus import reading
 from tests.simulation.public_kinds import does_nothing
@@ -45,3 +48,8 @@ def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
         BrokenReferenceError, match=r"the smallest example.com/v1/Broker .* one of name and text.*sample"
     ):
         _ = Simulation(made_scenario([does_nothing], [crd])).reference
+
+
+def test_a_program_that_comes_back_into_the_past_does_not_put_the_status_of_what_is_deleted_back() -> None:
+    simulation = Simulation(made_scenario([database], [crd_of(Database)]))
+    assert simulation.replay(parse_schedule("stale:create:jobs.batch:1:8")) is None

@@ -113,6 +113,18 @@ class Faults:
         self._store.renumber(revision=revision)
         self.strike_watches(Fault(do="cut"))
 
+    def restore_backup(self, revision: int) -> None:
+        """Have the objects of a revision again, as from a backup of etcd that was made then, and cut all watches.
+
+        Resource versions go on a million later, so that every watch has to begin with a list. Definitions that were
+        created or deleted since then are served as before.
+
+        Raises:
+            CompactedError: If changes since that revision are forgotten.
+        """
+        self._store.restore_backup(revision)
+        self.strike_watches(Fault(do="cut"))
+
     async def restart(self, seconds: float = 0.0) -> None:
         """Reset every connection, be away for some seconds, then listen on the same port; nothing is forgotten.
 

@@ -217,6 +217,8 @@ class StatusWriter:
                 present = await self._client.live.find(kind, name, namespace=namespace)
             if present is None or self._uid not in ("", present.uid):
                 return
+            if change.is_outdated(_status_of(present), generation=present.generation, observing=observing):
+                return  # who wrote it has seen a newer object, which is on its way to this program's cache
             now = format_time(self._statuses.wall_clock()) if change.says_conditions else ""
             patch = change.patch(_status_of(present), kept=kept, now=now, observing=observing)
             if patch is None:

@@ -58,6 +58,7 @@ from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settl
 from deltaloop.testing.direct_transport import DirectTransport
 from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
+from deltaloop.testing.noting_transport import NotingTransport
 from deltaloop.testing.processes import Process
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
@@ -143,6 +144,7 @@ class Harness:
         self._instant = 0.0
         self._at_once: Counter[str] = Counter()  # equal writes at that instant
         self._hot = ""  # which write it was that never came to an end
+        self._others_wrote = (0, 0)  # at which revision, after how many writes of programs
         self._hurried: Process | None = None  # for whom the test is to go on
         self._waits_for: Process | None = None  # who stands still until it has
 
@@ -235,7 +237,7 @@ class Harness:
         if not self._cluster.embedded:
             raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
         if self._environment is None:
-            transport = self.open_transport(self.client.config)
+            transport = NotingTransport(self.open_transport(self.client.config), self.others_wrote)
             self._environment = ClusterEnvironment(
                 Client(self.client.config, transport=transport, options=self.client.options),
                 namespace=self.namespace,
@@ -551,6 +553,25 @@ class Harness:
             self.webhook_service.recover()
             self.lead_webhooks()
 
+    def others_wrote(self) -> None:
+        """Note that something was written just now, perhaps, that was no program's."""
+        if self.server is not None:
+            self._others_wrote = (self.server.revision, len(self.writes))
+
+    def restore_backup(self) -> None:
+        """Restore the server from a backup that was made right after the last change that was not a program's.
+
+        What programs have written since is marked as undone in ``writes``.
+
+        Raises:
+            InvalidArgumentError: If the server is not an embedded one of the harness's own.
+        """
+        if self.server is None:
+            raise InvalidArgumentError("a backup needs an embedded server of the harness's own")
+        revision, written = self._others_wrote
+        self.server.faults.restore_backup(revision)
+        self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
+
     def hurry(self, process: Process) -> None:
         """Have ``settled`` return, or its next call; a program stands still until the next, for half a minute."""
         self.hurries += 1
@@ -618,9 +639,11 @@ async def embedded_harness(
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         direct = direct and server.options.insecure_http
         config = load_config(kubeconfig=cluster.kubeconfig)
-        transport = DirectTransport(config, server) if direct else None
+        way = DirectTransport(config, server) if direct else open_transport(config)
+        noting = NotingTransport(way)
         async with (
-            Client(config, transport=transport) as client,
+            Client(config, transport=noting) as client,
             Harness(cluster, client, seed=seed, server=server, direct=direct) as harness,
         ):
+            noting.wrote = harness.others_wrote
             yield harness

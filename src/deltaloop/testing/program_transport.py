@@ -32,6 +32,7 @@ from deltaloop.testing.core.program_writes import (
     PausedAfter,
     Planned,
     ProgramWrite,
+    RestoredAfter,
     SlowedAfter,
     StaleRestart,
     WebhooksFail,
@@ -58,6 +59,10 @@ class Recorder(Protocol):
 
     async def carried_out(self, write: ProgramWrite) -> None:
         """Look at what the server has now; the program has not heard yet that its write was carried out."""
+        ...
+
+    def restore_backup(self) -> None:
+        """Have the server be as it was right after the last change that was not a program's."""
         ...
 
     def hurry(self, process: Process) -> None:
@@ -104,6 +109,7 @@ class ProgramTransport:
         self._lags_until = lags_until
         self._held_until = 0.0
         self._missed = False
+        self._held_kind = ""
         self._leases = HeldLeases(plan.lease_holders)
 
     @property
@@ -156,7 +162,7 @@ class ProgramTransport:
             raise
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
         self._recorder.wrote(stored)
-        await self._follows(planned, request)
+        await self._follows(planned, stored, request)
         return answer
 
     @asynccontextmanager
@@ -180,14 +186,14 @@ class ProgramTransport:
             if info.verb == "watch":
                 if self._lags_until > asyncio.get_running_loop().time():
                     chunks = _lagging(chunks, self._lags_until, begins="sendInitialEvents" in request.query)
-                chunks = self._while_held(chunks)
+                chunks = self._while_held(chunks, info.group_resource)
             yield replace(answer, chunks=_Held(chunks, self._healed))
 
-    async def _while_held(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    async def _while_held(self, chunks: AsyncIterator[bytes], resource: str) -> AsyncGenerator[bytes, None]:
         """Give the chunks of a watch, none of them while watches are held; its end, if they are to be missed."""
         async for chunk in chunks:
             held = self._held_until - asyncio.get_running_loop().time()
-            if held > 0:
+            if held > 0 and self._held_kind in ("", resource):
                 await asyncio.sleep(held)
                 if self._missed:
                     yield _ENDS
@@ -227,12 +233,15 @@ class ProgramTransport:
             self._crash(stale)
         await self._stay_if_gone(request)
 
-    async def _follows(self, planned: Planned | None, request: HttpRequest) -> None:
+    async def _follows(self, planned: Planned | None, write: ProgramWrite, request: HttpRequest) -> None:
         """Do what is planned for the time after a write."""
         loop, outside = asyncio.get_running_loop(), contextvars.Context()
         match planned:
-            case HeldWatches(seconds=seconds, missed=missed):
+            case HeldWatches(seconds=seconds, missed=missed, own_kind=own_kind):
                 self._held_until, self._missed = loop.time() + seconds, missed
+                self._held_kind = write.resource if own_kind else ""
+            case RestoredAfter():
+                self._recorder.restore_backup()
             case PartedAfter(seconds=seconds):
                 self.part(refuse=False)
                 loop.call_later(seconds, self.heal, context=outside)

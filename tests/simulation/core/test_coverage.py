@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaloop.simulation.core.coverage import count_struck, coverage_text
 from deltaloop.simulation.core.oracles import SimulationRun
-from deltaloop.simulation.core.schedules import WEBHOOK_FAULTS, FaultKind, parse_schedule
+from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, parse_schedule
 from deltaloop.testing.core.program_writes import WriteName
 
 CREATE = WriteName("create", "configmaps")
@@ -24,7 +24,7 @@ def test_only_what_met_its_write_counts() -> None:
 
 def test_the_table_shows_what_was_never_tried() -> None:
     head, row = coverage_text({CREATE: {FaultKind.LOST: 12}}).splitlines()
-    kinds = [kind for kind in FaultKind if kind not in WEBHOOK_FAULTS]
+    kinds = [kind for kind in FaultKind if kind not in WEBHOOK_FAULTS | ON_REQUEST]
     cells = row.removeprefix("1st create of configmaps").split()
     assert cells == [("12" if kind is FaultKind.LOST else ".") for kind in kinds]
     assert "crash before" in head

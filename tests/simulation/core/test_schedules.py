@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.simulation.core.schedules import (
     ALL_KINDS,
+    KNOWN_KINDS,
+    ON_REQUEST,
     ORDERS,
     REVISIONS,
     FaultKind,
@@ -100,7 +103,7 @@ def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
     assert all(len(schedule) == 1 for schedule in schedules)
     faults = [fault for (fault,) in schedules if isinstance(fault, ScheduledFault)]
     orders = [order for (order,) in schedules if isinstance(order, ScheduledOrder)]
-    assert len(faults) == len(names) * (len(FaultKind) - 1 + len(REVISIONS))
+    assert len(faults) == len(names) * (len(FaultKind) - 1 - len(ON_REQUEST) + len(REVISIONS))
     assert {fault.write for fault in faults} == {*names}
     assert [order.kind for order in orders] == [OrderKind.RANDOM] * ORDERS + [OrderKind.PRIORITIES] * ORDERS
 
@@ -132,7 +135,8 @@ def test_only_what_is_asked_for_is_tried() -> None:
     names = (WriteName("create", "secrets"), WriteName("delete", "secrets"))
     kinds = parse_kinds("lost, order")
     assert kinds == (FaultKind.LOST, *OrderKind)
-    assert parse_kinds(",".join([*(kind.value for kind in FaultKind), "order"])) == ALL_KINDS
+    assert parse_kinds(",".join([*(kind.value for kind in FaultKind), "order"])) == KNOWN_KINDS
+    assert parse_kinds(",".join([*(kind.value for kind in FaultKind if kind not in ON_REQUEST), "order"])) == ALL_KINDS
     singles = [schedule_text(schedule) for schedule in systematic(names, kinds)]
     assert singles[:3] == ["lost:create:secrets:1", "lost:delete:secrets:1", "order:random:1"]
     assert len(singles) == 2 + 2 * ORDERS
@@ -144,5 +148,15 @@ def test_only_what_is_asked_for_is_tried() -> None:
 
 @pytest.mark.parametrize("text", ["", " , ", "crash", "lost,order:random"])
 def test_a_kind_that_is_none_is_named(text: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"known are crash-before, .*, stale, order"):
+    with pytest.raises(InvalidArgumentError, match=r"known are crash-before, .*, stale, held-kind, restored, order"):
         parse_kinds(text)
+
+
+def test_each_kind_has_a_story_a_name_that_is_read_again_and_a_line_of_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    name = WriteName("create", "secrets", "", 2)
+    told = [ScheduledFault(kind, name, 5 if kind is FaultKind.STALE else 0) for kind in FaultKind]
+    assert len({fault.story for fault in told}) == len(FaultKind)
+    assert all("2nd create of secrets" in fault.story for fault in told)
+    assert [parse_schedule(str(fault)) for fault in told] == [(fault,) for fault in told]
+    assert not [kind for kind in FaultKind if f"| `{kind}" not in page and f", `{kind}`" not in page]

@@ -7,6 +7,9 @@ with others and are not worth a write by themselves, for they would be one each 
 * what the server did not keep, or filled in again, when it was written before: its schema decides that (``Kept``);
 * an ``observedGeneration`` where there was none: the schema may not have it.
 
+What was found out for an older generation than the status already speaks of is not said: a program that was shown an
+old object would put the status back, and who reads it would not come back to it, as with an object that is deleted.
+
 Invariants: after the patch, the status holds all that was said; a second patch for the same is none;
 ``lastTransitionTime`` changes with a condition's status and never without.
 
@@ -24,7 +27,7 @@ from deltaloop.api.conditions import check_condition, check_condition_type, is_r
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.redaction import redact
-from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text, value_type
+from deltaloop.schemas.json_values import copied, integer, is_mapping, items, mapping, text, value_type
 
 Fields: TypeAlias = dict[str, object]
 FieldPath: TypeAlias = tuple[str, ...]
@@ -188,6 +191,19 @@ class StatusChange:
     def says_conditions(self) -> bool:
         """Whether it says anything of a condition; if not, ``patch`` needs no time."""
         return bool(self._conditions)
+
+    def is_outdated(self, present: Fields, *, generation: int, observing: bool) -> bool:
+        """Tell whether the status that is there says the same of a newer generation than this was found out for.
+
+        Args:
+            present: The status that the object has.
+            generation: Of the object as it is now; what is said of later ones comes from elsewhere, such as a backup.
+            observing: Whether ``status.observedGeneration`` is ours to set.
+        """
+        conditions = [mapping(entry) for entry in items(present.get(_CONDITIONS))]
+        said = [integer(each.get(_OBSERVED)) for each in conditions if text(each.get("type")) in self._conditions]
+        said += [integer(present.get(_OBSERVED))] if observing else []
+        return 0 < self._generation < max(said, default=0) <= generation
 
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status of a merge patch; None if nothing changes.

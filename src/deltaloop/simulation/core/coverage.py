@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from deltaloop.simulation.core.oracles import SimulationRun
-from deltaloop.simulation.core.schedules import WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
+from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
 from deltaloop.testing.core.program_writes import WriteName
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
@@ -32,10 +32,10 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
 def coverage_rows(counts: Coverage) -> list[list[str]]:
     """Return rows of text: writes down, kinds of faults across; a head first, a dot for what was never tried.
 
-    Faults of webhooks have columns only where they were tried.
+    Faults of webhooks, and those that are only tried on request, have columns only where they were tried.
     """
     tried = {kind for kinds in counts.values() for kind in kinds}
-    shown = [kind for kind in FaultKind if kind in tried or kind not in WEBHOOK_FAULTS]
+    shown = [kind for kind in FaultKind if kind in tried or kind not in WEBHOOK_FAULTS | ON_REQUEST]
     rows = [["", *(_SHORT.get(kind, kind.value) for kind in shown)]]
     for name, kinds in counts.items():
         rows.append([str(name), *(str(kinds.get(kind, ".")) for kind in shown)])

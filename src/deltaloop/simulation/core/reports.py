@@ -79,7 +79,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     def _lines(self) -> Iterator[str]:
         for write in self.run.writes:
             struck = self.struck(write)
-            yield f"{write.at:9.3f} s  {write} -> {_answer(write)}" + (f"   <- {struck}" if struck else "")
+            gone = ", gone with the backup" if write.undone else ""
+            yield f"{write.at:9.3f} s  {write} -> {_answer(write)}{gone}" + (f"   <- {struck}" if struck else "")
 
 
 @final
@@ -158,6 +159,7 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
                 "write": str(write),
                 "code": write.code or None,
                 "struck": failure.struck(write),
+                "undone": write.undone,
             }
             for write in failure.run.writes
         ],

@@ -10,6 +10,7 @@ number among all: a schedule that was saved still means the same write after an 
     conflict       409: it is refused, nothing is done
     busy           429 with Retry-After: it is refused, nothing is done
     broken         500: it is refused, nothing is done
+    held-kind      after it, no watch of its kind brings anything for half a minute; the program sees all others
     held           after it, no watch of the program brings anything for half a minute
     missed         the same, and what was held never comes: the program lists anew, and sees no state between
     parted         after it, nothing of the program reaches the server for half a minute
@@ -19,6 +20,7 @@ number among all: a schedule that was saved still means the same write after an 
     webhooks-away  from it on nobody answers the programs' webhooks for half a minute: failure policies decide
     webhooks-slow  from it on their answers come too late: the server waits for the time limit, and then the same
     webhooks-wrong from it on they refuse everything for half a minute, and convert nothing
+    restored       after it, the server is restored from a backup that was made right after the user's last change
     stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
 
@@ -63,6 +65,8 @@ class FaultKind(StrEnum):
     WEBHOOKS_SLOW = "webhooks-slow"
     WEBHOOKS_WRONG = "webhooks-wrong"
     STALE = "stale"
+    HELD_KIND = "held-kind"
+    RESTORED = "restored"
 
 
 _STORY: Final = {
@@ -83,6 +87,8 @@ _STORY: Final = {
     FaultKind.WEBHOOKS_SLOW: "webhooks answer too late for half a minute from {} on",
     FaultKind.WEBHOOKS_WRONG: "webhooks refuse everything for half a minute from {} on",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
+    FaultKind.HELD_KIND: "no watch of {kind} brings anything for half a minute after {}",
+    FaultKind.RESTORED: "the server is restored, after {}, from a backup that was made after the user's last change",
 }
 WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG})
 """Faults that strike nothing where no program serves webhooks. Conversions fail as well, and with them watches."""
@@ -92,6 +98,8 @@ AGEING: Final = WEBHOOK_FAULTS | {
     FaultKind.PARTED,
     FaultKind.PAUSED,
     FaultKind.STALE,
+    FaultKind.HELD_KIND,
+    FaultKind.RESTORED,
 }
 """Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
 REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
@@ -119,7 +127,7 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
     @property
     def story(self) -> str:
         """Return it as a sentence would have it."""
-        return _STORY[self.kind].format(f"the {self.write}", behind=self.behind)
+        return _STORY[self.kind].format(f"the {self.write}", behind=self.behind, kind=self.write.resource)
 
     def __str__(self) -> str:
         write = self.write
@@ -239,8 +247,12 @@ def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
 
 
 Kind: TypeAlias = FaultKind | OrderKind
-ALL_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
-"""All that is tried, in the order in which it is."""
+KNOWN_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
+"""All kinds there are."""
+ON_REQUEST: Final = frozenset({FaultKind.RESTORED})
+"""What is only tried where it is named: who does not look after what it has made, by watching it, notices nothing."""
+ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind not in ON_REQUEST])
+"""All that is tried by default, in the order in which it is."""
 
 
 def parse_kinds(text: str) -> tuple[Kind, ...]:
@@ -256,7 +268,7 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
         problem = f"{', '.join(unknown)} is no kind of fault" if unknown else "no kind of fault is named"
         raise InvalidArgumentError(f"{text!r}: {problem}; known are {', '.join(known)}")
     wanted = {kind for name in names for kind in known[name]}
-    return tuple(kind for kind in ALL_KINDS if kind in wanted)
+    return tuple(kind for kind in KNOWN_KINDS if kind in wanted)
 
 
 def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:

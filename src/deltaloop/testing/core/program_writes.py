@@ -73,10 +73,12 @@ class HeldWatches:
         seconds: How long.
         missed: Whether what was held never comes: the watch ends with 410 (Expired), and the program has to list anew,
             so that states between two are never seen. Otherwise all comes then.
+        own_kind: Whether only watches of the kind that was written are held; caches of others go on.
     """
 
     seconds: float
     missed: bool = False
+    own_kind: bool = False
 
 
 @final
@@ -113,6 +115,15 @@ class Hurried:
     """At a write the test stops waiting: ``settled`` returns, so that the user's next step comes in the middle."""
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredAfter:
+    """After a write the server is restored from a backup, made right after the last change that was not a program's.
+
+    What programs have written since then is gone, and their watches end; they themselves go on.
+    """
+
+
 class WebhookFailure(StrEnum):
     """In which way the webhooks of programs do not do what they are there for."""
 
@@ -136,7 +147,16 @@ class WebhooksFail:
 
 
 Planned: TypeAlias = (
-    CrashMoment | Fault | StaleRestart | HeldWatches | PartedAfter | PausedAfter | SlowedAfter | Hurried | WebhooksFail
+    CrashMoment
+    | Fault
+    | StaleRestart
+    | HeldWatches
+    | PartedAfter
+    | PausedAfter
+    | SlowedAfter
+    | Hurried
+    | WebhooksFail
+    | RestoredAfter
 )
 """What is planned for one write."""
 
@@ -188,6 +208,7 @@ class ProgramWrite:
         occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
         lost_lease: The Lease that its program had held, and that was no longer its own when this was carried out; empty
             if it holds one, or never held any.
+        undone: Whether the server was restored from a backup that was made before.
     """
 
     number: int
@@ -203,6 +224,7 @@ class ProgramWrite:
     stored: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     occurrence: int = 1
     lost_lease: str = ""
+    undone: bool = False
 
     @property
     def name(self) -> WriteName:

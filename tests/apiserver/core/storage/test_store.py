@@ -347,3 +347,24 @@ def test_a_store_begins_with_what_another_one_has_held_and_both_go_on_by_themsel
     assert names(third.list("x")) == ["b", "c"], "what the second one wrote is its own"
     with pytest.raises(ValueError, match="only an empty store"):
         third.begin_with(state)
+
+
+def test_a_backup_has_the_objects_of_its_revision_and_nothing_can_go_on_from_before() -> None:
+    store = RevisionStore()
+    a = store.create("x", "a", fields("a"))
+    store.create("x", "b", fields("b"))
+    at = store.revision
+    store.update("x", "a", fields("a", 2))
+    store.delete("x", "b")
+    store.create("y", "c", fields("c"))
+    store.restore_backup(at)
+    assert names(store.list("x")) == ["a", "b"]
+    assert not names(store.list("y"))
+    assert store.get("x", "a") == a, "with the resource version that it had"
+    assert store.revision == store.compacted > 1_000_000
+    with pytest.raises(CompactedError):
+        store.changes_after(at)
+    assert store.create("x", "d", fields("d")).resource_version == str(store.revision)
+    assert names(store.list("x")) == ["a", "b", "d"]
+    with pytest.raises(CompactedError):
+        store.restore_backup(at)

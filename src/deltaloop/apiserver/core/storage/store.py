@@ -40,6 +40,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
 )
 from deltaloop.schemas.json_values import mapping
 
+_BUMP: Final = 1_000_000
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -405,6 +406,34 @@ class RevisionStore:
     def has_dropped(self, resource: str, *, after: int) -> bool:
         """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
         return max(self._dropped.get(resource, 0), self._renumbered_at) > after
+
+    def restore_backup(self, revision: int) -> None:
+        """Have the objects of a revision again, as from a backup that was made then; what was written since is gone.
+
+        Revisions go on a million later, and everything before is forgotten, so that every watch and every token from
+        before is too old. Objects keep the resource versions that they had.
+
+        Raises:
+            CompactedError: If the revision lies before the window.
+
+        Source: etcd's documentation, "Restoring with revision bump" (``--bump-revision``, ``--mark-compacted``).
+        """
+        if revision < self._compacted:
+            raise CompactedError(revision, self._compacted)
+        for name in {change.resource for change in self._newer_than(revision)}:
+            order, objects = self._state(name, revision)
+            table = self._tables[name] = _Table()
+            table.objects, table.order = dict(objects), [*order]
+        self._changes.clear()
+        self._held = 0
+        self._revision += _BUMP
+        self._compacted = self._renumbered_at = self._revision
+        self._renumberings += 1
+        if self._journal is not None:
+            kept = [(name, key, obj) for name, table in self._tables.items() for key, obj in table.objects.items()]
+            records = [Record(int(obj.resource_version), name, key, obj.raw) for name, key, obj in kept]
+            records.sort(key=lambda record: record.revision)
+            self._journal.renumbered(records, revision=self._revision)
 
     def renumber(self, *, revision: int = 1) -> None:
         """Count anew from a revision, as after a move to a new etcd: the objects stay, their resource versions go back.

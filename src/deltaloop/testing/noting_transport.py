@@ -1,0 +1,53 @@
+"""A transport that says when something may have been written by it; all else is what another transport does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, final
+
+from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
+
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _nothing() -> None:
+    return
+
+
+@final
+class NotingTransport:
+    """Sends requests by another transport.
+
+    Attributes:
+        wrote: Called after each request that may have written something, answered or not.
+    """
+
+    def __init__(self, inner: Transport, wrote: Callable[[], object] = _nothing) -> None:
+        """Send by ``inner``."""
+        self.wrote: Callable[[], object] = wrote
+        self._inner = inner
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        """Send a request and return the whole answer.
+
+        Raises:
+            TransportError: If there is none.
+        """
+        try:
+            return await self._inner.request(request)
+        finally:
+            if request.method not in _READS:
+                self.wrote()
+
+    def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
+        """Open a stream.
+
+        Raises:
+            TransportError: On entering, if there is no answer.
+        """
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._inner.close()
