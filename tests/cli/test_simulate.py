@@ -229,4 +229,4 @@ def test_a_module_with_classes_needs_no_scenario(tmp_path: Path, monkeypatch: py
     assert {"1st create of configmaps", "1st update of configmaps"} <= {*writes}
     result = CliRunner().invoke(app, ["simulate", str(file), "--write-test", str(tmp_path / "test_cache.py")])
     assert (result.exit_code, type(result.exception)) == (1, LoadError)
-    assert "has no 'scenario'" in str(result.exception)
+    assert "has no 'scenario' that a test could import: write async def scenario(world)" in str(result.exception)

@@ -58,6 +58,9 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
         definitions = program_definitions(module, controllers)
         if may_be_made and controllers and definitions:
             return made_scenario(controllers, definitions)
+        if controllers and definitions:
+            problem = f"has no {_DEFAULT!r} that a test could import: write async def {_DEFAULT}(world)"
+            raise LoadError(target, f"module {module.__name__} {problem}")
         raise LoadError(target, f"module {module.__name__} has no {_DEFAULT!r}{_others(module)}")
     found = named_object(target, module, attribute or _DEFAULT)
     if not inspect.iscoroutinefunction(found) or len(inspect.signature(found).parameters) != 1:

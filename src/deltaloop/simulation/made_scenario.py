@@ -15,10 +15,11 @@ from deltaloop.testing.harness import Harness
 
 
 def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[str, object]]) -> Scenario:
-    """Return a scenario in which samples are created, changed field by field, and deleted.
+    """Return a scenario in which samples are created, changed field by field, deleted, and created once more.
 
-    The programs come to rest after each step. A change that the server refuses (a rule, a field that must not change)
-    is left out.
+    What is deleted takes with it whatever was left over of its life, and what the second one leaves over stays. One
+    that does not go, as its finalizer waits for something, is not created again. The programs come to rest after each
+    step. A change that the server refuses (a rule, a field that must not change) is left out.
 
     Args:
         controllers: What the program runs; one at least.
@@ -46,6 +47,11 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
             with suppress(NotFoundError):
                 await world.client.delete(sample.kind, sample.name, namespace=sample.namespace)
             await world.settled()
+        await world.settled()  # once more, if the user did not wait
+        for sample in plan.samples:
+            if await world.client.find(sample.kind, sample.name, namespace=sample.namespace) is None:
+                await _create(world, sample)
+        await world.settled()
 
     update_wrapper(scenario, controllers[0].function)
     return scenario

@@ -43,7 +43,15 @@ from deltaloop.runtime.sources import Watch
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
 from deltaloop.simulation.core.coverage import count_struck
-from deltaloop.simulation.core.end_states import EndState, Place, end_state, learnt
+from deltaloop.simulation.core.end_states import (
+    DrawnNames,
+    EndState,
+    Place,
+    drawn_names,
+    end_state,
+    learnt,
+    without_drawn_names,
+)
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
@@ -181,6 +189,7 @@ class Simulation:
         self._runs = 0
         self._reference: SimulationRun | None = None
         self._ignored: frozenset[Place] = frozenset(self._options.may_differ)
+        self._drawn: DrawnNames = frozenset()
         self._has_learnt = False
 
     @property
@@ -200,7 +209,8 @@ class Simulation:
             return
         others = [self._without_faults(self._options.seed + number) for number in range(1, 1 + _LEARNING)]
         states = [run.end for run in (self.reference, *others) if run.end is not None]
-        self._ignored |= learnt(states)
+        self._drawn = drawn_names(states)
+        self._ignored |= learnt([without_drawn_names(state, self._drawn) for state in states])
         self._has_learnt = True
 
     def run(self, schedule: Schedule = (), *, seed: int | None = None) -> SimulationRun:
@@ -226,10 +236,10 @@ class Simulation:
             run: What came of them.
         """
         reference = self.reference
-        problems = problems_of(reference, run, ignored=self._ignored)
+        problems = problems_of(reference, run, ignored=self._ignored, drawn=self._drawn)
         if problems and not self._has_learnt:
             self._learn()
-            problems = problems_of(reference, run, ignored=self._ignored)
+            problems = problems_of(reference, run, ignored=self._ignored, drawn=self._drawn)
         return Failure(schedule=schedule, problems=problems, run=run) if problems else None
 
     def replay(self, schedule: Schedule) -> Failure | None:
@@ -291,7 +301,8 @@ class Simulation:
         outcome = self.run((), seed=seed)
         problems = problems_of(outcome, outcome)
         if problems:
-            raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}")
+            again = "to see it with its log: deltaloop simulate --replay '', or Simulation.run()"
+            raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}; {again}")
         return outcome
 
     def _schedules(

@@ -6,7 +6,13 @@ from typing import Any
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.simulation.core.end_states import differences, end_state, learnt
+from deltaloop.simulation.core.end_states import (
+    differences,
+    drawn_names,
+    end_state,
+    learnt,
+    without_drawn_names,
+)
 
 CONFIG_MAP = "v1/ConfigMap"
 
@@ -116,3 +122,41 @@ def test_values_of_secrets_and_under_names_that_say_secret_are_not_shown() -> No
     assert shown([secret("planted-one")], [secret("planted-two")]) == [
         'v1/Secret default/a: data.word is another one than it should be: "<redacted>"'
     ]
+
+
+def drawn(names: dict[str, str], *static: Resource) -> list[Resource]:
+    """Return what a program has made that names each volume of its own by chance, and writes the name down."""
+    made = [config_map(f"{owner}-{end}", f"u-{end}", data={"of": owner}) for owner, end in names.items()]
+    notes = [config_map(owner, data={"volume": f"{owner}-{end}"}) for owner, end in names.items()]
+    return [*made, *notes, *static]
+
+
+def test_names_that_a_program_draws_are_compared_by_their_beginning() -> None:
+    runs = [end_state(drawn({"a": one, "my-b": other})) for one, other in (("5ef", "x1"), ("5a2", "y2"), ("c33", "z3"))]
+    names = drawn_names(runs)
+    assert names == {(CONFIG_MAP, "default/a-"), (CONFIG_MAP, "default/my-b-")}
+
+    def told(wanted: list[Resource], found: list[Resource]) -> list[str]:
+        states = [without_drawn_names(end_state(each), names) for each in (wanted, found)]
+        return [str(each) for each in differences(*states)]
+
+    before = drawn({"a": "5ef", "my-b": "x1"})
+    assert not told(before, drawn({"a": "777", "my-b": "888"}))
+    left_over = config_map("a-999", data={"of": "a"})
+    assert told(before, drawn({"a": "777", "my-b": "888"}, left_over)) == [
+        "v1/ConfigMap default/a-<2> is there, and should not be"
+    ]
+    wrong = [*drawn({"a": "777", "my-b": "888"})[:2], config_map("a", data={"volume": "my-b-888"}), before[3]]
+    assert told(before, wrong) == [
+        'v1/ConfigMap default/a: data.volume is "my-b-", and should be "a-"',
+        'v1/ConfigMap default/my-b: data.volume is "my-b-x1", and should be "my-b-"',
+    ], "one that is not there is no name"
+
+
+def test_names_that_have_nothing_in_common_and_objects_of_other_namespaces_are_not_drawn() -> None:
+    assert not drawn_names([end_state([config_map("x1")]), end_state([config_map("y2")])])
+    assert not drawn_names([end_state([config_map("a-1")]), end_state([])])
+    elsewhere = Resource.from_dict({"metadata": {"namespace": "other", "name": "a-2"}}, kinds.CONFIG_MAP)
+    assert not drawn_names([end_state([config_map("a-1")]), end_state([elsewhere])])
+    state = end_state([config_map("a-1")])
+    assert without_drawn_names(state, frozenset()) is state

@@ -27,6 +27,7 @@ _OWN: Final = frozenset(
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _OBSERVED: Final = "observedGeneration"
 _MOST_SHOWN: Final = 60
+_SIGNS: Final = "-."
 _GONE: Final = "<gone>"
 
 Place: TypeAlias = tuple[str, ...]
@@ -167,6 +168,64 @@ def learnt(runs: Sequence[EndState]) -> frozenset[Place]:
     """Return the places in which runs without faults differ among each other: nobody can say what belongs there."""
     first, *others = runs
     return frozenset(each.place for other in others for each in differences(first, other))
+
+
+DrawnNames: TypeAlias = frozenset[tuple[str, str]]
+"""Kinds, and the beginnings of the keys of objects that programs name by chance."""
+
+
+def drawn_names(runs: Sequence[EndState]) -> DrawnNames:
+    """Return which names programs draw: ``a-5efbde`` in one run without faults, ``a-a2d80b`` in another one.
+
+    A name that has nothing in common is not told from that of any other object, and is none of these.
+    """
+    first, *others = runs
+    found: set[tuple[str, str]] = set()
+    for other in others:
+        mine, theirs = {*first.objects} - {*other.objects}, {*other.objects} - {*first.objects}
+        for kind, key in mine:
+            common = [_beginning_of(key, its) for its_kind, its in theirs if its_kind == kind]
+            found |= {(kind, beginning) for beginning in common if beginning and beginning == max(common, key=len)}
+    return frozenset(found)
+
+
+def _beginning_of(key: str, other: str) -> str:
+    """Return what two keys have in common up to a hyphen or a dot of their names; empty if that is nothing."""
+    (namespace, slash, name), (its, _, another) = key.rpartition("/"), other.rpartition("/")
+    alike = next((place for place, (a, b) in enumerate(zip(name, another, strict=False)) if a != b), 0)
+    end = max(name.rfind(sign, 0, alike) for sign in _SIGNS) + 1
+    return f"{namespace}{slash}{name[:end]}" if namespace == its and end else ""
+
+
+def without_drawn_names(state: EndState, drawn: DrawnNames) -> EndState:
+    """Return a state with the beginnings of names in place of names that programs draw, as of ``generateName``."""
+    places: dict[tuple[str, str], str] = {}
+    for kind, key in state.objects:
+        fitting = [
+            beginning for its, beginning in drawn if its == kind and key.startswith(beginning) and key != beginning
+        ]
+        if fitting:
+            places[kind, key] = max(fitting, key=len)
+    if not places:
+        return state
+    names = {key.rpartition("/")[2]: beginning.rpartition("/")[2] for (_, key), beginning in places.items()}
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    known = {place: _renamed(fields, pattern, names) for place, fields in state.objects.items()}
+    objects = {place: mapping(fields) for place, fields in known.items() if place not in places}
+    counts: dict[tuple[str, str], int] = {}
+    for place in sorted(places, key=lambda each: (msgspec.json.encode(known[each], order="sorted"), each)):
+        group = (place[0], places[place])
+        counts[group] = counts.get(group, 0) + 1
+        objects[place[0], f"{places[place]}<{counts[group]}>"] = mapping(known[place])
+    return EndState(objects)
+
+
+def _renamed(value: object, pattern: re.Pattern[str], names: Mapping[str, str]) -> object:
+    if is_mapping(value):
+        return {_renamed(name, pattern, names): _renamed(item, pattern, names) for name, item in value.items()}
+    if value_type(value) == "array":
+        return [_renamed(item, pattern, names) for item in items(value)]
+    return pattern.sub(lambda found: names[found[0]], value) if isinstance(value, str) else value
 
 
 def _different(place: Place, wanted: object, found: object, ignored: frozenset[Place]) -> Iterator[Place]:

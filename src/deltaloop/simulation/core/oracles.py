@@ -23,7 +23,7 @@ import msgspec
 from deltaloop.api.keys import join_key
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim
-from deltaloop.simulation.core.end_states import EndState, Place, differences
+from deltaloop.simulation.core.end_states import DrawnNames, EndState, Place, differences, without_drawn_names
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
 
 
@@ -93,7 +93,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def problems_of(
-    reference: SimulationRun, found: SimulationRun, *, ignored: frozenset[Place] = frozenset()
+    reference: SimulationRun,
+    found: SimulationRun,
+    *,
+    ignored: frozenset[Place] = frozenset(),
+    drawn: DrawnNames = frozenset(),
 ) -> tuple[Problem, ...]:
     """Return what is wrong with a run.
 
@@ -101,6 +105,7 @@ def problems_of(
         reference: The run without faults.
         found: The run to judge.
         ignored: Places in which end states may differ.
+        drawn: Names that programs draw.
     """
     told: list[Problem] = []
     if found.broken:
@@ -113,10 +118,10 @@ def problems_of(
     told += _without_lease(reference, found)
     told += _too_early(reference, found)
     if reference.end is not None and found.end is not None:
-        told += [
-            Problem(Oracle.END_STATE, str(each), each.place)
-            for each in differences(reference.end, _known(reference, found, found.end), ignored=ignored)
+        wanted, end = [
+            without_drawn_names(state, drawn) for state in (reference.end, _known(reference, found, found.end))
         ]
+        told += [Problem(Oracle.END_STATE, str(each), each.place) for each in differences(wanted, end, ignored=ignored)]
     return tuple(told)
 
 

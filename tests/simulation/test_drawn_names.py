@@ -1,0 +1,83 @@
+"""A program that draws names: that it draws others after a crash is no alarm, what is left over of them is one."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import msgspec
+
+import deltaloop as dl
+from deltaloop.crds import crd_of
+from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
+from deltaloop.simulation.core.schedules import FaultKind
+from deltaloop.simulation.made_scenario import made_scenario
+
+CLAIM = dl.kinds.PERSISTENT_VOLUME_CLAIM
+CRASHES = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER))
+
+
+class CacheStatus(msgspec.Struct):
+    """What there is.
+
+    Attributes:
+        claim: Its volume's.
+    """
+
+    claim: str = ""
+
+
+@dl.custom_resource(group="example.com", version="v1", storage=True)
+class Cache(msgspec.Struct, kw_only=True):
+    """A cache with a volume."""
+
+    metadata: dl.ObjectMeta
+    status: CacheStatus | None = None
+
+
+def operator(*, mended: bool) -> dl.Controller:
+    """Gives each Cache a volume, whose name it draws; mended, it writes the name down first."""
+
+    @dl.controller(Cache, name="cache", writes=[CLAIM])
+    async def cache(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.find(Cache, request.name, namespace=request.namespace)
+        if found is None:
+            return
+        name = found.status.claim if found.status is not None else ""
+        if name and not mended:
+            return
+        if not name:
+            name = f"{request.name}-{secrets.token_hex(3)}"
+            if mended:
+                async with ctx.status(found) as status:
+                    status["claim"] = name
+                return
+        if await ctx.client.find(CLAIM, name, namespace=request.namespace) is None:
+            spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+            claim: dict[str, Any] = {"metadata": {"name": name, "namespace": request.namespace}, "spec": spec}
+            dl.set_controller_reference(claim, found)
+            await ctx.client.create(CLAIM, claim, namespace=request.namespace)
+        async with ctx.status(found) as status:
+            status["claim"] = name
+
+    return cache
+
+
+def simulation_of(*, mended: bool) -> Simulation:
+    return Simulation(made_scenario([operator(mended=mended)], [crd_of(Cache)]), CRASHES)
+
+
+def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made() -> None:
+    report = simulation_of(mended=False).explore()
+    (failure,) = report.failures
+    assert [(problem.oracle, str(problem)) for problem in failure.problems] == [
+        (Oracle.END_STATE, "v1/PersistentVolumeClaim default/sample-<2> is there, and should not be")
+    ]
+    assert {name.occurrence for name in report.writes} == {1, 2}, "the sample is made twice"
+
+
+def test_a_program_that_writes_down_what_it_draws_raises_no_alarm() -> None:
+    simulation = simulation_of(mended=True)
+    assert not simulation.explore().failures
+    ends = [simulation.run(parse_schedule(text)).end for text in ("", "crash-before:patch:caches.example.com/status:2")]
+    assert ends[0] != ends[1], "although it draws another name"
