@@ -10,6 +10,7 @@ import msgspec
 import deltaloop as dl
 from deltaloop.crds import crd_of
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
+from deltaloop.simulation.core.reports import report_fields, report_page
 from deltaloop.simulation.core.schedules import FaultKind
 from deltaloop.simulation.made_scenario import made_scenario
 
@@ -74,6 +75,14 @@ def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made
         (Oracle.END_STATE, "v1/PersistentVolumeClaim default/sample-<2> is there, and should not be")
     ]
     assert {name.occurrence for name in report.writes} == {1, 2}, "the sample is made twice"
+    told = str(failure)
+    assert told.count("the user: create caches.example.com default/sample") == 2
+    deleted, crash = (told.index(text) for text in ("the user: delete caches.example.com", "<- the program crashes"))
+    assert deleted < crash
+    fields: Any = report_fields(report)
+    steps = [step["write"].split()[0] for step in fields["failures"][0]["user"]]
+    assert steps == ["apply", "create", "patch", "delete", "create"]
+    assert "<td>the user</td><td></td><td>delete caches.example.com" in report_page(report, title="a")
 
 
 def test_a_program_that_writes_down_what_it_draws_raises_no_alarm() -> None:

@@ -128,6 +128,9 @@ async def test_only_an_embedded_server_of_its_own_can_be_restored() -> None:
         async with dl.connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client) as harness:
             with pytest.raises(InvalidArgumentError, match="embedded server"):
                 harness.restore_backup()
+            server.compact()
+            with pytest.raises(ValueError, match="revision 2 cannot be restored"):
+                server.faults.restore_backup(2)
 
 
 def seen_at(schedule: str, simulation: type[Simulation] = Simulation) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -135,7 +136,7 @@ def test_who_does_not_read_holds_the_server_back() -> None:
             assert not waits.done()
             await connection.read()
             await waits
-            unbounded = _NEVER_FULL(asyncio.get_running_loop(), connection._context)
+            unbounded = _NEVER_FULL(asyncio.get_running_loop(), contextvars.copy_context())
             assert full_after(unbounded) == 1000, "a seeded bug is seen"
 
     in_memory(main())

@@ -26,6 +26,7 @@ from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo
 from deltaloop.apiserver.exchange import Exchange
@@ -120,9 +121,12 @@ class Faults:
         created or deleted since then are served as before.
 
         Raises:
-            CompactedError: If changes since that revision are forgotten.
+            ValueError: If changes since that revision are forgotten.
         """
-        self._store.restore_backup(revision)
+        try:
+            self._store.restore_backup(revision)
+        except CompactedError as error:
+            raise ValueError(f"revision {revision} cannot be restored: {error}") from None
         self.strike_watches(Fault(do="cut"))
 
     async def restart(self, seconds: float = 0.0) -> None:

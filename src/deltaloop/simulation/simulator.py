@@ -396,6 +396,7 @@ class _World:
             end=end,
             kinds=kinds,
             writes=writes,
+            steps=tuple(harness.steps),
             rests=tuple(harness.rests),
             hurried=harness.hurries > 0,
             unsettled=_without_secrets(unsettled, writes),

@@ -36,7 +36,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.client.opening import open_transport
-from deltaloop.client.transport import Transport
+from deltaloop.client.transport import HttpRequest, Transport
 from deltaloop.crds import crd_of
 from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
@@ -50,6 +50,7 @@ from deltaloop.testing.core.program_writes import (
     CrashAt,
     CrashMoment,
     ProgramWrite,
+    UserStep,
     WebhooksFail,
     WritePlan,
     failing_share,
@@ -60,6 +61,7 @@ from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
 from deltaloop.testing.noting_transport import NotingTransport
 from deltaloop.testing.processes import Process
+from deltaloop.testing.program_transport import text_of
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
 
@@ -89,6 +91,7 @@ class Harness:
         namespace: The only namespace that programs watch; None for all.
         replicas: All programs that were started.
         writes: What they wrote, oldest first: objects, and not Leases or Events; also what failed.
+        steps: What the test's own client wrote, where the harness has made it.
         rests: How many writes there were each time that ``settled`` returned.
         hurries: How often it returned in the middle, since that was planned.
         patience: How many seconds ``settled`` waits where it is not said.
@@ -126,6 +129,7 @@ class Harness:
         self.namespace: str | None = client.namespace if cluster.shared else None
         self.replicas: list[Replica] = []
         self.writes: list[ProgramWrite] = []
+        self.steps: list[UserStep] = []
         self.rests: list[int] = []
         self.patience: float = 60.0
         self.events: list[EventDraft] = []
@@ -553,7 +557,14 @@ class Harness:
             self.webhook_service.recover()
             self.lead_webhooks()
 
-    def others_wrote(self) -> None:
+    def user_writes(self, request: HttpRequest) -> None:
+        """Note what the test's client is about to write, in ``steps``."""
+        text = text_of(request)
+        if text:
+            now = asyncio.get_running_loop().time()
+            self.steps.append(UserStep(at=now, text=text, after=len(self.writes)))
+
+    def others_wrote(self, _: HttpRequest) -> None:
         """Note that something was written just now, perhaps, that was no program's."""
         if self.server is not None:
             self._others_wrote = (self.server.revision, len(self.writes))
@@ -645,5 +656,5 @@ async def embedded_harness(
             Client(config, transport=noting) as client,
             Harness(cluster, client, seed=seed, server=server, direct=direct) as harness,
         ):
-            noting.wrote = harness.others_wrote
+            noting.writes, noting.wrote = harness.user_writes, harness.others_wrote
             yield harness

@@ -11,7 +11,7 @@ from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def _nothing() -> None:
+def _nothing(_: HttpRequest) -> None:
     return
 
 
@@ -20,12 +20,14 @@ class NotingTransport:
     """Sends requests by another transport.
 
     Attributes:
-        wrote: Called after each request that may have written something, answered or not.
+        writes: Called before each request that may write something.
+        wrote: Called after it, answered or not.
     """
 
-    def __init__(self, inner: Transport, wrote: Callable[[], object] = _nothing) -> None:
+    def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
         """Send by ``inner``."""
-        self.wrote: Callable[[], object] = wrote
+        self.writes: Callable[[HttpRequest], object] = _nothing
+        self.wrote: Callable[[HttpRequest], object] = wrote
         self._inner = inner
 
     async def request(self, request: HttpRequest) -> HttpResponse:
@@ -34,11 +36,13 @@ class NotingTransport:
         Raises:
             TransportError: If there is none.
         """
+        if request.method in _READS:
+            return await self._inner.request(request)
+        self.writes(request)
         try:
             return await self._inner.request(request)
         finally:
-            if request.method not in _READS:
-                self.wrote()
+            self.wrote(request)
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
         """Open a stream.

@@ -365,6 +365,16 @@ async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
 
 
+def text_of(request: HttpRequest) -> str:
+    """Return what a request writes, for people; empty if that is no object."""
+    info = describe(request.method, request.path, _segments(request.path), request.query)
+    if info.resource is None or not is_object_write(info, request.query):
+        return ""
+    verb = verb_of(info, request.headers.get("Content-Type", ""))
+    part = f"/{info.resource.subresource}" if info.resource.subresource else ""
+    return f"{verb} {info.group_resource}{part} {key_of(info, _object(request.body or b''))}"
+
+
 def _dropped(request: HttpRequest) -> TransportError:
     return TransportError(
         f"{request.method} {request.path}: the connection was cut", method=request.method, path=request.path, cut=True

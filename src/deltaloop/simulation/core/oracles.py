@@ -24,7 +24,7 @@ from deltaloop.api.keys import join_key
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import DrawnNames, EndState, Place, differences, without_drawn_names
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName
 
 
 class Oracle(StrEnum):
@@ -47,6 +47,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         end: The objects at its end; None if it broke off.
         kinds: Whose objects these are.
         writes: What programs wrote, oldest first.
+        steps: What the user wrote.
         rests: How many of them there were each time that the programs had come to rest.
         hurried: Whether the user did not wait for it once, so that rests are not those of the run without faults.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
@@ -62,6 +63,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     end: EndState | None
     writes: tuple[ProgramWrite, ...]
     kinds: tuple[str, ...] = ()
+    steps: tuple[UserStep, ...] = ()
     rests: tuple[int, ...] = ()
     hurried: bool = False
     unsettled: str = ""

@@ -21,8 +21,9 @@ import msgspec
 from deltaloop.simulation.core.coverage import Coverage, coverage_rows
 from deltaloop.simulation.core.oracles import Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, schedule_text
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName
 
+_USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
 _MOST_IN_A_NAME: Final = 60
 _STYLE: Final = """
@@ -77,10 +78,23 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.story}:\n{told}\n  what was written:\n{story}\n  again: {self.replay!r}"
 
     def _lines(self) -> Iterator[str]:
-        for write in self.run.writes:
+        for write in all_written(self.run):
+            if isinstance(write, UserStep):
+                yield f"{write.at:9.3f} s  {_USER}: {write.text}"
+                continue
             struck = self.struck(write)
             gone = ", gone with the backup" if write.undone else ""
             yield f"{write.at:9.3f} s  {write} -> {_answer(write)}{gone}" + (f"   <- {struck}" if struck else "")
+
+
+def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
+    """Give what a run's user and its programs have written, in order."""
+    steps = list(run.steps)
+    for number, write in enumerate(run.writes):
+        while steps and steps[0].after <= number:
+            yield steps.pop(0)
+        yield write
+    yield from steps
 
 
 @final
@@ -151,6 +165,7 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
             {"oracle": problem.oracle.value, "text": problem.text, "place": [*problem.place]}
             for problem in failure.problems
         ],
+        "user": [{"at": round(step.at, 6), "write": step.text, "after": step.after} for step in failure.run.steps],
         "writes": [
             {
                 "at": round(write.at, 6),
@@ -238,13 +253,13 @@ def report_page(report: SimulationReport, *, title: str) -> str:
             for problem in failure.problems
         ]
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
-        parts += [_table(failure.run.writes, failure)]
+        parts += [_table(failure.run, failure)]
     if report.uncontrolled:
         parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.uncontrolled), "</ul>"]
     if report.coverage:
         parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
     if report.reference is not None:
-        parts += ["<h2>Without any fault</h2>", _table(report.reference.writes, None)]
+        parts += ["<h2>Without any fault</h2>", _table(report.reference, None)]
     return "\n".join([*parts, "</body></html>\n"])
 
 
@@ -260,9 +275,14 @@ def _coverage_table(counts: Coverage) -> str:
     return "".join([*cells, "</table>"])
 
 
-def _table(writes: tuple[ProgramWrite, ...], failure: Failure | None) -> str:
+def _table(run: SimulationRun, failure: Failure | None) -> str:
     rows = ["<table><tr><th>s</th><th>program</th><th>task</th><th>write</th><th>answer</th><th></th></tr>"]
-    for write in writes:
+    for write in all_written(run):
+        if isinstance(write, UserStep):
+            rows.append(
+                f"<tr><td>{write.at:.3f}</td><td>{_USER}</td><td></td><td>{escape(write.text)}</td><td></td><td></td></tr>"
+            )
+            continue
         struck = "" if failure is None else failure.struck(write)
         cells = [f"{write.at:.3f}", write.replica, write.task, str(write), _answer(write), struck]
         shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)

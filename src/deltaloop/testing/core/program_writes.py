@@ -246,6 +246,22 @@ class ProgramWrite:
         return f"{self.verb} {self.resource}{part} {self.key}"
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserStep:
+    """Something that the test's own client has written: what a user does.
+
+    Attributes:
+        at: When, in seconds of the event loop.
+        text: What, such as ``delete configmaps default/a``.
+        after: How many writes of programs there were before.
+    """
+
+    at: float
+    text: str
+    after: int
+
+
 def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:
     """Tell whether a request writes an object that the program is there for."""
     path = info.resource
