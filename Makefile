@@ -163,7 +163,7 @@ context-page: $(VENV)/.dev  ## Write docs/context.md anew: what a reconcile can 
 	@$(BIN)/python -m tools.context_page
 
 # What the two have in common; the first one's versions follow from pyproject.toml.
-EVERYTHING := --editable '.[cli,server,metrics,schemas,otel,zstd]' --group test
+EVERYTHING := --editable '.[cli,server,metrics,schemas,otel,zstd,pydantic]' --group test
 test-lowest: $(VENV)/.created  ## Run the tests with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv build/lowest
 	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'

@@ -323,6 +323,22 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     }
 
 
+def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> None:
+    head, _, _ = MODULE.partition("@dl.controller")
+    module.write_text(head + WEBHOOKS)
+    objects = packaged("--install-namespace", "studio")
+    assert {each["metadata"]["name"] for each in objects if each["kind"] in ("Deployment", "Service")} == {"painting"}
+    assert [each["metadata"]["name"] for each in objects if each["kind"] == "CustomResourceDefinition"] == [
+        "paints.example.com"
+    ]
+    printed = run("rbac", "painting.py", "--leader-elect", "--leader-election-namespace", "studio",
+                  "--webhooks-namespace", "studio")  # fmt: skip
+    wanted = [rule for each in read_yaml_documents(printed.stdout) for rule in each["rules"]]
+    assert [rule for each in objects if each["kind"] in ("ClusterRole", "Role") for rule in each["rules"]] == wanted
+    # There is no kind that it watches, and nothing of its kind's that it writes.
+    assert not [rule for rule in wanted if rule["resources"][0].startswith("paints")]
+
+
 def test_a_chart_has_its_webhooks_too(module: Path, tmp_path: Path) -> None:
     module.write_text(MODULE + WEBHOOKS)
     assert run("package", "painting.py", "--helm", "chart").exit_code == 0

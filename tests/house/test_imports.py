@@ -10,7 +10,18 @@ import sys
 import pytest
 
 FOUNDATION = "import aiohttp, msgspec, yaml"
-EXTRAS = ("typer", "click", "rich", "cryptography", "prometheus_client", "zstandard", "uvloop", "pytest")
+EXTRAS = (
+    "typer",
+    "click",
+    "rich",
+    "cryptography",
+    "prometheus_client",
+    "zstandard",
+    "pydantic",
+    "pydantic_core",
+    "uvloop",
+    "pytest",
+)
 # Time is that of the process, which a busy machine disturbs less than the clock on the wall. Memory is what came on top
 # of a bare interpreter; it is known on Linux only (elsewhere there is but the peak, which a child takes over).
 PROBE = """

@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
@@ -103,6 +104,8 @@ def _known_view(value: object) -> object:
         return value.to_list()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
+    if is_model_class(type(value)):
+        return fields_of_model(value, with_defaults=True)
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 

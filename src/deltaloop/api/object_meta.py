@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from deltaloop.api.keys import join_key
+from deltaloop.api.pydantic_models import InModels
 from deltaloop.api.resource import OwnerReference
 
 
-class ObjectMeta(msgspec.Struct, omit_defaults=True, rename="camel"):
+class ObjectMeta(InModels, msgspec.Struct, omit_defaults=True, rename="camel"):
     """The metadata of an object whose kind has a class: its field ``metadata``.
 
     An object as it was read has all of them; of a new one ``name`` or ``generate_name`` is set, and labels,

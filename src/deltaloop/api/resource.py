@@ -30,6 +30,7 @@ from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
+from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.views import READ_ONLY, ReadOnlyMap
 from deltaloop.fork_safety import fork_safe
@@ -348,13 +349,13 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return fields
 
     def decode(self, model: type[T]) -> T:
-        """Decode to a typed object: a ``msgspec.Struct``, dataclass, ``TypedDict``, or anything msgspec knows.
+        """Decode to a typed object: a Struct, a dataclass, a model of pydantic, or anything that msgspec knows.
 
         Raises:
             MalformedObjectError: If the object does not fit the type; the message names the field.
         """
         try:
-            return msgspec.json.decode(self.raw, type=model)
+            return msgspec.json.decode(self.raw, type=model, dec_hook=model_of)
         except DECODE_ERRORS as error:
             name = getattr(model, "__name__", str(model))
             problem = f"{self!r} does not fit {name}: {without_data(error)}"

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import msgspec
 
+from deltaloop.api.pydantic_models import fields_of_model, is_model_class
+
 
 def set_fields(value: object) -> Any:
     """Return a typed object as JSON has it, without the fields that are as they are by default.
@@ -41,6 +43,9 @@ def _plain(value: object, *, with_defaults: bool) -> Any:
             for name, each, is_default in _fields(value)
             if not is_default or (with_defaults and each is not None and each is not msgspec.UNSET)
         }
+    if is_model_class(type(value)):
+        dumped = fields_of_model(value, with_defaults=with_defaults)
+        return _without_nulls(dumped) if with_defaults else dumped
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, object]", value)
         return {str(name): _plain(each, with_defaults=with_defaults) for name, each in fields.items()}
@@ -51,6 +56,14 @@ def _plain(value: object, *, with_defaults: bool) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     return msgspec.to_builtins(value, str_keys=True)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return the JSON of a model without fields that are null: by default they are absent."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _without_nulls(each) for name, each in fields.items() if each is not None}
+    return [_without_nulls(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _fields(value: Any) -> Iterator[tuple[str, object, bool]]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.pydantic_models import InModels
 
 C = TypeVar("C", bound=type)
 
@@ -150,7 +151,7 @@ def as_atomic() -> Meta:
     return Meta(extra_json_schema={"x-kubernetes-list-type": "atomic", "x-kubernetes-map-type": "atomic"})
 
 
-class TypedReference(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+class TypedReference(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """Names an object of any kind.
 
     Attributes:
@@ -166,7 +167,7 @@ class TypedReference(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     namespace: str | UnsetType = UNSET
 
 
-class KindCondition(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+class KindCondition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """One aspect of an object's state, as ``ctx.status`` writes it.
 
     Attributes:

@@ -17,11 +17,13 @@ from typing import Any, Final, cast, final, get_type_hints
 
 from msgspec import NODEFAULT, UNSET, inspect
 
+from deltaloop.api.pydantic_models import is_model_class
 from deltaloop.api.set_fields import set_fields, with_defaults
 from deltaloop.crds.annotations import CLASS_RULES, RULES
 from deltaloop.crds.choices import null_or_choice
 from deltaloop.crds.docstrings import description_of, field_descriptions
 from deltaloop.crds.errors import InvalidKindError
+from deltaloop.crds.model_fields import keeps_all, model_fields
 from deltaloop.schemas.json_values import mapping
 
 Fields = dict[str, Any]
@@ -72,14 +74,14 @@ class ClassSchema:
 
 
 def class_schema(cls: type) -> ClassSchema:
-    """Return the schema of a class: a Struct, a dataclass or a TypedDict.
+    """Return the schema of a class: a Struct, a dataclass, a TypedDict or a model of pydantic.
 
     Raises:
         InvalidKindError: If a field's type has no structural schema; the error names class and field.
     """
     walk = _Walk(root=cls)
     kind = type_of(cls)
-    if not isinstance(kind, _OBJECTS):
+    if not isinstance(kind, _OBJECTS) and not _is_model(kind):
         what = "it is none of the classes that have fields: make it a msgspec.Struct or a dataclass"
         raise InvalidKindError(cls.__name__, "", what)
     schema = walk.of(kind, "", (cls.__name__, ""))
@@ -146,7 +148,7 @@ class _Walk:
             return self._union(kind, path, place)
         if isinstance(kind, inspect.AnyType | inspect.RawType):
             return {_OPEN: True}
-        if isinstance(kind, inspect.StructType | inspect.DataclassType | inspect.TypedDictType):
+        if isinstance(kind, inspect.StructType | inspect.DataclassType | inspect.TypedDictType) or _is_model(kind):
             return self._object(kind, path, place)
         if isinstance(kind, inspect.DictType):
             return self._mapping(kind, path, place)
@@ -187,7 +189,7 @@ class _Walk:
         self.above.append(cls)
         said, properties = field_descriptions(cls), dict[str, Fields]()
         required: list[str] = []
-        for field in kind.fields:
+        for field in model_fields(cls) if _is_model(kind) else kind.fields:
             if cls is self.root and field.encode_name in IDENTITY:
                 properties[field.encode_name] = {**IDENTITY[field.encode_name]}
                 continue
@@ -206,6 +208,8 @@ class _Walk:
             result["properties"] = properties
         if required:
             result["required"] = required
+        if _is_model(kind) and keeps_all(cls):
+            result[_OPEN] = True
         if rules := cls.__dict__.get(CLASS_RULES):
             result[RULES] = [*rules]
             self.places |= {f"{path}.{RULES}[{number}]": (cls.__name__, "") for number in range(len(rules))}
@@ -228,6 +232,10 @@ class _Walk:
         if isinstance(kind, inspect.SetType | inspect.FrozenSetType):
             schema["x-kubernetes-list-type"] = "set"
         return schema
+
+
+def _is_model(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.CustomType) and is_model_class(kind.cls)
 
 
 def _said(kind: inspect.Metadata) -> Fields:

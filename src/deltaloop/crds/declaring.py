@@ -121,7 +121,7 @@ def custom_resource(
     namespaced: bool = True,
     **keywords: Unpack[KindKeywords],
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class a kind of custom resources: a Struct of msgspec, a dataclass or a TypedDict.
+    """Make a class a kind of custom resources: a Struct of msgspec, a dataclass, a TypedDict or a model of pydantic.
 
     Clients, informers and listers then take the class and give objects of it, and ``crd_of`` makes its definition. Its
     fields are those of the whole object: ``spec``, and ``metadata: ObjectMeta`` to read names; if it has a field

@@ -12,7 +12,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.crd import kind_reconciled, program_definitions
-from deltaloop.cli.load_controllers import LoadError, load_declared
+from deltaloop.cli.load_controllers import load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
@@ -154,9 +154,7 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
     """
     module, controllers, webhooks = load_declared(command.target)
-    if not controllers:
-        raise LoadError(command.target, "it has webhooks, and no controller; decorate a function with @dl.controller")
-    app = command.name or "-".join(controller.name for controller in controllers)
+    app = command.name or "-".join(controller.name for controller in controllers) or program_name(command.target)
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
