@@ -10,7 +10,7 @@ from typing import Any
 
 import deltaloop as dl
 from deltaloop.testing.control_plane import ControlPlaneAssets
-from tests.world import accounts, operators, packages, upkeep, workloads
+from tests.world import accounts, charts, operators, packages, upkeep, workloads
 from tests.world.events import AWAITED
 from tests.world.programs import Place, controllers, serving
 from tests.world.world import StepError, World
@@ -37,6 +37,8 @@ STEPS: tuple[Step, ...] = (
     upkeep.namespace_end,
     packages.helm_3,
     packages.helm_4,
+    charts.our_chart,
+    charts.our_webhooks,
     operators.sample_controller,
     operators.our_examples,
 )
