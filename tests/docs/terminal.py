@@ -8,7 +8,7 @@ last one of a block runs on until the page's end. It must end with 0, as every o
 are free ones here, and commands that ask them are led there. A question to a program that has just begun is asked again
 for some seconds.
 
-Only the programs in ``RUN`` are run, those of other people (``kubectl``, ``curl``) where they are installed. All
+Only the programs in ``RUN`` are run, those of other people (``kubectl``, ``helm``, ``curl``) where they are installed. All
 others, such as ``pip`` and ``podman``, change a machine or need a network; ``make`` targets are what CI runs.
 """
 
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from tests.docs import console
 
-RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "kubectl", "pytest"})
+RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "helm", "kubectl", "pytest"})
 LIMIT = 20.0
 """Seconds that a command may take, a start until it is ready, or an end."""
 

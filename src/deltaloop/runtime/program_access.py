@@ -176,20 +176,20 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
     Args:
         client: May write roles and bindings, and impersonate.
         rules: What is granted.
-        name: Of the roles and bindings; the user is ``deltaloop:NAME``.
+        name: Of the program; user, roles and bindings are called ``deltaloop:NAME``, as nobody's own are.
 
     Raises:
         InvalidArgumentError: If the server lets everybody do everything, so that roles mean nothing.
     """
-    user = f"deltaloop:{name}"
+    user = _user(name)
     subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
-    for role in roles(rules, name=name):
+    for role in roles(rules, name=user):
         namespace = role["metadata"].get("namespace")
         if namespace is not None:
             await _created(client, {"metadata": {"name": namespace}})
         kind = str(role["kind"])
-        reference = {"apiGroup": _GROUP, "kind": kind, "name": name}
-        binding = {"metadata": {"name": name}, "subjects": subjects, "roleRef": reference}
+        reference = {"apiGroup": _GROUP, "kind": kind, "name": user}
+        binding = {"metadata": {"name": user}, "subjects": subjects, "roleRef": reference}
         await client.apply(_of_rbac(kind), role, namespace=namespace, force=True)
         await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
     config = replace(client.config, impersonate=Impersonation(user=user))
@@ -204,12 +204,16 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
     return config
 
 
-def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str]]:
-    """Return kinds and namespaces of what ``restricted`` makes, all of one name; a namespace may be empty."""
-    made: list[tuple[ResourceType[Resource], str]] = []
-    for role in roles(rules, name=name):
+def _user(name: str) -> str:
+    return f"deltaloop:{name}"
+
+
+def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str, str]]:
+    """Return kinds, names and namespaces of what ``restricted`` makes; a namespace may be empty."""
+    made: list[tuple[ResourceType[Resource], str, str]] = []
+    for role in roles(rules, name=_user(name)):
         namespace = str(role["metadata"].get("namespace", ""))
-        made += [(_of_rbac(f"{role['kind']}{suffix}"), namespace) for suffix in ("", "Binding")]
+        made += [(_of_rbac(f"{role['kind']}{suffix}"), _user(name), namespace) for suffix in ("", "Binding")]
     return made
 
 

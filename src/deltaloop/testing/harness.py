@@ -299,7 +299,7 @@ class Harness:
             rules, _ = rules_of(controllers, program=program)
             name = f"{self.client.namespace}-{controllers[0].name if controllers else 'webhooks'}"
             if self._cluster.shared:
-                self._installed += [(str(kind), name, place) for kind, place in granting(rules, name=name)]
+                self._installed += [(str(kind), called, place) for kind, called, place in granting(rules, name=name)]
             config = await restricted(self.client, rules, name=name)
         if webhooks:
             await self._webhook_service().register(webhooks)
