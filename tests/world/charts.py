@@ -176,9 +176,10 @@ async def our_chart(world: World) -> None:
         await _until_ready(world, replicas=2)
         await world.kubectl("patch", "greeter", "sample", "--type=merge", "-p", '{"spec":{"replicas":3}}')
         await _until_ready(world, replicas=3)
+        await world.record_objects("at work", GREETERS)
+        before = await world.client.get(dl.kinds.DEPLOYMENT, "sample", namespace=world.namespace)
         await world.kubectl("delete", "deployment", "sample")
-        await _until_ready(world, replicas=3)
-    await world.record_objects("at work", GREETERS)
+        await world.until("what was deleted is back", lambda: _is_back(world, before.uid))
     used = await world.run([DELTALOOP, "rbac", "--from", access, "--name", "greeter"])
     unused = verbs_of(rules.values()) - verbs_of(_rules_of(used.stdout))
     world.record("allowed and not used", sorted(unused))
@@ -229,6 +230,11 @@ async def _second_version(release: Release, folder: Path) -> None:
         await _until_ready(world, replicas=1)
     (greeter,) = await world.objects(GREETERS)
     world.record("at work again", [greeter.to_dict()["spec"], greeter["status"]["readyReplicas"]])
+
+
+async def _is_back(world: World, uid: str) -> bool:
+    found = await world.client.find(dl.kinds.DEPLOYMENT, "sample", namespace=world.namespace)
+    return found is not None and found.uid != uid and found.get("status", {}).get("readyReplicas") == 3
 
 
 async def _until_ready(world: World, *, replicas: int) -> None:
