@@ -8,8 +8,8 @@ last one of a block runs on until the page's end. It must end with 0, as every o
 are free ones here, and commands that ask them are led there. A question to a program that has just begun is asked again
 for some seconds.
 
-Only the programs in ``RUN`` are run, those of other people (``kubectl``, ``helm``, ``curl``) where they are installed. All
-others, such as ``pip`` and ``podman``, change a machine or need a network; ``make`` targets are what CI runs.
+Only the programs in ``RUN`` are run, those of other people (``kubectl``, ``helm``, ``curl``) where they are installed.
+All others, such as ``pip`` and ``podman``, change a machine or need a network; ``make`` targets are what CI runs.
 """
 
 from __future__ import annotations
