@@ -49,7 +49,7 @@ class Spec(BaseModel):
             raise ValueError(f"{value} are secret")
         return value
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def doubled(self) -> int:
         return 2 * self.replicas

@@ -80,7 +80,7 @@ class Release:
     async def command(self, *more: str) -> list[str | Path]:
         """Return the command of the program."""
         account = ("--kubeconfig", str(await self.account()))
-        program = ["env", f"PYTHONPATH={ROOT}", DELTALOOP, "run", self.target]
+        program: list[str | Path] = ["env", f"PYTHONPATH={ROOT}", DELTALOOP, "run", self.target]
         return [*program, *await self.arguments(), *account, *self.flags, *more]
 
     @asynccontextmanager
