@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,6 +43,32 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
+
+
+class WithoutTracebacksOfGarbage(logging.Filter):
+    """Has what asyncio says of garbage, such as a failed task that nobody asked, said in one line.
+
+    The collector may run within ``ast.parse``, and to format a traceback parses the source: CPython's parser is not
+    made for that, and the outer parse fails with a SystemError about recursion depth.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._collecting = False
+        gc.callbacks.append(self._collector)
+
+    def _collector(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+        self._collecting = phase == "start"
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._collecting and record.exc_info:
+            record.exc_text = f"{record.exc_info[0]}: {record.exc_info[1]}"
+        return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    logging.getLogger("asyncio").addFilter(WithoutTracebacksOfGarbage())
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,9 @@ def run(*arguments: str) -> Result:
 
 
 def files(folder: Path) -> dict[str, str]:
-    return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*") if each.is_file()}
+    """Return what is written in each file; modules that were imported leave more, compiled."""
+    found = [each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc"]
+    return {str(each.relative_to(folder)): each.read_text() for each in found}
 
 
 @pytest.mark.real_time

@@ -310,10 +310,10 @@ def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]
     return null_or_choice(schema) if null else schema
 
 
-def _has_rules(schema: Fields) -> bool:
+def has_rules(schema: Fields) -> bool:
     """Tell whether rules stand in a schema, at any depth."""
     inner = [*mapping(schema.get("properties")).values(), schema.get("items"), schema.get("additionalProperties")]
-    return RULES in schema or any(_has_rules(mapping(each)) for each in inner if each)
+    return RULES in schema or any(has_rules(mapping(each)) for each in inner if each)
 
 
 def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> Any:
@@ -328,6 +328,6 @@ def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> An
     if default is NODEFAULT or default is UNSET or default is None:
         return None
     try:
-        return with_defaults(default) if _has_rules(schema) else set_fields(default)
+        return with_defaults(default) if has_rules(schema) else set_fields(default)
     except (TypeError, ValueError) as error:
         raise InvalidKindError(*place, f"its default cannot be written as JSON: {error}") from None

@@ -9,15 +9,14 @@ from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType, definition_of, put_definition, put_resource_type
 from deltaloop.crds.annotations import RULES
-from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema
+from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema, has_rules
 from deltaloop.crds.errors import InvalidKindError
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
-from deltaloop.crds.rules.definitions import RuleChecks
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import items, mapping, text
-from deltaloop.schemas.schema_rules import schema_errors
+from deltaloop.schemas.schema_rules import ExpressionChecks, schema_errors
 
 T = TypeVar("T")
 _TYPES_OF_COLUMNS: Final = ("boolean", "integer", "number", "string")
@@ -256,7 +255,7 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
     if declared.has_status and "status" in items(schema.get("required")):
         what = "objects are created without a status: give it a default, such as None or msgspec.UNSET"
         raise InvalidKindError(cls.__name__, "status", what)
-    errors = schema_errors(schema, "", with_status=declared.has_status, expressions=RuleChecks())
+    errors = schema_errors(schema, "", with_status=declared.has_status, expressions=_expressions(schema))
     if errors:
         worst = errors[0]
         rest = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -274,6 +273,15 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
         _refuse(cls, "the scale subresource", scale_errors("", scale_of(scale)))
     fields = [{"jsonPath": each} for each in keywords.get("selectable_fields", ())]
     _refuse(cls, "selectable_fields", selectable_errors("", fields, schema))
+
+
+def _expressions(schema: dict[str, Any]) -> ExpressionChecks | None:
+    """Return what looks at the rules of a class: a program whose classes have none does not load the language."""
+    if not has_rules(schema):
+        return None
+    from deltaloop.crds.rules.definitions import RuleChecks
+
+    return RuleChecks()
 
 
 def _in_words(error: FieldError, schema: dict[str, Any]) -> str:

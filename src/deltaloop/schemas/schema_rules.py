@@ -56,7 +56,7 @@ class ExpressionChecks(Protocol):
 
 
 def schema_errors(
-    schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks
+    schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks | None
 ) -> list[FieldError]:
     """Return what is wrong with the schema of a version; empty if nothing is.
 
@@ -64,7 +64,7 @@ def schema_errors(
         schema: The decoded schema.
         field: Where it is in the CRD.
         with_status: Whether status is a subresource: it then has a schema of its own, so that the root may say less.
-        expressions: What looks at rules in expressions.
+        expressions: What looks at rules in expressions; None for a schema that has none.
     """
     errors = list(_root_errors(schema, field, with_status=with_status))
     unsupported = _has_unsupported(schema)
@@ -74,7 +74,7 @@ def schema_errors(
         errors += structural
     others = list(_rule_errors(schema, field, _Inside(), is_root=True))
     errors += others
-    if not unsupported and not structural:
+    if expressions is not None and not unsupported and not structural:
         errors += expressions.wrong_rules(schema, field, others)
     if not errors and unsupported:
         errors.append(invalid_value(field, '""', "OpenAPIV3Schema 'schema' is not supported"))
@@ -301,7 +301,7 @@ def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[FieldE
 
 
 def _default_errors(
-    schema: dict[str, object], field: str, expressions: ExpressionChecks, *, is_root: bool = False
+    schema: dict[str, object], field: str, expressions: ExpressionChecks | None, *, is_root: bool = False
 ) -> Iterator[FieldError]:
     whole = is_root or schema.get(EMBEDDED) is True
     if schema.get("default") is not None:
@@ -311,7 +311,7 @@ def _default_errors(
         if prune_value(node, value):
             yield invalid_value(at_default, _written(schema["default"]), "must not have unknown fields")
         errors = validate_value(node, schema["default"])
-        if not errors:
+        if expressions is not None and not errors:
             yield from expressions.wrong_default(schema, schema["default"], at_default, is_root=whole)
         for error in errors:
             place = "" if error.field == "<nil>" else error.field
