@@ -181,7 +181,6 @@ ONCE = {
     "runtime/health_server.py": "a fault of a page",
     "runtime/manager.py": "a source has ended",
     "runtime/tracking.py": "the watch of a tracked object has ended",
-    "webhooks/server.py": "at the level of debugging; what is logged otherwise is a line",
 }
 
 

@@ -16,9 +16,10 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, TypeAlias, cast, final
+
+import msgspec
 
 TRACEBACK_PERIOD: Final = 60.0
 _FRAMES: Final = 5
@@ -38,8 +39,7 @@ _ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ErrorSummary:
+class ErrorSummary(msgspec.Struct, frozen=True):
     """What a log line says of an error.
 
     Attributes:

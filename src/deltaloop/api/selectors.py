@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, final
 
 import msgspec
@@ -28,8 +27,7 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _INT64: Final = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One term of a label selector.
 
     The values of ``in`` and ``notin`` are kept sorted and once each, so that equal terms are equal.
@@ -47,7 +45,7 @@ class Requirement:
     def __post_init__(self) -> None:
         """Refuse a number of values that the operator has no use for."""
         if self.operator in ("in", "notin"):
-            object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+            msgspec.structs.force_setattr(self, "values", tuple(sorted(set(self.values))))
             fits = bool(self.values)
         else:
             fits = len(self.values) == (0 if self.operator in ("exists", "!") else 1)

@@ -14,6 +14,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, Unpack, final, overload
 
+import msgspec
+
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
@@ -32,8 +34,7 @@ T = TypeVar("T")
 _logger: Final = logging.getLogger("deltaloop.cache")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Identity:
+class _Identity(msgspec.Struct, frozen=True):
     """What makes two requests for an informer the same."""
 
     kind: ResourceType[Any]

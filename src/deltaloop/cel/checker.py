@@ -10,8 +10,9 @@ Source: cel-spec doc/langdef.md, "Gradual Type Checking" and "Name Resolution"; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, final
+
+import msgspec
 
 from deltaloop.cel.library import Overload
 from deltaloop.cel.syntax import (
@@ -46,8 +47,7 @@ from deltaloop.cel.unification import Substitution, differ, is_dyn, most_general
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """What a name means: a variable, or a type."""
 
     name: str
@@ -55,25 +55,23 @@ class Reference:
 
 
 @final
-@dataclass(slots=True)
-class Checked:
+class Checked(msgspec.Struct):
     """What the checker found; the keys are the nodes' identities."""
 
     tree: Node
-    types: dict[int, Type] = field(default_factory=dict[int, Type])
-    references: dict[int, Reference] = field(default_factory=dict[int, Reference])
-    overloads: dict[int, tuple[Overload, ...]] = field(default_factory=dict[int, tuple[Overload, ...]])
+    types: dict[int, Type] = msgspec.field(default_factory=dict[int, Type])
+    references: dict[int, Reference] = msgspec.field(default_factory=dict[int, Reference])
+    overloads: dict[int, tuple[Overload, ...]] = msgspec.field(default_factory=dict[int, tuple[Overload, ...]])
     # Calls of functions whose names have points: their target is no value.
-    qualified: set[int] = field(default_factory=set[int])
-    faults: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    qualified: set[int] = msgspec.field(default_factory=set[int])
+    faults: list[tuple[int, str]] = msgspec.field(default_factory=list[tuple[int, str]])
     # The functions that it calls, as they are written, and whether it has literals of lists or maps.
-    functions: set[str] = field(default_factory=set[str])
+    functions: set[str] = msgspec.field(default_factory=set[str])
     has_collections: bool = False
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Declarations:
+class Declarations(msgspec.Struct, frozen=True):
     """What an expression may name.
 
     Attributes:

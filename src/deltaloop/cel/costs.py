@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
 
 from deltaloop.cel.types import Type
 from deltaloop.cel.values import LIST_KINDS, OptionalValue, kind_of
@@ -69,8 +70,7 @@ SizeHints: TypeAlias = Callable[[tuple[str, ...]], Estimate | None]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(msgspec.Struct, frozen=True):
     """What is known of an argument before anything runs.
 
     Attributes:
@@ -92,8 +92,7 @@ class Operand:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CallShape:
+class CallShape(msgspec.Struct, frozen=True):
     """What is known of a call before anything runs; of a method, ``target`` is not among the arguments."""
 
     function: str
@@ -116,8 +115,7 @@ CallCost: TypeAlias = Callable[[Sequence[Any], Any], int | None]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """What a call costs.
 
     Attributes:

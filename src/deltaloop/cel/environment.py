@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, Final, final
+
+import msgspec
 
 from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.closures import UNBOUND
@@ -238,7 +240,7 @@ class Environment:
         if macros != self._macros:
             self._macros = macros
             self._parse = self._parsing()
-        self._declarations = replace(before, functions=functions, types=named)
+        self._declarations = msgspec.structs.replace(before, functions=functions, types=named)
 
     def with_variables(
         self, variables: Mapping[str, Type], types: TypeProvider | None = None, *, libraries: Iterable[Library] = ()
@@ -252,7 +254,7 @@ class Environment:
         """
         changed = copy(self)
         before = self._declarations
-        changed._declarations = replace(  # noqa: SLF001  # it is one of us
+        changed._declarations = msgspec.structs.replace(  # noqa: SLF001  # it is one of us
             before, variables={**before.variables, **variables}, provider=types or before.provider
         )
         if libraries:

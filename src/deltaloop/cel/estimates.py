@@ -8,10 +8,11 @@ Source: cel-go checker/cost.go; parser/macro.go, ext/comprehensions.go, ext/list
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, final
 from typing import Literal as OneOf
+
+import msgspec
 
 from deltaloop.cel.checker import Checked
 from deltaloop.cel.costs import (
@@ -55,8 +56,7 @@ _ACCUMULATOR: Final = "@result"
 
 
 @final
-@dataclass(slots=True, eq=False)
-class _Part:
+class _Part(msgspec.Struct, eq=False):
     """A part of the tree.
 
     Attributes:
@@ -80,8 +80,7 @@ class _Part:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Entries:
+class _Entries(msgspec.Struct, frozen=True):
     """How large the keys and the values of a list or a map may be."""
 
     of: str
@@ -93,8 +92,7 @@ class _Entries:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Local:
+class _Local(msgspec.Struct, frozen=True):
     """What is known of a variable of a macro."""
 
     path: tuple[str, ...]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+import msgspec
+
 from deltaloop.cel.syntax import Comprehension, Name, Node, Select
 
 
@@ -19,8 +21,7 @@ class MacroError(ValueError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class MacroCall:
+class MacroCall(msgspec.Struct, frozen=True):
     """A call as it is written: ``target.name(arguments)``, or without a target."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType, definition_of, put_definition, put_resource_type
@@ -330,4 +332,4 @@ def _is_open(schema: dict[str, Any], steps: list[str]) -> bool:
 
 def _refuse(cls: type, what: str, errors: Any) -> None:
     for error in errors:
-        raise InvalidKindError(cls.__name__, "", f"{what}: {replace(error, field='').text}")
+        raise InvalidKindError(cls.__name__, "", f"{what}: {msgspec.structs.replace(error, field='').text}")

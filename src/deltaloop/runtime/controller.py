@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final, overload
 
+import msgspec
+
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, as_kind
@@ -41,8 +43,7 @@ _HOT_LOOPS: Final = HotLoopOptions()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Cleanup:
+class Cleanup(msgspec.Struct, frozen=True):
     """What a controller does with objects that are being deleted.
 
     Attributes:

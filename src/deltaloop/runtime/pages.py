@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, final
 
+import msgspec
+
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.option_types import check_types
 
@@ -61,8 +63,7 @@ class Listen:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class HttpPage:
+class HttpPage(msgspec.Struct, frozen=True):
     """What is answered."""
 
     body: bytes
@@ -92,8 +93,7 @@ def only_local(route: Route) -> Route:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class LocalRoute:
+class LocalRoute(msgspec.Struct, frozen=True):
     """A route that answers loopback addresses only; made by ``only_local``."""
 
     route: Route

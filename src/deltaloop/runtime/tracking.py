@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
@@ -33,15 +35,14 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Watch:
+class _Watch(msgspec.Struct, frozen=True):
     """A watch that runs, and what is to be undone when it ends."""
 
     kind: ResourceType[Any]
     informer: Informer[Any]
     view: CacheView
     task: asyncio.Task[None]
-    confirmed: set[str] = field(default_factory=set[str])
+    confirmed: set[str] = msgspec.field(default_factory=set[str])
 
 
 @final

@@ -6,15 +6,15 @@ Source: apimachinery pkg/util/validation/field/errors.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from deltaloop.schemas.types import TypeNode
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One field that is wrong.
 
     Attributes:
@@ -33,8 +33,7 @@ class FieldError:
         return f"{self.field}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class DecodingFault:
+class DecodingFault(msgspec.Struct, frozen=True):
     """A value that cannot be read as what it is to be; the words are put on it where it is answered.
 
     Attributes:
@@ -54,8 +53,7 @@ class DecodingFault:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MergingFault:
+class MergingFault(msgspec.Struct, frozen=True):
     """A value that cannot be merged as its type says; the words are put on it where it is answered.
 
     Attributes:

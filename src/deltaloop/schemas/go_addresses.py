@@ -6,9 +6,10 @@ Source: Go net/netip/netip.go.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final, final
+
+import msgspec
 
 from deltaloop.schemas.go_text import quoted
 
@@ -23,8 +24,7 @@ class AddressError(ValueError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """An IP address; ``family`` is 4 or 6."""
 
     family: int
@@ -86,8 +86,7 @@ class Address:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(msgspec.Struct, frozen=True):
     """An address and how many of its first bits are the network's."""
 
     address: Address

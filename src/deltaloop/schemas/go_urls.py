@@ -6,8 +6,9 @@ Source: Go net/url/url.go.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
+
+import msgspec
 
 from deltaloop.schemas.go_addresses import AddressError, parse_address
 from deltaloop.schemas.go_text import quoted
@@ -38,8 +39,7 @@ class UrlError(ValueError):
 
 
 @final
-@dataclass(slots=True)
-class Url:
+class Url(msgspec.Struct):
     """The parts of a URL, escapes resolved."""
 
     scheme: str = ""

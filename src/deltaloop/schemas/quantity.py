@@ -11,10 +11,11 @@ Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``Canon
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
+
+import msgspec
 
 _Format: TypeAlias = Literal["decimal", "exponent", "binary"]
 
@@ -40,8 +41,7 @@ class MalformedQuantityError(ValueError):
     """What was sent is no quantity; the message says why, in the real server's words, without repeating it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantity:
+class _Quantity(msgspec.Struct, frozen=True):
     """What was read.
 
     Attributes:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import msgspec
@@ -126,8 +125,7 @@ def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[
             yield "dependencies", child, f"{field}.dependencies[{name}]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Inside:
+class _Inside(msgspec.Struct, frozen=True):
     """What is around a schema.
 
     Attributes:
@@ -189,7 +187,7 @@ def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, ob
 
 def _inside_child(schema: dict[str, object], keyword: str, where: str, inside: _Inside, *, is_root: bool) -> _Inside:
     if keyword == "additionalProperties" and inside.metadata:
-        return replace(inside, no_default="inside additionalProperties applying to object metadata")
+        return msgspec.structs.replace(inside, no_default="inside additionalProperties applying to object metadata")
     if keyword == "properties" and (is_root or schema.get(EMBEDDED) is True):
         name = where.rpartition(".properties[")[2][:-1]
         if name in _IDENTITY:

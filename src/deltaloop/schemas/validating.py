@@ -14,7 +14,6 @@ pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apise
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final, cast
 
 import msgspec
@@ -78,7 +77,7 @@ def validate_part(node: TypeNode, name: str, fields: dict[str, object], old: dic
         if errors and name in old:
             errors = []
             _check(part, value, "", errors, old[name])
-    errors = [replace(error, field=_below(name, error.field)) for error in errors]
+    errors = [msgspec.structs.replace(error, field=_below(name, error.field)) for error in errors]
     if node.checks_lists:
         _check_identity(node, fields, old, errors)
     return errors

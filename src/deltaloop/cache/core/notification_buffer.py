@@ -30,9 +30,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar, final
+
+import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.process_deltas import (
@@ -163,8 +164,7 @@ class FifoBuffer(Generic[K]):
         return len(self._waiting)
 
 
-@dataclass(slots=True)
-class _Entry(Generic[K]):
+class _Entry(msgspec.Struct, Generic[K]):
     notification: Notification[K]
     initial: bool
     told: K | None = None  # once an update has waited: the state that the handler knows

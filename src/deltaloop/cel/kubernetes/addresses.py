@@ -5,8 +5,9 @@ Source: k8s.io/apiserver pkg/cel/library/ip.go, cidr.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
+
+import msgspec
 
 from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
@@ -20,8 +21,7 @@ _FAILED: Final = "network address parse error during conversion from string: "
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class IPValue:
+class IPValue(msgspec.Struct, frozen=True, eq=False):
     """An IP address; its size is the number of its bytes."""
 
     cel_type: ClassVar[Type] = IP
@@ -42,8 +42,7 @@ class IPValue:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class CIDRValue:
+class CIDRValue(msgspec.Struct, frozen=True, eq=False):
     """A network; its size is the number of bytes of its prefix."""
 
     cel_type: ClassVar[Type] = CIDR

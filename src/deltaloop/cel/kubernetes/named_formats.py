@@ -6,8 +6,9 @@ Source: k8s.io/apiserver pkg/cel/library/format.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
+
+import msgspec
 
 from deltaloop.cel.faults import no_such_overload
 from deltaloop.cel.library import Library, Overload, function, method
@@ -27,8 +28,7 @@ FORMAT: Final = object_of("kubernetes.NamedFormat")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedFormat:
+class NamedFormat(msgspec.Struct, frozen=True, eq=False):
     """A format.
 
     Attributes:

@@ -5,8 +5,9 @@ Source: k8s.io/apiserver pkg/cel/library/urls.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
+
+import msgspec
 
 from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
@@ -17,8 +18,7 @@ URL: Final = object_of("kubernetes.URL")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class URLValue:
+class URLValue(msgspec.Struct, frozen=True, eq=False):
     """A URL."""
 
     cel_type: ClassVar[Type] = URL

@@ -6,8 +6,9 @@ Source: k8s.io/apiserver pkg/cel/library/semverlib.go; github.com/blang/semver v
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias, final
+
+import msgspec
 
 from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
@@ -23,8 +24,7 @@ _Part: TypeAlias = tuple[int, int, str]
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class SemanticVersion:
+class SemanticVersion(msgspec.Struct, frozen=True, eq=False):
     """A version; ``build`` is of no matter where versions are compared."""
 
     cel_type: ClassVar[Type] = SEMVER

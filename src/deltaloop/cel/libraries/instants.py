@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, Overload, method
@@ -37,8 +38,7 @@ _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LONGEST: Final = 200  # characters of a number; 64 bits have 19 digits
 
 
-@dataclass(frozen=True, slots=True)
-class _Calendar:
+class _Calendar(msgspec.Struct, frozen=True):
     """The parts of an instant, as a clock on the wall has them; month, day and weekday from 1, 1 and Sunday = 0."""
 
     year: int

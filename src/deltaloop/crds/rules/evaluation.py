@@ -10,7 +10,6 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserve
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
 import msgspec
@@ -219,7 +218,7 @@ class _Evaluation:
         return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
 
     def _tell(self, rule: CompiledRule, former: _Former, error: FieldError) -> None:
-        self.errors.append(replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
+        self.errors.append(msgspec.structs.replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
 
     def _add(self, node: RuleNode, path: str, words: str) -> None:
         self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
+import msgspec
+
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
@@ -77,8 +79,7 @@ class Access:
 
 
 @final
-@dataclass(frozen=True, slots=True, order=True)
-class AccessRule:
+class AccessRule(msgspec.Struct, frozen=True, order=True):
     """One verb on one resource.
 
     Attributes:

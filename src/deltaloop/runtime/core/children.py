@@ -47,8 +47,7 @@ _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resource
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ChildKind:
+class ChildKind(msgspec.Struct, frozen=True):
     """A declared kind of children.
 
     Attributes:

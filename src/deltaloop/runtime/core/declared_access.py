@@ -9,9 +9,10 @@ Source: apiserver pkg/authorization/authorizer ``Attributes``; plugin/pkg/auth/a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, final
+
+import msgspec
 
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule
@@ -37,8 +38,7 @@ class UndeclaredAccess(Enum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NeededAccess:
+class NeededAccess(msgspec.Struct, frozen=True):
     """What one request needs to be allowed.
 
     Attributes:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
@@ -141,17 +141,15 @@ Fact: TypeAlias = HotLoop | Cooled
 
 
 @final
-@dataclass(slots=True)
-class _Written:
+class _Written(msgspec.Struct):
     last: OwnWrite | None = None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
-    strikes: list[float] = field(default_factory=list[float])  # a few; an empty deque takes half a KiB
+    strikes: list[float] = msgspec.field(default_factory=list[float])  # a few; an empty deque takes half a KiB
 
 
 @final
-@dataclass(slots=True)
-class _Hot:
+class _Hot(msgspec.Struct):
     cause: Cause
     since: float
     interval: float
@@ -160,9 +158,10 @@ class _Hot:
 
 
 @final
-@dataclass(slots=True)
-class _Key:
-    objects: OrderedDict[tuple[str, str], _Written] = field(default_factory=OrderedDict[tuple[str, str], _Written])
+class _Key(msgspec.Struct):
+    objects: OrderedDict[tuple[str, str], _Written] = msgspec.field(
+        default_factory=OrderedDict[tuple[str, str], _Written]
+    )
     hot: _Hot | None = None
 
 

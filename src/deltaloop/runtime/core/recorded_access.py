@@ -11,8 +11,9 @@ Source: apiserver pkg/endpoints/request/requestinfo.go, for paths and verbs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final, cast, final
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime.core.access import AccessRule
@@ -93,7 +94,9 @@ class RecordedAccess:
         widened = (
             rule
             if rule.resource == "leases"
-            else replace(rule, namespace="", namespaced=(rule.group, rule.resource.partition("/")[0]) in namespaced)
+            else msgspec.structs.replace(
+                rule, namespace="", namespaced=(rule.group, rule.resource.partition("/")[0]) in namespaced
+            )
             for rule in self._rules
         )
         return tuple(sorted(dict.fromkeys(widened)))

@@ -14,16 +14,16 @@ objects about the bound does not start and stop it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 SHARED_FROM: Final = 20
 """From so many tracked objects of one kind and namespace on, one watch of the namespace is cheaper."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Tracked:
+class Tracked(msgspec.Struct, frozen=True):
     """A foreign object, or a watch: of one object, or of all that there are of a kind in a namespace.
 
     Attributes:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, final
+
+import msgspec
 
 from deltaloop.schemas.patterns.rune_sets import NEWLINE, WORD, RuneSet
 from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
@@ -53,24 +54,21 @@ def pattern_error(text: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(msgspec.Struct, frozen=True):
     """A character of a set leads to a place; ``bit`` is the set's."""
 
     bit: int
     to: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
+class _Pass(msgspec.Struct, frozen=True):
     """Without reading, one gets to a place, if what is asserted holds."""
 
     to: int
     assertion: Assertion | None = None
 
 
-@dataclass(slots=True)
-class _State:
+class _State(msgspec.Struct):
     """The places that one may be at after some text, and where the next character leads; None is a match.
 
     Attributes:
@@ -81,7 +79,7 @@ class _State:
 
     places: tuple[int, ...]
     before: int
-    next: dict[int, _State | None] = field(default_factory=dict[int, "_State | None"])
+    next: dict[int, _State | None] = msgspec.field(default_factory=dict[int, "_State | None"])
 
 
 @final

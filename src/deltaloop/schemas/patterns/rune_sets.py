@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
+
+import msgspec
 
 from deltaloop.schemas.patterns.unicode_tables import PACKED
 
@@ -129,8 +130,7 @@ def _lower(sign: str) -> str:
     return sign.lower() if sign.isascii() else sign
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
+class _Tables(msgspec.Struct, frozen=True):
     """The tables: sets by name, not unpacked; other names; and for each letter those that differ only in case."""
 
     packed: dict[str, str]

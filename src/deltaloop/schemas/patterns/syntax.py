@@ -9,8 +9,10 @@ Source: Go regexp/syntax/parse.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
+
+import msgspec
 
 from deltaloop.schemas.patterns.rune_sets import (
     ANY,
@@ -80,21 +82,19 @@ class Node:
 EMPTY: Final = Node("sequence")
 
 
-@dataclass(frozen=True, slots=True)
-class _Flags:
+class _Flags(msgspec.Struct, frozen=True):
     fold: bool = False
     lines: bool = False
     dot_newline: bool = False
     lazy: bool = False
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct):
     """A group that has not ended: the choices so far, the last of them, and the flags to go back to."""
 
     flags: _Flags
-    choices: list[Node] = field(default_factory=list[Node])
-    last: list[Node] = field(default_factory=list[Node])
+    choices: list[Node] = msgspec.field(default_factory=list[Node])
+    last: list[Node] = msgspec.field(default_factory=list[Node])
     captures: bool = False
 
 

@@ -7,8 +7,9 @@ and is counted. An error keeps the frames it went through alive, so the bound is
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
+
+import msgspec
 
 from deltaloop.workqueue.core.triggers import TriggerLog
 
@@ -18,8 +19,7 @@ DEFAULT_MAX_DEAD_LETTERS: Final = 1000
 
 
 @final
-@dataclass(slots=True, eq=False)
-class ParkedItem(Generic[K]):
+class ParkedItem(msgspec.Struct, Generic[K], eq=False):
     """One item that failed for good.
 
     Attributes:

@@ -10,7 +10,6 @@ Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, vali
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -55,7 +54,7 @@ def embedded_errors(schema: Schema, fields: dict[str, object]) -> Iterator[Field
     """Yield what is wrong with the metadata of objects inside; what does not have its type is told elsewhere."""
     for path, inner in embedded_objects(schema.tree, fields):
         for error in inner_metadata_errors(mapping(inner.get("metadata"))):
-            yield replace(error, field=f"{path}.{error.field}")
+            yield msgspec.structs.replace(error, field=f"{path}.{error.field}")
 
 
 def _shown(value: object) -> str:

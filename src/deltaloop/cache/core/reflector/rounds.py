@@ -14,7 +14,8 @@ the stream ends.)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -25,8 +26,7 @@ from deltaloop.client.core.pager import PageProgress
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 
 
-@dataclass(slots=True)
-class ListRound:
+class ListRound(msgspec.Struct):
     """A list that is under way.
 
     Attributes:
@@ -43,11 +43,11 @@ class ListRound:
     first: ListOptions
     options: ListOptions
     in_full: bool
-    items: list[Resource] = field(default_factory=list[Resource])
+    items: list[Resource] = msgspec.field(default_factory=list[Resource])
     resource_version: str = ""
     pages: int = 0
-    unreadable: list[UnreadableItemError] = field(default_factory=list[UnreadableItemError])
-    progress: PageProgress[Resource] = field(default_factory=PageProgress[Resource])
+    unreadable: list[UnreadableItemError] = msgspec.field(default_factory=list[UnreadableItemError])
+    progress: PageProgress[Resource] = msgspec.field(default_factory=PageProgress[Resource])
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:

@@ -6,8 +6,6 @@ follows from what comes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from deltaloop.api.status import ApiError
@@ -63,8 +61,7 @@ class ReflectorStatistics(msgspec.Struct, frozen=True, kw_only=True):
     failing_since: float | None
 
 
-@dataclass(slots=True)
-class ReflectorCounts:
+class ReflectorCounts(msgspec.Struct):
     """The numbers; their names are those of ``ReflectorStatistics``."""
 
     list_requests: int = 0
