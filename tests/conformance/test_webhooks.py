@@ -317,6 +317,67 @@ async def test_patched_namespace(api: Api) -> None:
         assert refused == "the namespace of the provided object does not match the namespace sent on the request"
 
 
+def _scheme(kind: str, version: str) -> str:
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+
+
+_NOT_A_TEXT = "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field"
+
+
+@conformance(
+    "Webhooks: a patch cannot make an object another kind",
+    ("another", {"kind": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown conversion", ""),
+    (
+        "of another group",
+        {"apiVersion": "apps/v1", "kind": "Deployment"},
+        "converting (v1.Deployment) to (core.ConfigMap): unknown conversion",
+        "",
+    ),
+    ("an unknown one", {"kind": "Nope"}, _scheme("Nope", "v1"), "InternalError"),
+    ("an unknown version", {"apiVersion": "v2"}, _scheme("ConfigMap", "v2"), "InternalError"),
+    ("no version", {"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c", "InternalError"),
+    ("no text", {"kind": 3}, f"{_NOT_A_TEXT} .kind of type string", "InternalError"),
+)
+async def test_patched_kind(api: Api, fields: dict[str, object], words: str, reason: str) -> None:
+    async with webhook_server(api) as server:
+        patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in fields.items()]
+        server.on("/move", lambda review: patched(review, *patch))
+        await server.configure("mutating", server.hook("/move"))
+        answered = await api.post(api.config_maps, config_map("a"))
+        assert (answered.status, answered.json.get("reason", "")) == (500, reason)
+        assert answered.json["message"].removeprefix("Internal error occurred: ") == words
+
+
+@conformance("Webhooks: a patch that takes the kind of an object away leaves it what it is")
+async def test_patched_kind_away(api: Api) -> None:
+    async with webhook_server(api) as server:
+        server.on("/move", lambda review: patched(review, {"op": "add", "path": "/kind", "value": ""}))
+        await server.configure("mutating", server.hook("/move"))
+        created = await api.created(api.config_maps, config_map("a"))
+        assert created.json["kind"] == "ConfigMap"
+
+
+@conformance(
+    "Webhooks: a patch cannot make a custom resource another kind",
+    ("another", {"kind": "Secret"}, 422, '"a" is invalid: kind: Invalid value: "Secret": must be Widget'),
+    ("none", {"kind": ""}, 500, "Object 'Kind' is missing in"),
+    ("another version", {"apiVersion": "v2"}, 500, "/v2, Kind=Widget is unstructured and is not suitable for"),
+    ("no version", {"apiVersion": ""}, 500, "/, Kind=Widget is unstructured and is not suitable for converting to"),
+    ("another kind of all", {"apiVersion": "apps/v1", "kind": "Deployment"}, 500, "apps/v1, Kind=Deployment is uns"),
+    ("no text", {"apiVersion": 3}, 500, f"{_NOT_A_TEXT} .apiVersion of type string"),
+)
+async def test_patched_kind_of_custom_resources(api: Api, fields: dict[str, object], status: int, words: str) -> None:
+    path = await api.widgets()
+    rule = {"apiGroups": [api.group()], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    async with webhook_server(api) as server:
+        patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in fields.items()]
+        server.on("/move", lambda review: patched(review, *patch))
+        await server.configure("mutating", server.hook("/move", rules=[rule]))
+        answered = await api.post(path, api.widget("a"))
+        assert answered.status == status
+        assert words in answered.json["message"]
+
+
 @conformance(
     "Webhooks: who is not trusted or not there is not asked",
     ("an unknown authority", "tls: failed to verify certificate: x509: certificate signed by unknown authority"),

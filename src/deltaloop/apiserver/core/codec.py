@@ -96,6 +96,14 @@ class Codec(Protocol):
         """
         ...
 
+    def check_made_kind(self, fields: dict[str, object]) -> None:
+        """Refuse an object that admission has made another kind.
+
+        Raises:
+            ApiError: Mostly 500, as the real server answers.
+        """
+        ...
+
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether an object is read at all, so that fields that it should not have can be told."""
         ...

@@ -15,7 +15,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.codec import AsSent, WebhookConversion
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
-from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.apiserver.core.metadata.types import check_readable_type, unreadable_type
 from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
@@ -78,6 +78,18 @@ class BuiltInCodec:
             group = self.kind.group.partition(".")[0] or "core"
             why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
             raise failures.unreadable(wanted, why, said=kind, version=version)
+
+    def check_made_kind(self, fields: dict[str, object]) -> None:
+        """Refuse another kind; what says none is of this one."""
+        check_readable_type(fields)
+        wanted = self.kind.kind
+        api_version, kind = text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or wanted
+        if (api_version, kind) not in self.known and (api_version, kind) != self._name:
+            scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+            raise failures.internal(f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
+        if kind != wanted:
+            version, group = api_version.rpartition("/")[2], self.kind.group.partition(".")[0] or "core"
+            raise failures.unexplained(f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion")
 
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind, and of a version that there is, if it says one."""

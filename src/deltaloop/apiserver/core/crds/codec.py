@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
+import msgspec
+
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -18,10 +20,16 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.codec import AsSent, ConversionError, WebhookConversion
 from deltaloop.apiserver.core.crds.embedded import read_embedded, unknown_in_embedded
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
-from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable, unreadable_type
+from deltaloop.apiserver.core.metadata.types import (
+    check_metadata_types,
+    check_readable_type,
+    drop_unreadable,
+    unreadable_type,
+)
 from deltaloop.apiserver.core.outside import Outside
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
-from deltaloop.schemas.json_values import copied, mapping, text
+from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.json_values import at, copied, mapping, text
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.pruning import prune, unknown_fields
 from deltaloop.schemas.types import Schema
@@ -69,6 +77,20 @@ class CustomCodec:
         if unreadable or not fields.get("kind"):
             why = unreadable or "Object 'Kind' is missing in the body of the request"
             raise failures.unrecognized(self.kind.kind, why)
+
+    def check_made_kind(self, fields: dict[str, object]) -> None:
+        """Refuse another kind or version, and what says none."""
+        check_readable_type(fields)
+        api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
+        if not kind:
+            raise failures.internal(f"Object 'Kind' is missing in '{msgspec.json.encode(fields).decode()}'")
+        if api_version != self.kind.api_version:
+            group, _, version = api_version.rpartition("/")
+            shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
+            raise failures.unexplained(f'{shown} to "{self.kind.api_version}"')
+        if kind != self.kind.kind:
+            error = invalid_value("kind", f'"{kind}"', f"must be {self.kind.kind}")
+            raise failures.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
 
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind and version."""

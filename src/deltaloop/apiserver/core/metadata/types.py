@@ -28,6 +28,18 @@ def unreadable_type(fields: dict[str, Any]) -> str:
     return ""
 
 
+def check_readable_type(fields: dict[str, Any]) -> None:
+    """Refuse an object that admission has made, and that does not say what it is.
+
+    Raises:
+        ApiError: 500, as the real server answers.
+    """
+    if unreadable := unreadable_type(fields):
+        raise failures.internal(unreadable)
+    if (version := text(fields.get("apiVersion"))).count("/") > 1:
+        raise failures.internal(f"unexpected GroupVersion string: {version}")
+
+
 def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -> None:
     """Refuse a custom resource whose metadata cannot be read.
 

@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.admission.admission_request import (
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.matching import is_exempt, matched_resource
-from deltaloop.apiserver.core.admission.patched import read_anew
+from deltaloop.apiserver.core.admission.patched import has_own_kind, read_anew
 from deltaloop.apiserver.core.admission.webhooks.review import (
     GROUP,
     KIND,
@@ -274,6 +274,8 @@ def _patched(
         raise failures.internal(str(error)) from None
     if not is_mapping(result):
         raise failures.internal("the patch of an admission webhook has made the object something else")
+    if has_own_kind(attributes):
+        invocation.served.codec.check_made_kind(result)
     try:
         return read_anew(attributes, invocation.served, result)[0]
     except UnreadableObjectError as error:
