@@ -309,6 +309,7 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     flags = vars(typer.main.get_command(app))["commands"]["run"]
     given = flags.make_context("run", ["painting.py", *container["args"]]).params
     assert (given["webhook_service"], given["webhook_bind_address"]) == ("paints", ":9443")
+    assert given["webhook_name"] == "paints"  # the module is painting, as another program's may be
     named = {
         (rule["resources"][0], *rule["resourceNames"]): rule["verbs"][-1]
         for each in objects
@@ -317,8 +318,8 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
         if "resourceNames" in rule
     }
     assert named == {
-        ("secrets", "painting-webhooks"): "update",
-        ("validatingwebhookconfigurations", "painting"): "patch",
+        ("secrets", "paints-webhooks"): "update",
+        ("validatingwebhookconfigurations", "paints"): "patch",
         ("customresourcedefinitions", "paints.example.com"): "patch",
     }
 

@@ -84,6 +84,6 @@ def test_flags_say_where_and_how(tmp_path: Path) -> None:
         WebhookServerOptions(host="127.0.0.1", port=8443),
     )
     assert RunFlags(target=str(file), webhook_bind_address="0").command().webhooks.listen is None
-    for wrong in ({"webhook_url": "http://192.0.2.7"}, {"webhook_service": "No"}):
+    for wrong in ({"webhook_url": "http://192.0.2.7"}, {"webhook_service": "No"}, {"webhook_name": "No"}):
         with pytest.raises(InvalidArgumentError):
             RunFlags(target=str(file), **wrong).command()  # type: ignore[arg-type]

@@ -82,9 +82,11 @@ TokenReviewFlag: TypeAlias = Annotated[
 WebhookAddressFlag: TypeAlias = Annotated[
     str, typer.Option(metavar="HOST:PORT", help="Where webhooks are served, if there are some; 0 for nowhere.")
 ]
+WebhookNameFlag: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="Their configurations, with the Secret NAME-webhooks; MODULE by default.")
+]
 WebhookServiceFlag: TypeAlias = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Their Service, and the Secret of their authority; MODULE-webhooks by default."),
+    str, typer.Option(metavar="NAME", help="Their Service; NAME-webhooks by default.")
 ]
 WebhookUrlFlag: TypeAlias = Annotated[
     str, typer.Option(metavar="URL", help="In place of a Service: https://HOST:PORT, which the cluster can reach.")
@@ -138,6 +140,7 @@ class RunFlags:
     metrics_key: MetricsKeyFlag = None
     metrics_token_review: TokenReviewFlag = False
     webhook_bind_address: WebhookAddressFlag = DEFAULT_WEBHOOKS
+    webhook_name: WebhookNameFlag = ""
     webhook_service: WebhookServiceFlag = ""
     webhook_url: WebhookUrlFlag = ""
     webhook_certificates: WebhookCertificatesFlag = None
@@ -234,7 +237,7 @@ class RunFlags:
         with _as_bad_parameters():
             listen = WebhookServerOptions.parse(self.webhook_bind_address)
         return RunWebhooks(
-            name=program_name(self.target),
+            name=self.webhook_name or program_name(self.target),
             webhooks=webhooks,
             listen=listen,
             service=self.webhook_service,

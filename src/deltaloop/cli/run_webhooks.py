@@ -42,7 +42,7 @@ class RunWebhooks:
     """The webhooks of a program that runs.
 
     Attributes:
-        name: Of the program, and of its configurations.
+        name: Of its configurations, and in front of that of its Secret.
         webhooks: What its module declares.
         listen: Where they are served; None nowhere.
         service: Name of the Service; empty for NAME-webhooks.
@@ -65,6 +65,8 @@ class RunWebhooks:
             InvalidWebhookError: If the webhooks do not fit together.
         """
         WebhookSet(self.webhooks)
+        if self.name:
+            check_name("--webhook-name", self.name)
         if self.service:
             check_name("--webhook-service", self.service)
         if self.url:

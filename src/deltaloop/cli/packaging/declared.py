@@ -112,7 +112,7 @@ class DeclaredProgram:
 
     def _program(self, name: str, namespace: str) -> PackagedProgram:
         command = self.command
-        called = program_name(command.target)  # as ``run`` calls them
+        called = self.app  # and not the release's: ``run`` is told it
         address = WebhookAddress(namespace=namespace, service=name)
         documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
         secret, certificates = None, tuple[Access, ...]()
@@ -130,6 +130,7 @@ class DeclaredProgram:
         repository, tag = split_image(command.image or self.app)
         arguments = [f"--namespace={command.namespace}"] if command.namespace else []
         arguments += [f"--event-api={command.event_api}"] if command.event_api is not EventApi.CORE_V1 else []
+        arguments += [f"--webhook-name={called}"] if self.webhooks and called != program_name(command.target) else []
         return PackagedProgram(
             app=self.app,
             name=name,
