@@ -307,7 +307,7 @@ async def _give_up(shops: World) -> None:
     await shops.until("the databases are gone", are_gone)
 
 
-CONFIGURATIONS: Final = ("mutatingwebhookconfiguration/webhooks", "validatingwebhookconfiguration/webhooks")
+CONFIGURATIONS: Final = ("mutatingwebhookconfiguration/database", "validatingwebhookconfiguration/database")
 
 
 async def _configurations(world: World) -> list[dict[str, Any]]:
