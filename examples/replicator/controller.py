@@ -95,7 +95,9 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
 
     @reconcile.cleanup
     async def delete_copies(request: dl.Request, ctx: dl.Context) -> None:
-        for copy in await copies_of(request, ctx):
+        # A cache that lags lacks copies, and nobody would look for them once the source is gone: the server is asked.
+        selector = f"{FROM}={request.namespace}.{request.name}"
+        for copy in await ctx.client.live.list_all(dl.kinds.CONFIG_MAP, namespace=None, selector=selector):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copy.name, namespace=copy.namespace)
 
     return reconcile
