@@ -8,9 +8,8 @@ Source: k8s.io/apiserver pkg/cel/library/authz.go.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeAlias, final
-
-import msgspec
 
 from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, method
@@ -25,7 +24,8 @@ DECISION: Final = object_of("kubernetes.authorization.Decision")
 
 
 @final
-class AccessQuestion(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AccessQuestion:
     """What is asked: whether a user may do something.
 
     Attributes:
@@ -54,7 +54,8 @@ class AccessQuestion(msgspec.Struct, frozen=True):
 
 
 @final
-class AccessAnswer(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AccessAnswer:
     """Whether it is allowed, why, and what went wrong while asking."""
 
     cel_type: ClassVar[Type] = DECISION
@@ -71,7 +72,8 @@ class AccessAnswer(msgspec.Struct, frozen=True):
 AccessAnswerer: TypeAlias = Callable[[AccessQuestion], AccessAnswer]
 
 
-class _Check(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Check:
     """A question that is not complete, and who answers it."""
 
     answer: AccessAnswerer
@@ -83,37 +85,41 @@ class _Check(msgspec.Struct, frozen=True):
 
 
 @final
-class AuthorizerValue(_Check, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AuthorizerValue(_Check):
     """The variable ``authorizer``."""
 
     cel_type: ClassVar[Type] = AUTHORIZER
 
 
 @final
-class ResourceCheck(_Check, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ResourceCheck(_Check):
     """The variable ``authorizer.requestResource``, or a resource that is asked about."""
 
     cel_type: ClassVar[Type] = RESOURCE_CHECK
 
 
 @final
-class _PathCheck(_Check, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _PathCheck(_Check):
     cel_type: ClassVar[Type] = PATH_CHECK
 
 
 @final
-class _GroupCheck(_Check, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _GroupCheck(_Check):
     cel_type: ClassVar[Type] = GROUP_CHECK
 
 
 def _path(authorizer: AuthorizerValue, path: str) -> _PathCheck:
     if not path.strip():
         raise EvaluationError("path must not be empty")
-    return _PathCheck(authorizer.answer, msgspec.structs.replace(authorizer.question, path=path))
+    return _PathCheck(authorizer.answer, replace(authorizer.question, path=path))
 
 
 def _group(authorizer: AuthorizerValue, group: str) -> _GroupCheck:
-    return _GroupCheck(authorizer.answer, msgspec.structs.replace(authorizer.question, group=group))
+    return _GroupCheck(authorizer.answer, replace(authorizer.question, group=group))
 
 
 def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
@@ -121,19 +127,17 @@ def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> 
         raise EvaluationError("Invalid service account name")
     if numbered_label_problems(namespace):
         raise EvaluationError("Invalid service account namespace")
-    return AuthorizerValue(
-        authorizer.answer, msgspec.structs.replace(authorizer.question, service_account=(namespace, name))
-    )
+    return AuthorizerValue(authorizer.answer, replace(authorizer.question, service_account=(namespace, name)))
 
 
 def _resource(group: _GroupCheck, resource: str) -> ResourceCheck:
     if not resource.strip():
         raise EvaluationError("resource must not be empty")
-    return ResourceCheck(group.answer, msgspec.structs.replace(group.question, resource=resource))
+    return ResourceCheck(group.answer, replace(group.question, resource=resource))
 
 
 def _check(check: _Check, verb: str) -> AccessAnswer:
-    return check.answer(msgspec.structs.replace(check.question, verb=verb))
+    return check.answer(replace(check.question, verb=verb))
 
 
 def _limited(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
@@ -141,7 +145,7 @@ def _limited(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
 
     def limited(check: ResourceCheck, value: str) -> ResourceCheck:
         changed: dict[str, Any] = {part: value}
-        return ResourceCheck(check.answer, msgspec.structs.replace(check.question, **changed))
+        return ResourceCheck(check.answer, replace(check.question, **changed))
 
     return limited
 
