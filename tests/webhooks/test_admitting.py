@@ -115,6 +115,11 @@ def test_a_deletion_is_judged_by_the_object_that_is_there() -> None:
     assert response(ask(no_latest, None, old=deployment()))["allowed"] is True
 
 
+def test_a_deletion_without_the_object_that_is_there_is_refused() -> None:
+    answer = ask(no_latest, deployment(), operation="DELETE", oldObject=None)
+    assert (answer.outcome, response(answer)["status"]["code"]) == ("invalid", 400)
+
+
 def test_a_connection_has_no_metadata_of_its_own() -> None:
     seen: list[Any] = []
 
@@ -234,6 +239,7 @@ def test_a_cache_that_is_not_filled_yet_leaves_it_to_the_failure_policy() -> Non
         ({"kind": {"group": "example.com", "version": "v2", "kind": "Database"}}, "a example.com/v2/Database"),
         ({"kind": {"group": "", "version": "v1", "kind": "Pod"}}, "a v1/Pod"),
         ({"object": None}, "has an object"),
+        ({"operation": "CREATE", "object": None, "old": database()}, "has an object"),
     ],
 )
 def test_what_a_webhook_is_not_for_is_refused(fields: dict[str, Any], what: str) -> None:

@@ -129,7 +129,7 @@ def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
             f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop webhooks` prints",
             uid=review.uid,
         )
-    if review.new is None and (review.old is None or review.operation != "DELETE"):
+    if (review.old if review.operation == "DELETE" else review.new) is None:
         raise InvalidReviewError(f"a review of {review.operation} has an object, and this one has none", uid=review.uid)
 
 
