@@ -157,6 +157,19 @@ def test_what_does_not_fit_is_told_by_its_place_without_its_value() -> None:
         dl.Resource.from_json(b'{"metadata":{"name":"a"},"spec":{"weight":0}}').decode(holder)
 
 
+def test_classes_that_are_no_models_are_read_as_before() -> None:
+    class Loose(msgspec.Struct):
+        metadata: dict[str, object]
+
+    class Odd(msgspec.Struct):
+        metadata: complex
+
+    pod = dl.Resource.from_dict({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    assert pod.decode(Loose).metadata == {"name": "a"}
+    with pytest.raises(dl.errors.MalformedObjectError, match="Expected `complex`, got `dict`"):
+        pod.decode(Odd)
+
+
 def test_what_is_kept_is_open() -> None:
     class Free(BaseModel):
         model_config = ConfigDict(extra="allow")

@@ -18,12 +18,14 @@ def is_model_class(cls: object) -> bool:
 def model_of(cls: type, value: object) -> Any:
     """Make a model of what was read: the hook of msgspec's decoders for classes that it does not know.
 
+    Of another class, such as ``object``, the value is taken as it is: the decoder refuses it where it is none of it, as
+    it does without a hook.
+
     Raises:
         ValueError: If it does not fit; the message has the place, and nothing of the value.
-        NotImplementedError: If the class is none of pydantic's.
     """
     if not is_model_class(cls):
-        raise NotImplementedError(f"{cls.__name__} is no class that objects can be read as")
+        return value
     model: Any = cls
     try:
         return model.model_validate(value)
