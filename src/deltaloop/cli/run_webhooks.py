@@ -65,7 +65,7 @@ class RunWebhooks:
             InvalidWebhookError: If the webhooks do not fit together.
         """
         WebhookSet(self.webhooks)
-        if self.name:
+        if self.webhooks:
             check_name("--webhook-name", self.name)
         if self.service:
             check_name("--webhook-service", self.service)

@@ -69,27 +69,34 @@ class BuiltInCodec:
         wanted, unreadable = self.kind.kind, unreadable_type(fields)
         if unreadable:
             raise failures.unrecognized(wanted, unreadable)
-        api_version, kind = text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or wanted
+        api_version, kind = self._said(fields)
         version = api_version.rpartition("/")[2]
-        if (api_version, kind) not in self.known and (api_version, kind) != self._name:
+        if not self._is_known(api_version, kind):
             why = f'no kind "{kind}" is registered for version "{api_version}"'
             raise failures.unreadable(wanted, why, said=kind, version=version)
         if kind != wanted:
-            group = self.kind.group.partition(".")[0] or "core"
-            why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
-            raise failures.unreadable(wanted, why, said=kind, version=version)
+            raise failures.unreadable(wanted, self._no_conversion(version, kind), said=kind, version=version)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
         """Refuse another kind; what says none is of this one."""
         check_readable_type(fields)
-        wanted = self.kind.kind
-        api_version, kind = text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or wanted
-        if (api_version, kind) not in self.known and (api_version, kind) != self._name:
+        api_version, kind = self._said(fields)
+        if not self._is_known(api_version, kind):
             scheme = 'in scheme "pkg/runtime/scheme.go:111"'
             raise failures.internal(f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
-        if kind != wanted:
-            version, group = api_version.rpartition("/")[2], self.kind.group.partition(".")[0] or "core"
-            raise failures.unexplained(f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion")
+        if kind != self.kind.kind:
+            raise failures.unexplained(self._no_conversion(api_version.rpartition("/")[2], kind))
+
+    def _said(self, fields: dict[str, object]) -> tuple[str, str]:
+        """Return version and kind that an object says, or this one's."""
+        return text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or self.kind.kind
+
+    def _is_known(self, api_version: str, kind: str) -> bool:
+        return (api_version, kind) in self.known or (api_version, kind) == self._name
+
+    def _no_conversion(self, version: str, kind: str) -> str:
+        group = self.kind.group.partition(".")[0] or "core"
+        return f"converting ({version}.{kind}) to ({group}.{self.kind.kind}): unknown conversion"
 
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind, and of a version that there is, if it says one."""

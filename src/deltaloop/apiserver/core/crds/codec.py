@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-import msgspec
-
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -83,7 +81,7 @@ class CustomCodec:
         check_readable_type(fields)
         api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
         if not kind:
-            raise failures.internal(f"Object 'Kind' is missing in '{msgspec.json.encode(fields).decode()}'")
+            raise failures.internal("Object 'Kind' is missing in a patched object")  # there, its data is said, too
         if api_version != self.kind.api_version:
             group, _, version = api_version.rpartition("/")
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
