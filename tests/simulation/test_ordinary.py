@@ -22,6 +22,7 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     ("name", "faults"),
     [
         ("replicator", "stale:create:configmaps:1:8,order:priorities:130603"),
+        ("replicator", "stale:delete:configmaps:1:13"),
         ("database", "missed:patch:databases.example.com:2"),
     ],
 )
