@@ -32,9 +32,12 @@ async def copies_of(request: dl.Request, ctx: dl.Context) -> list[dl.Resource]:
     return await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", f"{request.namespace}.{request.name}")
 
 
-def stay(namespaces: Iterable[dl.Resource]) -> set[str]:
-    """Return the names of those that are not about to go."""
-    return {each.name for each in namespaces if each.deletion_timestamp is None}
+async def wanted_by(source: dl.Resource, client: dl.Client | dl.ReconcileClient) -> set[str]:
+    """Return the namespaces that are to have a copy; none if the source is marked no more."""
+    if TO not in source.annotations:
+        return set()
+    found = await client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
+    return {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
 
 
 def to_source(obj: dl.Resource) -> Iterable[str]:
@@ -74,8 +77,15 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         if source is None:
             return
         copies = {copy.namespace: copy for copy in await copies_of(request, ctx)}
-        found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
-        wanted = stay(found) - {source.namespace}
+        wanted = await wanted_by(source, ctx.client)
+        if copies.keys() != wanted:
+            # After a restart the cache may be older than the end of the source, and nobody would look for what is made
+            # then: the server is asked. As long as the finalizer is there, only this controller lets a source go, and
+            # not while this runs.
+            source = await ctx.client.live.find(dl.kinds.CONFIG_MAP, request.name, namespace=request.namespace)
+            if source is None or source.deletion_timestamp is not None or FINALIZER not in source.finalizers:
+                return
+            wanted = await wanted_by(source, ctx.client)
         data = dict(source.get("data") or {})
         for namespace in sorted(wanted):
             copy = copies.get(namespace)
@@ -88,8 +98,8 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
                 await ctx.client.update(dl.kinds.CONFIG_MAP, changed, namespace=namespace)
         unwanted = copies.keys() - wanted
         if unwanted:
-            # After a restart the cache of namespaces may be older than these copies: who deletes asks the server.
-            unwanted -= stay(await ctx.client.live.list(dl.kinds.NAMESPACE, selector=source.annotations[TO]))
+            # The cache of namespaces may be older than these copies.
+            unwanted -= await wanted_by(source, ctx.client.live)
         for namespace in sorted(unwanted):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
 

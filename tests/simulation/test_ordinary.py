@@ -23,6 +23,7 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     [
         ("replicator", "stale:create:configmaps:1:8,order:priorities:130603"),
         ("replicator", "stale:delete:configmaps:1:13"),
+        ("replicator", "stale:patch:configmaps:2:6"),
         ("database", "missed:patch:databases.example.com:2"),
     ],
 )
