@@ -68,8 +68,8 @@ interop: $(VENV)/.dev  ## Contend with client-go's own elector, both ways
 	@DELTALOOP_INTEROP=$(or $(INTEROP),full) $(BIN)/python -m pytest tests/interop $(PYTEST_FLAGS)
 
 # Minutes the first time: it compiles client-go. Skipped by name where Go or its module proxy is missing.
-test-go: $(VENV)/.dev  ## Use the embedded server from Go: client-go's parts, and controller-runtime's own suites
-	@DELTALOOP_INTEROP=full $(BIN)/python -m pytest tests/interop/go_client tests/interop/controller_runtime $(PYTEST_FLAGS)
+test-go: $(VENV)/.dev  ## Use the embedded server from Go: client-go's parts, controller-runtime's own suites, a page's programs
+	@DELTALOOP_INTEROP=full $(BIN)/python -m pytest tests/interop/go_client tests/interop/controller_runtime tests/interop/clients $(PYTEST_FLAGS)
 
 # The official client is in an environment of its own; its run shows what it does, and never fails.
 chaos-election: $(VENV)/.dev  ## Force 200 changes of leadership, then the same on the official Python client's elector

@@ -14,17 +14,22 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner, Result
 
 import deltaloop as dl
+from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.commands import app
 from deltaloop.cli.load_controllers import load_controllers
 from deltaloop.cli.packaging.core.chart import definitions_text
 from deltaloop.cli.packaging.declared import split_image
-from deltaloop.errors import InvalidArgumentError, PreflightError
+from deltaloop.cli.run import run as run_command
+from deltaloop.cli.run_flags import RunFlags
+from deltaloop.errors import InvalidArgumentError, InvalidError, PreflightError
 from deltaloop.testing import eventually
+from tests.client.loopback import free_port
 
 MODULE = """
 from typing import Annotated
@@ -322,6 +327,62 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
         ("validatingwebhookconfigurations", "paints"): "patch",
         ("customresourcedefinitions", "paints.example.com"): "patch",
     }
+
+
+@pytest.fixture
+def converting(module: Path) -> Path:
+    module.write_text(MODULE + WEBHOOKS)
+    return module
+
+
+@pytest.mark.real_time
+async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks_are_asked(
+    converting: Path, tmp_path: Path
+) -> None:
+    objects = packaged("--install-namespace", "studio")
+    [container] = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    port = free_port()
+    options = ServerOptions(
+        authorization_mode="RBAC",
+        controllers=frozenset({"gc", "namespace"}),
+        webhook_services={"studio/paints": f"127.0.0.1:{port}"},
+    )
+    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+        for each in objects:
+            await admin.create(f"{each['apiVersion']}/{each['kind']}", each)
+        asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        answer = await admin.create_subresource("v1/ServiceAccount", "paints", "token", asked, namespace="studio")
+        config = server.kubeconfig(token=SecretText(answer["status"]["token"]))
+        config["contexts"][0]["context"]["namespace"] = "studio"
+        (tmp_path / "config").write_text(yaml.safe_dump(config))
+        (tmp_path / "config").chmod(0o600)
+        given = vars(typer.main.get_command(app))["commands"]["run"].make_context(
+            "run", [converting.name, *container["args"]]
+        )
+        here = {
+            "kubeconfig": tmp_path / "config",
+            "webhook_bind_address": f"127.0.0.1:{port}",
+            "health_probe_bind_address": "0",
+            "metrics_bind_address": "0",
+        }
+        running = asyncio.create_task(run_command(RunFlags(**{**given.params, **here}).command(), print))
+
+        async def is_painted() -> bool:
+            try:
+                await admin.apply("example.com/v1/Paint", {"metadata": {"name": "a"}, "spec": {}}, namespace="default")
+            except dl.ApiError:
+                assert not running.done(), running.result()
+                return False
+            found = await admin.get("example.com/v2/Paint", "a", namespace="default")
+            return bool(found.get("status", {}).get("coats") == 1)
+
+        try:
+            await eventually(is_painted, every=0.02)
+            with pytest.raises(InvalidError, match="no mud"):
+                await admin.patch("example.com/v1/Paint", "a", {"spec": {"colour": "mud"}}, namespace="default")
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> None:

@@ -37,9 +37,9 @@ async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path, cap
     await asyncio.sleep(10)
     assert found.not_ready() == ""
     first = peer_certificate(found.context())
-    write(tmp_path, days=1)
+    write(tmp_path, days=0.1)
     key = (tmp_path / "tls.key").read_text()
-    write(tmp_path, days=1)  # the key is that of another certificate, as while files are written one by one
+    write(tmp_path, days=0.1)  # the key is that of another certificate, as while files are written one by one
     whole = (tmp_path / "tls.key").read_text()
     (tmp_path / "tls.key").write_text(key)
     await asyncio.sleep(10)
@@ -47,7 +47,7 @@ async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path, cap
     (tmp_path / "tls.key").write_text(whole)
     await asyncio.sleep(10)
     assert peer_certificate(found.context()) != first
-    await asyncio.sleep(DAY)
+    await asyncio.sleep(DAY / 10)
     assert found.not_ready() == "its certificate is not valid now"
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

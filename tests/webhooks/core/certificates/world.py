@@ -85,6 +85,7 @@ class World:
         }
         self.versions = dict.fromkeys(TARGETS, 0)
         self.history: list[tuple[float, dict[WebhookTarget, Bundles]]] = [(0.0, dict(self.bundles))]
+        self._found: dict[tuple[int, Certificate], str] = {}
         self.spoilt_until = 0.0
         self.spoilt: set[WebhookTarget] = set()
         self.made = 0
@@ -266,15 +267,27 @@ class World:
         clock = self.now + server.ahead
         if not serving.not_before <= clock < serving.not_after:
             return "its certificate is not valid"
-        view = next(view for at, view in reversed(self.history) if at <= self.now - server.lag)
-        for target, bundles in view.items():
-            for name, bundle in bundles.items():
-                issuer = next((each for each in bundle or () if each == serving.issuer), None)
-                if issuer is None:
-                    return f"{target} {name} does not trust it {server.lag} s after"
-                if not issuer.not_before <= clock < issuer.not_after:
-                    return f"its authority in {target} {name} is not valid"
+        seen = next(at for at in range(len(self.history) - 1, -1, -1) if self.history[at][0] <= self.now - server.lag)
+        distrusted_by = self._distrusted_by(seen, serving.issuer)
+        if distrusted_by:
+            return f"{distrusted_by} does not trust it {server.lag} s after"
+        if not serving.issuer.not_before <= clock < serving.issuer.not_after:
+            return "its authority is not valid"
         return ""
+
+    def _distrusted_by(self, seen: int, issuer: Certificate) -> str:
+        """Name the first target that lacked an authority at an index of the history, or return ""."""
+        if (seen, issuer) not in self._found:
+            self._found[seen, issuer] = next(
+                (
+                    f"{target} {name}"
+                    for target, bundles in self.history[seen][1].items()
+                    for name, bundle in bundles.items()
+                    if issuer not in (bundle or ())
+                ),
+                "",
+            )
+        return self._found[seen, issuer]
 
     def settled(self) -> None:
         """Check that everything is as it should be once nothing has happened for long."""
