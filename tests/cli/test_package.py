@@ -359,7 +359,7 @@ async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks
         given = vars(typer.main.get_command(app))["commands"]["run"].make_context(
             "run", [converting.name, *container["args"]]
         )
-        here = {
+        here: dict[str, Any] = {
             "kubeconfig": tmp_path / "config",
             "webhook_bind_address": f"127.0.0.1:{port}",
             "health_probe_bind_address": "0",
