@@ -14,7 +14,7 @@ import os
 import random
 import ssl
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, final
@@ -150,6 +150,14 @@ class ApiServer:
             after: The revision, which is the resource version that a list or a watch has told.
         """
         return self._store.has_changed(resource, after=after)
+
+    def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
+        """Return the revisions at which objects of some resources were written, oldest first, as far as is known.
+
+        Args:
+            resources: Such as ``configmaps`` and ``deployments.apps``.
+        """
+        return self._store.revisions_of(resources)
 
     @property
     def faults(self) -> Faults:

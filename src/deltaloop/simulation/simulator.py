@@ -60,6 +60,7 @@ from deltaloop.simulation.core.schedules import (
     ALL_KINDS,
     FaultKind,
     Kind,
+    Pasts,
     Schedule,
     ScheduledFault,
     ScheduledOrder,
@@ -263,16 +264,16 @@ class Simulation:
         failures: dict[tuple[object, ...], Failure] = {}
         unstruck, complete = 0, True
         kinds = in_question(self._options.faults, webhooks=reference.webhooks)
-        singles = sum(1 for _ in systematic(names, kinds))
+        pasts = Pasts()
         draw = random.Random(f"combinations of {self._options.seed}").random
         search = GuidedSearch(names, draw, kinds)
         search.ran((), reference)
         counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
         uncontrolled = dict.fromkeys(reference.uncontrolled)
-        for number, schedule in enumerate(self._schedules(names, search, kinds)):
+        for is_single, schedule in self._schedules(names, search, kinds, pasts):
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
             if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
-                complete = number >= singles
+                complete = not is_single
                 break
             run = self.run(schedule)
             gc.collect(_YOUNGEST)  # what the run has left; what was there before it is not looked through every time
@@ -281,6 +282,7 @@ class Simulation:
             uncontrolled |= dict.fromkeys(run.uncontrolled)
             failure = self.judge(schedule, run)
             search.ran(schedule, run, right=failure is None)
+            pasts.ran(schedule, run.pasts)
             if failure is None:
                 continue
             failure = self.shrunk(failure)
@@ -306,11 +308,13 @@ class Simulation:
         return outcome
 
     def _schedules(
-        self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind]
-    ) -> Iterator[Schedule]:
-        yield from systematic(names, kinds)
+        self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind], pasts: Pasts
+    ) -> Iterator[tuple[bool, Schedule]]:
+        """Give schedules, each with whether it is one of those of one fault."""
+        for schedule in systematic(names, kinds, pasts):
+            yield True, schedule
         while self._options.combinations and len(names) > 1 and combining(kinds):
-            yield search.next()
+            yield False, search.next()
 
     def shrunk(self, failure: Failure) -> Failure:
         """Return the failure with as few faults as show one of the same oracle."""
@@ -398,6 +402,7 @@ class _World:
             writes=writes,
             steps=tuple(harness.steps),
             rests=tuple(harness.rests),
+            pasts=tuple(harness.pasts),
             hurried=harness.hurries > 0,
             unsettled=_without_secrets(unsettled, writes),
             broken=_without_secrets(broken, writes),

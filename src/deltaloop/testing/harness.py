@@ -93,6 +93,8 @@ class Harness:
         writes: What they wrote, oldest first: objects, and not Leases or Events; also what failed.
         steps: What the test's own client wrote, where the harness has made it.
         rests: How many writes there were each time that ``settled`` returned.
+        pasts: For each stale restart, how many revisions behind it has to be to be shown another state of what it
+            caches than by one revision less, ascending.
         hurries: How often it returned in the middle, since that was planned.
         patience: How many seconds ``settled`` waits where it is not said.
         events: Events that they recorded, oldest first, repeats too.
@@ -131,6 +133,7 @@ class Harness:
         self.writes: list[ProgramWrite] = []
         self.steps: list[UserStep] = []
         self.rests: list[int] = []
+        self.pasts: list[tuple[int, ...]] = []
         self.patience: float = 60.0
         self.events: list[EventDraft] = []
         chance = random.Random(seed)

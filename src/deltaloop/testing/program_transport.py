@@ -76,7 +76,11 @@ class Recorder(Protocol):
 
 @final
 class ProgramTransport:
-    """Sends a program's requests, unless the network is parted, a fault strikes, or the program crashes there."""
+    """Sends a program's requests, unless the network is parted, a fault strikes, or the program crashes there.
+
+    Attributes:
+        listed: The resources that the program has listed or watched, such as ``deployments.apps``.
+    """
 
     def __init__(
         self,
@@ -111,6 +115,7 @@ class ProgramTransport:
         self._missed = False
         self._held_kind = ""
         self._leases = HeldLeases(plan.lease_holders)
+        self.listed: set[str] = set()
 
     @property
     def parted(self) -> bool:
@@ -141,6 +146,8 @@ class ProgramTransport:
         await self._pass(request, sent=False)
         info = describe(request.method, request.path, _segments(request.path), request.query)
         write = self._begin(info, request)
+        if info.verb == "list":
+            self.listed.add(info.group_resource)
         if write is None:
             answer = await self._answer(info, request, is_write=False)
             if info.group_resource == LEASES and 200 <= answer.status < 300:
@@ -184,6 +191,7 @@ class ProgramTransport:
             await self._pass(request, sent=True)
             chunks = answer.chunks
             if info.verb == "watch":
+                self.listed.add(info.group_resource)
                 if self._lags_until > asyncio.get_running_loop().time():
                     chunks = _lagging(chunks, self._lags_until, begins="sendInitialEvents" in request.query)
                 chunks = self._while_held(chunks, info.group_resource)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +29,7 @@ from deltaloop.testing.workloads import ManagedControllers, OtherProgram, Worklo
 from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
+    from deltaloop.apiserver import ApiServer
     from deltaloop.testing.harness import Harness
     from deltaloop.webhooks.declaring import Webhook
 
@@ -195,8 +196,10 @@ class Replica:
             plan=harness.plan,
             recorder=harness,
             crash=self.crash_and_restart,
-            lags_until=0.0 if stale is None else self._show_the_past(stale),
+            lags_until=0.0 if stale is None else asyncio.get_running_loop().time() + stale.seconds,
         )
+        if stale is not None:
+            self._show_the_past(stale, self._transport)
         if self._parted:
             self._transport.part(refuse=self._refuses)
         client = Client(self._config, transport=self._transport, options=harness.client.options)
@@ -309,24 +312,31 @@ class Replica:
         await asyncio.sleep(_RESTART_AFTER)
         await self.start(stale)
 
-    def _show_the_past(self, stale: StaleRestart) -> float:
-        """Have each list and watch of its caches begin in the past; return until when they stay there."""
-        server = self._harness.server
+    def _show_the_past(self, stale: StaleRestart, transport: ProgramTransport) -> None:
+        """Have each list and watch of its caches begin in the past."""
+        server, cached = self._harness.server, self._workload.cached
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
         # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
         # shown the past in its place.
-        cached = self._workload.cached
         for kind in cached or ():
             server.faults.add(
                 Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=stale.behind, count=1)
             )
-        if cached is None:
-            number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind))
-            asyncio.get_running_loop().call_later(
-                _STARTS_WITHIN, server.faults.remove, number, context=contextvars.Context()
-            )
-        return asyncio.get_running_loop().time() + stale.seconds
+        if cached is not None:
+            self._note_pasts(server, server.revision, cached)
+            return
+        number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind))
+        started = partial(self._has_started, server, number, server.revision, transport)
+        asyncio.get_running_loop().call_later(_STARTS_WITHIN, started, context=contextvars.Context())
+
+    def _has_started(self, server: ApiServer, fault: int, revision: int, transport: ProgramTransport) -> None:
+        server.faults.remove(fault)
+        self._note_pasts(server, revision, transport.listed)
+
+    def _note_pasts(self, server: ApiServer, revision: int, kinds: Collection[str]) -> None:
+        found = [revision - changed + 1 for changed in server.revisions_of(kinds) if changed <= revision]
+        self._harness.pasts.append(tuple(sorted(found)))
 
     async def restart(self, *, crash: bool = False) -> None:
         """End it and start it anew, with empty caches and another identity; one that is gone is only started.

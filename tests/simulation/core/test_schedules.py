@@ -18,6 +18,7 @@ from deltaloop.simulation.core.schedules import (
     REVISIONS,
     FaultKind,
     OrderKind,
+    Pasts,
     Schedule,
     ScheduledFault,
     ScheduledOrder,
@@ -103,9 +104,32 @@ def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
     assert all(len(schedule) == 1 for schedule in schedules)
     faults = [fault for (fault,) in schedules if isinstance(fault, ScheduledFault)]
     orders = [order for (order,) in schedules if isinstance(order, ScheduledOrder)]
-    assert len(faults) == len(names) * (len(FaultKind) - 1 - len(ON_REQUEST) + len(REVISIONS))
+    assert len(faults) == len(names) * (len(FaultKind) - 1 - len(ON_REQUEST) + REVISIONS[-1])
     assert {fault.write for fault in faults} == {*names}
     assert [order.kind for order in orders] == [OrderKind.RANDOM] * ORDERS + [OrderKind.PRIORITIES] * ORDERS
+
+
+@given(st.sets(st.integers(1, 40)))
+def test_a_stale_restart_is_shown_each_state_once(changes: set[int]) -> None:
+    """However far behind each change lies: what lies between two of them looks the same."""
+    name, pasts = WriteName("create", "secrets"), Pasts()
+    tried: list[int] = []
+    for (fault,) in systematic([name], (FaultKind.STALE,), pasts):
+        assert isinstance(fault, ScheduledFault)
+        tried.append(fault.behind)
+        pasts.ran((fault,), [tuple(sorted(changes))])
+    states = [max((change for change in changes if change <= behind), default=0) for behind in tried]
+    assert tried[0] == 1  # nothing is known before
+    assert len({*states}) == len(states)
+    assert {*states} | {0} == {change for change in changes if change <= REVISIONS[-1]} | {0}
+
+
+def test_what_several_faults_have_shown_tells_nothing_of_one() -> None:
+    name, pasts = WriteName("create", "secrets"), Pasts()
+    stale = ScheduledFault(FaultKind.STALE, name, 1)
+    pasts.ran((stale, ScheduledFault(FaultKind.LOST, name)), [(1,)])
+    pasts.ran((ScheduledFault(FaultKind.LOST, name),), [])
+    assert len([*systematic([name], (FaultKind.STALE,), pasts)]) == REVISIONS[-1]
 
 
 def test_a_write_that_was_sent_twice_has_one_name() -> None:

@@ -49,6 +49,8 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         writes: What programs wrote, oldest first.
         steps: What the user wrote.
         rests: How many of them there were each time that the programs had come to rest.
+        pasts: For each stale restart, how many revisions behind it has to be to be shown another state than by one
+            less, ascending.
         hurried: Whether the user did not wait for it once, so that rests are not those of the run without faults.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
         broken: What is not always true, as one text; empty if all of it is.
@@ -65,6 +67,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     steps: tuple[UserStep, ...] = ()
     rests: tuple[int, ...] = ()
+    pasts: tuple[tuple[int, ...], ...] = ()
     hurried: bool = False
     unsettled: str = ""
     broken: str = ""

@@ -103,7 +103,7 @@ AGEING: Final = WEBHOOK_FAULTS | {
 }
 """Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
 REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
-"""How far behind restarts are tried."""
+"""How far behind restarts are tried first; all others up to the last of them come after all other faults."""
 ORDERS: Final = 5
 """How many orders of each kind are tried alone."""
 _ORDERED: Final = 0.25
@@ -281,21 +281,74 @@ def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
     return tuple(kind for kind in kinds if webhooks or kind not in WEBHOOK_FAULTS)
 
 
-def systematic(names: Sequence[WriteName], kinds: Sequence[Kind] = ALL_KINDS) -> Iterator[Schedule]:
-    """Give every schedule of one fault: each kind at each write, stale restarts by several distances; then orders.
+@final
+class Pasts:
+    """Which states stale restarts have been shown so far: one that has been seen once need not be shown again."""
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._known: dict[WriteName, tuple[int, ...]] = {}
+        self._shown: dict[WriteName, set[int]] = {}
+
+    def ran(self, schedule: Schedule, pasts: Sequence[tuple[int, ...]]) -> None:
+        """Take what came of a schedule, if that is one stale restart and nothing else.
+
+        Args:
+            schedule: Its faults.
+            pasts: By how many revisions a restart after that write is shown another state than by one less.
+        """
+        if len(schedule) != 1 or len(pasts) != 1:
+            return
+        (fault,) = schedule
+        if isinstance(fault, ScheduledFault) and fault.kind is FaultKind.STALE:
+            self._known[fault.write] = pasts[0]
+            self._shown.setdefault(fault.write, set()).add(fault.behind)
+
+    def is_new(self, name: WriteName, behind: int) -> bool:
+        """Tell whether a restart so far behind, after this write, would be shown what none has been shown yet."""
+        known = self._known.get(name)
+        if known is None:
+            return True
+        state = _last_up_to(behind, known)
+        return state > 0 and state not in {_last_up_to(shown, known) for shown in self._shown[name]}
+
+
+def _last_up_to(most: int, numbers: Iterable[int]) -> int:
+    return max((number for number in numbers if number <= most), default=0)
+
+
+def systematic(
+    names: Sequence[WriteName], kinds: Sequence[Kind] = ALL_KINDS, pasts: Pasts | None = None
+) -> Iterator[Schedule]:
+    """Give every schedule of one fault: each kind at each write, stale restarts by some distances; then orders.
+
+    At last come stale restarts by all other distances, since hardly any shows what none before has shown.
 
     Args:
         names: The writes.
         kinds: What is tried.
+        pasts: Is told meanwhile what came of each schedule; None is not to leave anything out.
     """
+    pasts = Pasts() if pasts is None else pasts
+    first = [(behind, name) for behind in REVISIONS for name in names]
+    others = [(behind, name) for behind in range(1, REVISIONS[-1]) if behind not in REVISIONS for name in names]
     for kind in kinds:
-        if isinstance(kind, FaultKind):
-            for behind in REVISIONS if kind is FaultKind.STALE else (0,):
-                for name in names:
-                    yield (ScheduledFault(kind, name, behind),)
+        if kind is FaultKind.STALE:
+            yield from _stale(first, pasts)
+        elif isinstance(kind, FaultKind):
+            for name in names:
+                yield (ScheduledFault(kind, name),)
         elif names:
             for seed in range(1, 1 + ORDERS):
                 yield (ScheduledOrder(kind, seed),)
+    if FaultKind.STALE in kinds:
+        yield from _stale(others, pasts)
+
+
+def _stale(restarts: Iterable[tuple[int, WriteName]], pasts: Pasts) -> Iterator[Schedule]:
+    for behind, name in restarts:
+        if pasts.is_new(name, behind):
+            yield (ScheduledFault(FaultKind.STALE, name, behind),)
 
 
 def combining(kinds: Sequence[Kind]) -> tuple[FaultKind, ...]:
@@ -312,7 +365,7 @@ def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], 
         draw: Gives numbers in [0, 1).
     """
     kind = kinds[int(draw() * len(kinds))]
-    behind = REVISIONS[int(draw() * len(REVISIONS))] if kind is FaultKind.STALE else 0
+    behind = 1 + int(draw() * REVISIONS[-1]) if kind is FaultKind.STALE else 0
     return ScheduledFault(kind, name, behind)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol, final
@@ -402,6 +402,10 @@ class RevisionStore:
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Tell whether an object of a resource was written after a revision; True if nobody knows any more."""
         return after < self._compacted or any(change.resource == resource for change in self._newer_than(after))
+
+    def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
+        """Return the revisions at which objects of some resources were written, oldest first, as far as is known."""
+        return tuple([change.revision for change in self._changes if change.resource in resources])
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
         """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
