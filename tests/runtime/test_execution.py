@@ -16,7 +16,7 @@ import pytest
 from deltaloop.errors import ReconcileCancelledError
 from deltaloop.runtime import Context, Request, Result, controller
 from deltaloop.runtime.core.outcomes import Raised, Returned
-from deltaloop.runtime.execution import Execution
+from deltaloop.runtime.execution import Execution, running_reconcile
 from tests.runtime.test_context import context
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -49,6 +49,24 @@ async def test_what_is_returned_or_raised_is_how_it_ended() -> None:
     assert (ended.ended(), ended.raised()) == (Returned(Result(requeue_after=1.0)), None)
     ended = await settled(raises)
     assert (ended.ended(), ended.raised()) == (Raised(error), error)
+
+
+async def test_code_can_tell_which_reconcile_it_runs_in() -> None:
+    seen: list[Context | None] = []
+
+    async def beside() -> None:
+        seen.append(running_reconcile())
+
+    async def awaits(_: Request, __: Context) -> None:
+        await asyncio.gather(beside(), asyncio.to_thread(lambda: seen.append(running_reconcile())))
+
+    first = execution(awaits)
+    await asyncio.wait([first.future])
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        second = execution(lambda _, __: seen.append(running_reconcile()), pool)
+        await asyncio.wait([second.future])
+    assert seen == [first.context, first.context, second.context]
+    assert running_reconcile() is None
 
 
 async def test_what_is_no_ordinary_error_goes_on() -> None:

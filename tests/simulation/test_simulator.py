@@ -443,6 +443,12 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
     assert failure.replay == "stale:create:configmaps:2:5"
     assert [problem.oracle for problem in failure.problems] == [Oracle.REMADE]
     assert "configmaps default/volume was deleted and made again" in str(failure)
+    wrong = next(write for write in failure.run.writes if write.reason is not None and write.reason.unseen)
+    assert (wrong.verb, wrong.key) == ("delete", "default/volume")
+    assert wrong.reason is not None
+    (trigger,) = wrong.reason.triggers
+    seen = int(trigger.removeprefix("informer initial ConfigMap default/broker (").removesuffix(")"))
+    assert wrong.reason.unseen[0] == f"configmaps default/volume (deleted {seen + 1}, {seen + 5})"
 
 
 @pytest.mark.parametrize(

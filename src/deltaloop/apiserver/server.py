@@ -37,6 +37,7 @@ from deltaloop.apiserver.core.controllers.first_objects import make_first_object
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -158,6 +159,15 @@ class ApiServer:
             resources: Such as ``configmaps`` and ``deployments.apps``.
         """
         return self._store.revisions_of(resources)
+
+    def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
+        """Return the changes of a resource's objects after a revision, oldest first, as far as they are known.
+
+        Args:
+            resource: Such as ``configmaps`` and ``deployments.apps``.
+            after: The revision, which is the resource version that a list or a watch has told.
+        """
+        return self._store.changes_of(resource, after=after)
 
     @property
     def faults(self) -> Faults:

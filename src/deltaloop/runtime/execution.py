@@ -11,7 +11,7 @@ import contextvars
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from deltaloop.function_signatures import is_coroutine_function
 from deltaloop.runtime.calls import forgotten
@@ -24,6 +24,13 @@ from deltaloop.runtime.errors import ReconcileCancelledError
 Function: TypeAlias = Callable[[Request, Context], object]
 Steps: TypeAlias = "Callable[[Execution], Coroutine[Any, Any, Returned | Raised]]"
 """What a reconcile does beside calling functions; it calls them by ``Execution.call``."""
+
+_running: Final[contextvars.ContextVar[Context | None]] = contextvars.ContextVar("deltaloop_reconcile", default=None)
+
+
+def running_reconcile() -> Context | None:
+    """Return the reconcile that the calling code runs in, its tasks and threads included; None outside of one."""
+    return _running.get()
 
 
 @final
@@ -48,7 +55,11 @@ class Execution:
         self._in_thread = False
         work = self.call(controller.function) if steps is None else steps(self)
         name = f"reconcile {controller.name} {context.request}"
-        self.future: asyncio.Task[Returned | Raised] = asyncio.create_task(work, name=name)
+        outside = _running.set(context)
+        try:
+            self.future: asyncio.Task[Returned | Raised] = asyncio.create_task(work, name=name)
+        finally:
+            _running.reset(outside)
 
     async def call(self, function: Function) -> Returned | Raised:
         """Call a function, in a thread if it is plain, and return how it ended.

@@ -37,6 +37,7 @@ from deltaloop.testing.core.program_writes import (
     StaleRestart,
     WebhooksFail,
     WritePlan,
+    WriteReason,
     is_object_write,
     key_of,
     verb_of,
@@ -90,6 +91,7 @@ class ProgramTransport:
         plan: WritePlan,
         recorder: Recorder,
         crash: Callable[[StaleRestart | None], object],
+        reason: Callable[[], WriteReason | None],
         lags_until: float = 0.0,
     ) -> None:
         """Send by another transport.
@@ -100,6 +102,7 @@ class ProgramTransport:
             plan: Faults and crashes.
             recorder: Takes the writes.
             crash: Crashes the process; told how it is to come back, if that is planned.
+            reason: Tells why the program writes what it is about to send.
             lags_until: Until when watches bring nothing but the state that they begin with, on the loop's clock.
         """
         self._inner = inner
@@ -111,6 +114,7 @@ class ProgramTransport:
         self._healed.set()
         self._refuses = False
         self._lags_until = lags_until
+        self._reason = reason
         self._held_until = 0.0
         self._missed = False
         self._held_kind = ""
@@ -232,6 +236,7 @@ class ProgramTransport:
             subresource=info.resource.subresource,
             body=body,
             occurrence=self._plan.next_occurrence(verb, resource, info.resource.subresource),
+            reason=self._reason(),
         )
 
     async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, planned: object, request: HttpRequest) -> None:

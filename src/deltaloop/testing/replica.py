@@ -21,7 +21,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Controller, Manager, ManagerOptions
-from deltaloop.testing.core.program_writes import StaleRestart
+from deltaloop.testing.core.program_writes import StaleRestart, WriteReason
 from deltaloop.testing.core.settling import ReplicaState
 from deltaloop.testing.processes import Process
 from deltaloop.testing.program_transport import ProgramTransport
@@ -97,6 +97,7 @@ class Replica:
         self._runs = runs
         self._config = config
         self._starts = 0
+        self._first_write = 0
         self._restart: asyncio.Task[None] | None = None
         self._ended_by = ""
         self._errors = ErrorSummaries()
@@ -185,6 +186,7 @@ class Replica:
             Exception: What its manager raises before it works.
         """
         self._starts += 1
+        self._first_write = len(self._harness.writes)
         if self._starts > 1:
             self.identity = f"{self.name}-{self._starts}"
         self._process = process = Process(self.name)
@@ -196,6 +198,7 @@ class Replica:
             plan=harness.plan,
             recorder=harness,
             crash=self.crash_and_restart,
+            reason=self._reason,
             lags_until=0.0 if stale is None else asyncio.get_running_loop().time() + stale.seconds,
         )
         if stale is not None:
@@ -244,6 +247,11 @@ class Replica:
             options=options,
         )
         return ManagedControllers(self.name, client, recorder, manager, server=harness.server)
+
+    def _reason(self) -> WriteReason | None:
+        return self._workload.reason(
+            [write for write in self._harness.writes[self._first_write :] if write.replica == self.name]
+        )
 
     def _last_write_at(self) -> float:
         return next((write.at for write in reversed(self._harness.writes) if write.replica == self.name), 0.0)

@@ -7,7 +7,7 @@ caches; of any other program only what it writes, so that it counts as at rest o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, Protocol, final
 
 from deltaloop.api.list_options import ListOptions
@@ -23,7 +23,9 @@ from deltaloop.runtime import Manager
 from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.runtime.errors import InvalidChildrenError, UndeclaredAccessError
+from deltaloop.runtime.execution import running_reconcile
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.testing.core.program_writes import ProgramWrite, WriteReason, made
 from deltaloop.testing.core.settling import QueueState
 from deltaloop.workqueue.delaying import DelayedItem
 
@@ -47,6 +49,14 @@ class Workload(Protocol):
     @property
     def cached(self) -> tuple[str, ...] | None:
         """Which resources it caches, such as ``deployments.apps``; None if nobody knows."""
+        ...
+
+    def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
+        """Return why the calling code writes; None if nobody knows.
+
+        Args:
+            own: What this life of the program has written so far.
+        """
         ...
 
     def queues(self) -> tuple[QueueState, ...]:
@@ -106,6 +116,36 @@ class ManagedControllers:
     def cached(self) -> tuple[str, ...]:
         """The resources of its informers."""
         return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
+
+    def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
+        """Return the reconcile that the calling code is part of, why it runs, and what its caches have not seen yet.
+
+        Args:
+            own: What this life of the program has written so far: it need not see that.
+        """
+        running = running_reconcile()
+        if running is None:
+            return None
+        told = f"{running.controller} {running.request}, reconcile {running.number}"
+        told += f", attempt {running.attempts}" if running.attempts > 1 else ""
+        return WriteReason(
+            reconcile=told + (", clean-up" if running.cleanup else ""),
+            triggers=tuple(map(str, running.triggers)),
+            unseen=tuple(self._unseen(own)),
+        )
+
+    def _unseen(self, own: Sequence[ProgramWrite]) -> Iterator[str]:
+        for informer in self.manager.informers:
+            version, resource = informer.resource_version, informer.resource_type.group_resource
+            if self._server is None or not version or not self._server.has_changed(resource, after=int(version)):
+                continue
+            found: dict[str, list[str]] = {}
+            for change in self._server.changes_of(resource, after=int(version)):
+                if not any(made(write, resource, change.key, change.revision) for write in own):
+                    how = "deleted " if change.new is None else ""
+                    found.setdefault(change.key, []).append(f"{how}{change.revision}")
+            for key, versions in found.items():
+                yield f"{resource} {key} ({', '.join(versions)})"
 
     def queues(self) -> tuple[QueueState, ...]:
         """Return what is in the queues of its controllers.
@@ -194,6 +234,10 @@ class OtherProgram:
     def cached(self) -> None:
         """None: nobody knows."""
         return None
+
+    def reason(self, own: Sequence[ProgramWrite]) -> None:  # noqa: ARG002 - others are told
+        """None: nobody knows."""
+        return
 
     def queues(self) -> tuple[QueueState, ...]:
         """Return none: they are its own affair."""

@@ -17,10 +17,16 @@ from deltaloop.simulation.core.reports import (
     report_page,
 )
 from deltaloop.simulation.core.schedules import parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite
+from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteReason
+
+WHY = WriteReason(
+    reconcile="<b> default/a, reconcile 3",
+    triggers=("informer update Login default/a (9→12)", "timer tick"),
+    unseen=("secrets default/a (deleted 14)",),
+)
 
 
-def write(number: int, name: str, code: int) -> ProgramWrite:
+def write(number: int, name: str, code: int, reason: WriteReason | None = None) -> ProgramWrite:
     return ProgramWrite(
         number=number,
         replica="replica-1",
@@ -33,6 +39,7 @@ def write(number: int, name: str, code: int) -> ProgramWrite:
         body={"data": {"word": "planted"}},
         stored={"data": {"word": "planted"}},
         occurrence=number,
+        reason=reason,
     )
 
 
@@ -73,6 +80,35 @@ def test_a_page_tells_each_failure_and_the_run_without_faults() -> None:
     assert "reconcile &lt;b&gt; default/a" in page
     assert "<scenario>" not in page
     assert "--replay lost:create:secrets:2,order:random:1" in page
+
+
+def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_seen() -> None:
+    many = WriteReason(reconcile="c default/a, reconcile 4", triggers=tuple(f"timer {number}" for number in range(7)))
+    writes = (write(1, "a", 201, WHY), write(2, "b", 201, WHY), write(3, "c", 0, many), write(4, "d", 201))
+    step = UserStep(at=0.5, text="delete secrets default/a", after=1)
+    run = SimulationRun(end=EndState({}), writes=writes, steps=(step,))
+    failure = Failure(schedule=(), problems=(PROBLEM,), run=run)
+    assert str(failure).splitlines()[3:-1] == [
+        "        0.333 s  <b> default/a, reconcile 3: informer update Login default/a (9→12), timer tick",
+        "                 not seen yet: secrets default/a (deleted 14)",
+        "        0.333 s    create secrets default/a -> 201",
+        "        0.500 s  the user: delete secrets default/a",
+        "        0.667 s    create secrets default/b -> 201",
+        "        1.000 s  c default/a, reconcile 4: timer 0, timer 1, timer 2, timer 3, timer 4, 2 more",
+        "        1.000 s    create secrets default/c -> no answer",
+        "        1.333 s  create secrets default/d -> 201",
+    ]
+    report = msgspec.structs.replace(REPORT, failures=(failure,))
+    page = report_page(report, title="")
+    assert "&lt;b&gt; default/a, reconcile 3: informer update Login" in page
+    assert "not seen yet: secrets default/a (deleted 14)" in page
+    tags = Tags()
+    tags.feed(page)
+    assert not tags.open
+    told = msgspec.json.decode(msgspec.json.encode(report_fields(report)))["failures"][0]["writes"]
+    assert told[1]["because"] == [*WHY.triggers]
+    assert [each["reconcile"] for each in told] == [WHY.reconcile, WHY.reconcile, many.reconcile, None]
+    assert [each["unseen"] for each in told] == [[*WHY.unseen], [*WHY.unseen], [], []]
 
 
 def test_programs_get_plain_values() -> None:

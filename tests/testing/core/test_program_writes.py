@@ -16,6 +16,7 @@ from deltaloop.testing.core.program_writes import (
     failing_share,
     is_object_write,
     key_of,
+    made,
     verb_of,
 )
 
@@ -112,6 +113,34 @@ def test_a_crash_comes_once_at_its_write_and_on_its_side(moment: CrashMoment) ->
     ]
     assert crashed == [(2, moment)]
     assert not plan.crashes(2, moment)
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "stored", "is_it"),
+    [
+        ("update", 200, {"resourceVersion": "7"}, True),
+        ("update", 200, {"resourceVersion": "6"}, False),
+        ("update", 409, {"resourceVersion": "7"}, False),
+        ("patch", 200, {"resourceVersion": "6", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True),
+        ("delete", 200, {"resourceVersion": "3"}, True),
+        ("delete", 0, {}, False),
+    ],
+)
+def test_a_program_knows_what_it_has_made_itself(verb: str, code: int, stored: dict[str, str], *, is_it: bool) -> None:
+    write = ProgramWrite(
+        number=1,
+        replica="a",
+        task="",
+        at=0.0,
+        verb=verb,
+        resource="pods",
+        key="x/a",
+        code=code,
+        stored={"metadata": stored},
+    )
+    assert made(write, "pods", "x/a", 7) is is_it
+    assert not made(write, "pods", "x/b", 7)
+    assert not made(write, "secrets", "x/a", 7)
 
 
 def test_a_write_is_shown_without_its_data() -> None:

@@ -21,11 +21,12 @@ import msgspec
 from deltaloop.simulation.core.coverage import Coverage, coverage_rows
 from deltaloop.simulation.core.oracles import Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, schedule_text
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName
+from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
 
 _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
 _MOST_IN_A_NAME: Final = 60
+_MOST_REASONS: Final = 5
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2733; }
 h2 { margin-top: 2.5rem; border-top: 1px solid #d5dbe1; padding-top: 1rem; }
@@ -34,11 +35,13 @@ th, td { text-align: left; padding: .15rem .6rem .15rem 0; vertical-align: top; 
 th { color: #5b6a78; font-weight: 600; }
 td { font-family: ui-monospace, monospace; font-size: 13px; }
 tr.struck td { background: #fff3d6; }
+tr.why td { color: #5b6a78; padding-top: .6rem; }
 .wrong { color: #a3200d; }
 code { background: #f0f2f4; padding: .1rem .3rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #14191f; color: #d8dee5; } h2 { border-color: #35404b; } th { color: #93a1af; }
-  tr.struck td { background: #4a3a10; } .wrong { color: #ff8f7a; } code { background: #232b33; }
+  tr.struck td { background: #4a3a10; } tr.why td { color: #93a1af; }
+  .wrong { color: #ff8f7a; } code { background: #232b33; }
 }
 """
 
@@ -78,13 +81,19 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.story}:\n{told}\n  what was written:\n{story}\n  again: {self.replay!r}"
 
     def _lines(self) -> Iterator[str]:
-        for write in all_written(self.run):
+        for write, new in with_reasons(self.run):
+            at = f"{write.at:9.3f} s  "
             if isinstance(write, UserStep):
-                yield f"{write.at:9.3f} s  {_USER}: {write.text}"
+                yield f"{at}{_USER}: {write.text}"
                 continue
+            if new is not None:
+                yield f"{at}{because(new)}"
+            if new is not None and new.unseen:
+                yield f"{' ' * len(at)}not seen yet: {unseen(new)}"
             struck = self.struck(write)
             gone = ", gone with the backup" if write.undone else ""
-            yield f"{write.at:9.3f} s  {write} -> {_answer(write)}{gone}" + (f"   <- {struck}" if struck else "")
+            line = f"{at}{'  ' if write.reason else ''}{write} -> {_answer(write)}{gone}"
+            yield line + (f"   <- {struck}" if struck else "")
 
 
 def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
@@ -95,6 +104,34 @@ def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
             yield steps.pop(0)
         yield write
     yield from steps
+
+
+def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, WriteReason | None]]:
+    """Give what was written, each with why, where that is not the reason of its program's write before."""
+    before: dict[str, str] = {}
+    last = ""
+    for write in all_written(run):
+        if isinstance(write, UserStep):
+            yield write, None
+            continue
+        told = "" if write.reason is None else because(write.reason)
+        is_same = before.get(write.replica) == told and last == write.replica
+        before[write.replica], last = told, write.replica
+        yield write, None if is_same else write.reason
+
+
+def because(reason: WriteReason) -> str:
+    """Return which reconcile it was, and why it ran."""
+    shown = [*reason.triggers[:_MOST_REASONS]]
+    left = len(reason.triggers) - len(shown)
+    return f"{reason.reconcile}: {', '.join([*shown, *([f'{left} more'] if left else [])]) or 'nobody knows why'}"
+
+
+def unseen(reason: WriteReason) -> str:
+    """Return what the program's caches had not seen."""
+    shown = [*reason.unseen[:_MOST_REASONS]]
+    left = len(reason.unseen) - len(shown)
+    return ", ".join([*shown, *([f"{left} more"] if left else [])])
 
 
 @final
@@ -171,6 +208,9 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
                 "at": round(write.at, 6),
                 "replica": write.replica,
                 "task": write.task,
+                "reconcile": None if write.reason is None else write.reason.reconcile,
+                "because": [] if write.reason is None else [*write.reason.triggers],
+                "unseen": [] if write.reason is None else [*write.reason.unseen],
                 "write": str(write),
                 "code": write.code or None,
                 "struck": failure.struck(write),
@@ -277,12 +317,16 @@ def _coverage_table(counts: Coverage) -> str:
 
 def _table(run: SimulationRun, failure: Failure | None) -> str:
     rows = ["<table><tr><th>s</th><th>program</th><th>task</th><th>write</th><th>answer</th><th></th></tr>"]
-    for write in all_written(run):
+    for write, new in with_reasons(run):
         if isinstance(write, UserStep):
             rows.append(
                 f"<tr><td>{write.at:.3f}</td><td>{_USER}</td><td></td><td>{escape(write.text)}</td><td></td><td></td></tr>"
             )
             continue
+        if new is not None:
+            told = because(new) + (f"; not seen yet: {unseen(new)}" if new.unseen else "")
+            why = f'<td colspan="4">{escape(told)}</td>'
+            rows.append(f'<tr class="why"><td>{write.at:.3f}</td><td>{escape(write.replica)}</td>{why}</tr>')
         struck = "" if failure is None else failure.struck(write)
         cells = [f"{write.at:.3f}", write.replica, write.task, str(write), _answer(write), struck]
         shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)

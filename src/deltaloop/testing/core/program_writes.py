@@ -190,6 +190,22 @@ def _ordinal(number: int) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WriteReason:
+    """The reconcile that a write is part of, why that ran, and what its program could not know.
+
+    Attributes:
+        reconcile: For people: ``login default/a, reconcile 3``, with the attempt if it is not the first.
+        triggers: Why it ran, as ``deltaloop explain`` says it.
+        unseen: What its caches had not seen when it wrote: objects, and the versions that the server had by then.
+    """
+
+    reconcile: str
+    triggers: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramWrite:
     """A write that a program has sent, or was about to send.
 
@@ -209,6 +225,7 @@ class ProgramWrite:
         lost_lease: The Lease that its program had held, and that was no longer its own when this was carried out; empty
             if it holds one, or never held any.
         undone: Whether the server was restored from a backup that was made before.
+        reason: Why it was sent; None if it is part of no reconcile.
     """
 
     number: int
@@ -225,6 +242,7 @@ class ProgramWrite:
     occurrence: int = 1
     lost_lease: str = ""
     undone: bool = False
+    reason: WriteReason | None = None
 
     @property
     def name(self) -> WriteName:
@@ -260,6 +278,21 @@ class UserStep:
     at: float
     text: str
     after: int
+
+
+def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
+    """Tell whether a write has made a change; the revision at which an object is gone is not in the answer.
+
+    Args:
+        write: The write.
+        resource: Of the object that has changed.
+        key: Of the object that has changed.
+        revision: Of the change.
+    """
+    if not write.carried_out or (write.resource, write.key) != (resource, key):
+        return False
+    is_last = write.verb == "delete" or bool(mapping(write.stored.get("metadata")).get("deletionTimestamp"))
+    return is_last or write.version == str(revision)
 
 
 def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:

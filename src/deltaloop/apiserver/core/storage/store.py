@@ -407,6 +407,10 @@ class RevisionStore:
         """Return the revisions at which objects of some resources were written, oldest first, as far as is known."""
         return tuple([change.revision for change in self._changes if change.resource in resources])
 
+    def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
+        """Return the changes of a resource's objects after a revision, oldest first, as far as they are known."""
+        return tuple([change for change in self._newer_than(after) if change.resource == resource])[::-1]
+
     def has_dropped(self, resource: str, *, after: int) -> bool:
         """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
         return max(self._dropped.get(resource, 0), self._renumbered_at) > after
