@@ -66,6 +66,7 @@ from deltaloop.simulation.core.schedules import (
     ScheduledOrder,
     combining,
     in_question,
+    later_crashes,
     names_of,
     shorter,
     systematic,
@@ -75,6 +76,7 @@ from deltaloop.simulation.ordered_tasks import ordered_tasks
 from deltaloop.simulation.uncontrolled import looked_for
 from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.core.program_writes import (
+    CrashLater,
     CrashMoment,
     HeldWatches,
     Hurried,
@@ -311,7 +313,8 @@ class Simulation:
         self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind], pasts: Pasts
     ) -> Iterator[tuple[bool, Schedule]]:
         """Give schedules, each with whether it is one of those of one fault."""
-        for schedule in systematic(names, kinds, pasts):
+        later = later_crashes(names, self.reference.others)
+        for schedule in systematic(names, kinds, pasts, later=later):
             yield True, schedule
         while self._options.combinations and len(names) > 1 and combining(kinds):
             yield False, search.next()
@@ -375,8 +378,7 @@ class _World:
                 if isinstance(fault, ScheduledOrder):
                     loop.order = fault.task_order(random.Random(str(fault)).random)
                     continue
-                stale = StaleRestart(behind=fault.behind, seconds=_LAGS_FOR)
-                harness.plan.planned[fault.write] = _PLANNED.get(fault.kind, stale)
+                harness.plan.planned[fault.write] = _planned(fault)
             try:
                 await self._scenario(harness)
                 await _rested(harness)
@@ -388,7 +390,7 @@ class _World:
                 elif not harness.hurries:  # who goes on too early may meet what the step needs not to be there
                     raised = _line_of(error)
                 told = True
-            planned = [*harness.plan.planned]
+            planned = harness.to_come
             if not told:
                 objects = await self._objects(harness)
                 kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
@@ -403,12 +405,13 @@ class _World:
             steps=tuple(harness.steps),
             rests=tuple(harness.rests),
             pasts=tuple(harness.pasts),
+            others=tuple(harness.others),
             hurried=harness.hurries > 0,
             unsettled=_without_secrets(unsettled, writes),
             broken=_without_secrets(broken, writes),
             raised=_without_secrets(raised, writes),
             claims=() if any(fault.kind in AGEING for fault in self._faults()) else tuple(claims.early),
-            unstruck=tuple(planned),
+            unstruck=planned,
             webhooks=harness.webhook_service is not None,
             trace=tuple(map(_line, writes)),
         )
@@ -431,6 +434,16 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return dict(sorted(found.items()))
+
+
+def _planned(fault: ScheduledFault) -> Planned:
+    match fault.kind:
+        case FaultKind.STALE:
+            return StaleRestart(behind=fault.behind, seconds=_LAGS_FOR)
+        case FaultKind.CRASH_LATER:
+            return CrashLater(changes=fault.changes)
+        case kind:
+            return _PLANNED[kind]
 
 
 def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:

@@ -48,10 +48,12 @@ from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.cluster import Cluster, default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashAt,
+    CrashLater,
     CrashMoment,
     ProgramWrite,
     UserStep,
     WebhooksFail,
+    WriteName,
     WritePlan,
     failing_share,
 )
@@ -95,6 +97,7 @@ class Harness:
         rests: How many writes there were each time that ``settled`` returned.
         pasts: For each stale restart, how many revisions behind it has to be to be shown another state of what it
             caches than by one revision less, ascending.
+        others: For each change of others, the user and the environment, how many writes of programs there were before.
         hurries: How often it returned in the middle, since that was planned.
         patience: How many seconds ``settled`` waits where it is not said.
         events: Events that they recorded, oldest first, repeats too.
@@ -134,6 +137,8 @@ class Harness:
         self.steps: list[UserStep] = []
         self.rests: list[int] = []
         self.pasts: list[tuple[int, ...]] = []
+        self.others: list[int] = []
+        self._crashes_later: list[tuple[int, WriteName, Callable[[], object]]] = []  # once so many others have written
         self.patience: float = 60.0
         self.events: list[EventDraft] = []
         chance = random.Random(seed)
@@ -571,6 +576,26 @@ class Harness:
         """Note that something was written just now, perhaps, that was no program's."""
         if self.server is not None:
             self._others_wrote = (self.server.revision, len(self.writes))
+        self.others.append(len(self.writes))
+        due = [crash for at, _, crash in self._crashes_later if at == len(self.others)]
+        self._crashes_later = [each for each in self._crashes_later if each[0] > len(self.others)]
+        for crash in due:
+            crash()
+
+    def crash_later(self, planned: CrashLater, write: ProgramWrite, crash: Callable[[], object]) -> None:
+        """Crash a program after some changes that others make, if it has not ended by then.
+
+        Args:
+            planned: After how many.
+            write: What it follows.
+            crash: Crashes the program.
+        """
+        self._crashes_later.append((len(self.others) + planned.changes, write.name, crash))
+
+    @property
+    def to_come(self) -> tuple[WriteName, ...]:
+        """Writes for which something is planned that has not happened."""
+        return (*self.plan.planned, *(name for _, name, _ in self._crashes_later))
 
     def restore_backup(self) -> None:
         """Restore the server from a backup that was made right after the last change that was not a program's.

@@ -24,6 +24,7 @@ from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool,
 from deltaloop.schemas.json_values import mapping
 from deltaloop.testing.core.program_writes import (
     LEASES,
+    CrashLater,
     CrashMoment,
     HeldLeases,
     HeldWatches,
@@ -64,6 +65,10 @@ class Recorder(Protocol):
 
     def restore_backup(self) -> None:
         """Have the server be as it was right after the last change that was not a program's."""
+        ...
+
+    def crash_later(self, planned: CrashLater, write: ProgramWrite, crash: Callable[[], object]) -> None:
+        """Crash a program after some changes that others make."""
         ...
 
     def hurry(self, process: Process) -> None:
@@ -253,6 +258,8 @@ class ProgramTransport:
             case HeldWatches(seconds=seconds, missed=missed, own_kind=own_kind):
                 self._held_until, self._missed = loop.time() + seconds, missed
                 self._held_kind = write.resource if own_kind else ""
+            case CrashLater():
+                self._recorder.crash_later(planned, write, self._crash_if_there)
             case RestoredAfter():
                 self._recorder.restore_backup()
             case PartedAfter(seconds=seconds):
@@ -272,6 +279,10 @@ class ProgramTransport:
                 await self._stay_if_gone(request)
             case _:
                 pass
+
+    def _crash_if_there(self) -> None:
+        if not self._process.crashed:
+            self._crash(None)
 
     async def _stay_if_gone(self, request: HttpRequest) -> None:
         if not self._process.crashed:

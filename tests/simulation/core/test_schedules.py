@@ -24,6 +24,7 @@ from deltaloop.simulation.core.schedules import (
     ScheduledOrder,
     combined,
     combining,
+    later_crashes,
     names_of,
     parse_kinds,
     parse_schedule,
@@ -41,9 +42,11 @@ NAMES = st.builds(
     st.sampled_from(["", "status", "scale"]),
     st.integers(1, 99),
 )
-PLAIN = st.sampled_from([kind for kind in FaultKind if kind is not FaultKind.STALE])
-FAULTS = st.builds(ScheduledFault, PLAIN, NAMES) | st.builds(
-    ScheduledFault, st.just(FaultKind.STALE), NAMES, st.integers(1, 99)
+PLAIN = st.sampled_from([kind for kind in FaultKind if kind not in (FaultKind.STALE, FaultKind.CRASH_LATER)])
+FAULTS = (
+    st.builds(ScheduledFault, PLAIN, NAMES)
+    | st.builds(ScheduledFault, st.just(FaultKind.STALE), NAMES, behind=st.integers(1, 99))
+    | st.builds(ScheduledFault, st.just(FaultKind.CRASH_LATER), NAMES, changes=st.integers(1, 99))
 )
 ORDERED = st.builds(ScheduledOrder, st.sampled_from(OrderKind), st.integers(0, 99))
 SCHEDULES = st.lists(FAULTS | ORDERED, max_size=4).map(tuple)
@@ -66,6 +69,8 @@ def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
         ("lost:create:secrets:1:2", "write it like crash-after"),
         ("stale:create:secrets:1", "stale:create:secrets:2:5"),
         ("stale:create:secrets:1:0", "'0' is no number of revisions"),
+        ("crash-later:create:secrets:1", "of crash-later, that of changes"),
+        ("crash-later:create:secrets:1:0", "'0' is no number of changes"),
         ("order:alphabetical:1", "order:random:3 or order:priorities:3"),
         ("order:random", "order:random:3"),
         ("order:random:-1", "order:random:3"),
@@ -104,7 +109,8 @@ def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
     assert all(len(schedule) == 1 for schedule in schedules)
     faults = [fault for (fault,) in schedules if isinstance(fault, ScheduledFault)]
     orders = [order for (order,) in schedules if isinstance(order, ScheduledOrder)]
-    assert len(faults) == len(names) * (len(FaultKind) - 1 - len(ON_REQUEST) + REVISIONS[-1])
+    others = len(FaultKind) - len({FaultKind.STALE, FaultKind.CRASH_LATER, *ON_REQUEST})
+    assert len(faults) == len(names) * (others + REVISIONS[-1])
     assert {fault.write for fault in faults} == {*names}
     assert [order.kind for order in orders] == [OrderKind.RANDOM] * ORDERS + [OrderKind.PRIORITIES] * ORDERS
 
@@ -122,6 +128,19 @@ def test_a_stale_restart_is_shown_each_state_once(changes: set[int]) -> None:
     assert tried[0] == 1  # nothing is known before
     assert len({*states}) == len(states)
     assert {*states} | {0} == {change for change in changes if change <= REVISIONS[-1]} | {0}
+
+
+def test_crashes_between_writes_are_those_that_find_another_server() -> None:
+    """After the last change before a write a crash finds what a crash before that write does."""
+    names = [WriteName("create", "secrets", occurrence=number) for number in (1, 2, 3)]
+    later = later_crashes(names, (0, 0, 1, 2, 2, 2, 3, 3))
+    texts = ["2:1", "2:2", "3:1", "3:2"]
+    assert [str(fault) for fault in later] == [f"crash-later:create:secrets:{text}" for text in texts]
+    assert [*systematic(names, (FaultKind.CRASH_LATER,), later=later)] == [(fault,) for fault in later]
+    assert ScheduledFault.parse(str(later[0])) == later[0]
+    assert later[1].story == (
+        "the program crashes right after change number 2 that others make after the 2nd create of secrets"
+    )
 
 
 def test_what_several_faults_have_shown_tells_nothing_of_one() -> None:
@@ -172,14 +191,17 @@ def test_only_what_is_asked_for_is_tried() -> None:
 
 @pytest.mark.parametrize("text", ["", " , ", "crash", "lost,order:random"])
 def test_a_kind_that_is_none_is_named(text: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"known are crash-before, .*, stale, held-kind, restored, order"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"known are crash-before, .*, stale, held-kind, crash-later, restored, order"
+    ):
         parse_kinds(text)
 
 
 def test_each_kind_has_a_story_a_name_that_is_read_again_and_a_line_of_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text(encoding="utf-8")
     name = WriteName("create", "secrets", "", 2)
-    told = [ScheduledFault(kind, name, 5 if kind is FaultKind.STALE else 0) for kind in FaultKind]
+    numbers = {FaultKind.STALE: (5, 0), FaultKind.CRASH_LATER: (0, 5)}
+    told = [ScheduledFault(kind, name, *numbers.get(kind, (0, 0))) for kind in FaultKind]
     assert len({fault.story for fault in told}) == len(FaultKind)
     assert all("2nd create of secrets" in fault.story for fault in told)
     assert [parse_schedule(str(fault)) for fault in told] == [(fault,) for fault in told]

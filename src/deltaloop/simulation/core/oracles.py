@@ -51,6 +51,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         rests: How many of them there were each time that the programs had come to rest.
         pasts: For each stale restart, how many revisions behind it has to be to be shown another state than by one
             less, ascending.
+        others: For each change of others, the user and the environment, how many writes of programs there were before.
         hurried: Whether the user did not wait for it once, so that rests are not those of the run without faults.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
         broken: What is not always true, as one text; empty if all of it is.
@@ -68,6 +69,7 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[UserStep, ...] = ()
     rests: tuple[int, ...] = ()
     pasts: tuple[tuple[int, ...], ...] = ()
+    others: tuple[int, ...] = ()
     hurried: bool = False
     unsettled: str = ""
     broken: str = ""

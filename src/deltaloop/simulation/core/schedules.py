@@ -11,6 +11,7 @@ number among all: a schedule that was saved still means the same write after an 
     busy           429 with Retry-After: it is refused, nothing is done
     broken         500: it is refused, nothing is done
     held-kind      after it, no watch of its kind brings anything for half a minute; the program sees all others
+    crash-later    the program dies some changes later, which others make: ``crash-later:create:secrets:2:1`` is one
     held           after it, no watch of the program brings anything for half a minute
     missed         the same, and what was held never comes: the program lists anew, and sees no state between
     parted         after it, nothing of the program reaches the server for half a minute
@@ -66,6 +67,7 @@ class FaultKind(StrEnum):
     WEBHOOKS_WRONG = "webhooks-wrong"
     STALE = "stale"
     HELD_KIND = "held-kind"
+    CRASH_LATER = "crash-later"
     RESTORED = "restored"
 
 
@@ -88,8 +90,10 @@ _STORY: Final = {
     FaultKind.WEBHOOKS_WRONG: "webhooks refuse everything for half a minute from {} on",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
     FaultKind.HELD_KIND: "no watch of {kind} brings anything for half a minute after {}",
+    FaultKind.CRASH_LATER: "the program crashes right after change number {changes} that others make after {}",
     FaultKind.RESTORED: "the server is restored, after {}, from a backup that was made after the user's last change",
 }
+_NUMBERED: Final[dict[str, str]] = {FaultKind.STALE: "revisions", FaultKind.CRASH_LATER: "changes"}
 WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG})
 """Faults that strike nothing where no program serves webhooks. Conversions fail as well, and with them watches."""
 AGEING: Final = WEBHOOK_FAULTS | {
@@ -108,6 +112,7 @@ ORDERS: Final = 5
 """How many orders of each kind are tried alone."""
 _ORDERED: Final = 0.25
 _SEEDS: Final = 1_000_000
+_LATEST: Final = 2  # changes of others after which crashes are drawn
 
 
 @final
@@ -118,22 +123,25 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
         kind: What happens.
         write: The write that it happens to.
         behind: How many revisions ago a stale restart begins; 0 for other faults.
+        changes: After how many changes of others the program dies (``crash-later``); 0 for other faults.
     """
 
     kind: FaultKind
     write: WriteName
     behind: int = 0
+    changes: int = 0
 
     @property
     def story(self) -> str:
         """Return it as a sentence would have it."""
-        return _STORY[self.kind].format(f"the {self.write}", behind=self.behind, kind=self.write.resource)
+        told = _STORY[self.kind]
+        return told.format(f"the {self.write}", behind=self.behind, changes=self.changes, kind=self.write.resource)
 
     def __str__(self) -> str:
         write = self.write
         part = f"/{write.subresource}" if write.subresource else ""
-        behind = f":{self.behind}" if self.kind is FaultKind.STALE else ""
-        return f"{self.kind.value}:{write.verb}:{write.resource}{part}:{write.occurrence}{behind}"
+        number = f":{self.behind or self.changes}" if self.kind in _NUMBERED else ""
+        return f"{self.kind.value}:{write.verb}:{write.resource}{part}:{write.occurrence}{number}"
 
     @classmethod
     def parse(cls, text: str) -> ScheduledFault:
@@ -143,12 +151,13 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
             InvalidArgumentError: If it is no such text; the message says what is missing.
         """
         parts = text.strip().split(":")
-        if len(parts) != (5 if parts[0] == FaultKind.STALE else 4):
+        if len(parts) != (5 if parts[0] in _NUMBERED else 4):
             raise InvalidArgumentError(
                 f"{text!r} is no fault of a schedule; write it like crash-after:create:secrets:2, with"
-                f" {', '.join(FaultKind)}; of stale, the number of revisions follows: stale:create:secrets:2:5"
+                f" {', '.join(FaultKind)}; of stale, the number of revisions follows, of crash-later, that of changes:"
+                " stale:create:secrets:2:5"
             )
-        kind, verb, place, occurrence, *revisions = parts
+        kind, verb, place, occurrence, *numbers = parts
         if kind not in FaultKind.__members__.values():
             raise InvalidArgumentError(f"{text!r}: {kind!r} is no kind of fault; known are {', '.join(FaultKind)}")
         if verb not in (*WRITE_VERBS, "apply"):
@@ -157,11 +166,13 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
             )
         if not occurrence.isdecimal() or int(occurrence) < 1:
             raise InvalidArgumentError(f"{text!r}: {occurrence!r} is no occurrence; the first write is 1")
-        if revisions and (not revisions[0].isdecimal() or int(revisions[0]) < 1):
-            raise InvalidArgumentError(f"{text!r}: {revisions[0]!r} is no number of revisions, from 1 on")
+        if numbers and (not numbers[0].isdecimal() or int(numbers[0]) < 1):
+            raise InvalidArgumentError(f"{text!r}: {numbers[0]!r} is no number of {_NUMBERED[kind]}, from 1 on")
         resource, _, subresource = place.partition("/")
         write = WriteName(verb, resource, subresource, int(occurrence))
-        return cls(FaultKind(kind), write, int(revisions[0]) if revisions else 0)
+        number = int(numbers[0]) if numbers else 0
+        is_stale = kind == FaultKind.STALE
+        return cls(FaultKind(kind), write, number if is_stale else 0, 0 if is_stale else number)
 
 
 class OrderKind(StrEnum):
@@ -317,8 +328,31 @@ def _last_up_to(most: int, numbers: Iterable[int]) -> int:
     return max((number for number in numbers if number <= most), default=0)
 
 
+def later_crashes(names: Sequence[WriteName], others: Sequence[int]) -> tuple[ScheduledFault, ...]:
+    """Return the crashes between writes that differ from those at writes.
+
+    A crash takes all that a program remembers, so that what comes of it follows from what the server has at that
+    moment. Between two writes of programs that is changed by others only; after the last change before a write it is
+    what a crash before that write finds.
+
+    Args:
+        names: The writes of programs.
+        others: For each change of others, how many writes of programs there were before.
+    """
+    found: list[ScheduledFault] = []
+    for number, name in enumerate(names, start=1):
+        changes = sum(1 for before in others if before == number)
+        most = changes if number == len(names) else changes - 1
+        found += [ScheduledFault(FaultKind.CRASH_LATER, name, changes=change) for change in range(1, most + 1)]
+    return tuple(found)
+
+
 def systematic(
-    names: Sequence[WriteName], kinds: Sequence[Kind] = ALL_KINDS, pasts: Pasts | None = None
+    names: Sequence[WriteName],
+    kinds: Sequence[Kind] = ALL_KINDS,
+    pasts: Pasts | None = None,
+    *,
+    later: Sequence[ScheduledFault] = (),
 ) -> Iterator[Schedule]:
     """Give every schedule of one fault: each kind at each write, stale restarts by some distances; then orders.
 
@@ -328,6 +362,7 @@ def systematic(
         names: The writes.
         kinds: What is tried.
         pasts: Is told meanwhile what came of each schedule; None is not to leave anything out.
+        later: Crashes between the writes.
     """
     pasts = Pasts() if pasts is None else pasts
     first = [(behind, name) for behind in REVISIONS for name in names]
@@ -335,6 +370,8 @@ def systematic(
     for kind in kinds:
         if kind is FaultKind.STALE:
             yield from _stale(first, pasts)
+        elif kind is FaultKind.CRASH_LATER:
+            yield from ((fault,) for fault in later)
         elif isinstance(kind, FaultKind):
             for name in names:
                 yield (ScheduledFault(kind, name),)
@@ -365,8 +402,13 @@ def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], 
         draw: Gives numbers in [0, 1).
     """
     kind = kinds[int(draw() * len(kinds))]
-    behind = 1 + int(draw() * REVISIONS[-1]) if kind is FaultKind.STALE else 0
-    return ScheduledFault(kind, name, behind)
+    match kind:
+        case FaultKind.STALE:
+            return ScheduledFault(kind, name, behind=1 + int(draw() * REVISIONS[-1]))
+        case FaultKind.CRASH_LATER:
+            return ScheduledFault(kind, name, changes=1 + int(draw() * _LATEST))
+        case _:
+            return ScheduledFault(kind, name)
 
 
 def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS) -> Schedule:

@@ -66,6 +66,18 @@ class StaleRestart:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CrashLater:
+    """A crash some time after a write: what a program remembers of the changes until then is gone.
+
+    Attributes:
+        changes: Right after which change of others, from 1 on: the user, and the environment.
+    """
+
+    changes: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeldWatches:
     """After a write no watch of the program brings anything for some seconds.
 
@@ -150,6 +162,7 @@ Planned: TypeAlias = (
     CrashMoment
     | Fault
     | StaleRestart
+    | CrashLater
     | HeldWatches
     | PartedAfter
     | PausedAfter
