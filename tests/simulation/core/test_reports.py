@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import msgspec
@@ -111,6 +112,34 @@ def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_see
     assert [each["unseen"] for each in told] == [[*WHY.unseen], [*WHY.unseen], [], []]
 
 
+def test_a_story_shows_which_write_was_wrong() -> None:
+    kind = {"apiVersion": "v1", "kind": "Secret"}
+    made = [replace(write(number, "a", 201), stored=kind) for number in (1, 2)]
+    gone = replace(write(3, "a", 200), verb="delete", lost_lease="default/lease")
+    refused = replace(write(4, "a", 409), verb="update")
+    other = replace(write(5, "b", 201), lost_lease="default/lease")
+
+    def marks(problem: Problem, *writes: ProgramWrite) -> dict[int, str]:
+        failure = Failure(schedule=(), problems=(problem,), run=SimulationRun(end=EndState({}), writes=writes))
+        report = msgspec.structs.replace(REPORT, failures=(failure,))
+        found = {each.number: failure.wrong(each) for each in writes if failure.wrong(each)}
+        for text in found.values():
+            assert f"   <- {text}" in str(failure)
+            assert f'<span class="wrong">{text}</span>' in report_page(report, title="")
+            (told,) = msgspec.json.decode(msgspec.json.encode(report_fields(report)))["failures"]
+            assert [each["wrong"] for each in told["writes"] if each["wrong"]] == [text]
+        return found
+
+    end = Problem(Oracle.END_STATE, "", ("v1/Secret", "default/a", "data"))
+    assert marks(end, *made, refused, other) == {2: "what it leaves is wrong"}
+    assert marks(end, *made, gone, refused, other) == {3: "what it leaves is wrong"}
+    place = ("secrets", "default/a")
+    assert marks(Problem(Oracle.REMADE, "", place), made[0], gone, made[1]) == {3: "what was in it is lost"}
+    assert marks(Problem(Oracle.LEADERSHIP, "", place), gone, *made, other) == {3: "its lease was lost"}
+    assert not marks(Problem(Oracle.SETTLES, "", place), *made)
+    assert not marks(Problem(Oracle.SCENARIO, ""), *made)
+
+
 def test_programs_get_plain_values() -> None:
     fields = msgspec.json.decode(msgspec.json.encode(report_fields(REPORT)))
     first = fields["failures"][0]
@@ -134,7 +163,7 @@ def test_tests_are_written_whose_names_differ() -> None:
     compile(text, "test_found.py", "exec")
     assert text.count("def test_") == len({line for line in text.splitlines() if line.startswith("def ")}) == 3
     assert "from my_operator import grows" in text
-    assert "Simulation(grows).replay(parse_schedule('lost:create:secrets:2'))" in text
+    assert 'Simulation(grows).replay(parse_schedule("lost:create:secrets:2"))' in text
 
 
 def test_nothing_of_an_object_is_told() -> None:

@@ -18,8 +18,9 @@ from typing import Final, final
 
 import msgspec
 
+from deltaloop.schemas.json_values import text
 from deltaloop.simulation.core.coverage import Coverage, coverage_rows
-from deltaloop.simulation.core.oracles import Problem, SimulationRun
+from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, schedule_text
 from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
 
@@ -27,6 +28,12 @@ _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
 _MOST_IN_A_NAME: Final = 60
 _MOST_REASONS: Final = 5
+_WHICH: Final = 2  # the parts of a place that name an object
+_WRONG: Final = {
+    Oracle.END_STATE: "what it leaves is wrong",
+    Oracle.REMADE: "what was in it is lost",
+    Oracle.LEADERSHIP: "its lease was lost",
+}
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c2733; }
 h2 { margin-top: 2.5rem; border-top: 1px solid #d5dbe1; padding-top: 1rem; }
@@ -75,6 +82,28 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         faults = (fault for fault in self.schedule if isinstance(fault, ScheduledFault))
         return next((fault.story for fault in faults if fault.write == write.name), "")
 
+    def wrong(self, write: ProgramWrite) -> str:
+        """Return what is wrong with a write of its run, as far as what is wrong with the run shows it; or nothing."""
+        return "; ".join(
+            dict.fromkeys(_WRONG[problem.oracle] for problem in self.problems if self._is_of(problem, write))
+        )
+
+    def _is_of(self, problem: Problem, write: ProgramWrite) -> bool:
+        """Tell whether a write is the last one, of those that count for an oracle, of the object that is wrong."""
+        if problem.oracle not in _WRONG or len(problem.place) < _WHICH:
+            return False
+        kind, key = problem.place[:_WHICH]
+        resources = {kind} | {each.resource for each in self.run.writes if _kind_of(each) == kind}
+        found = [
+            each.number
+            for each in self.run.writes
+            if each.carried_out
+            and (each.resource in resources and each.key == key)
+            and (problem.oracle is not Oracle.REMADE or each.verb == "delete")
+            and (problem.oracle is not Oracle.LEADERSHIP or each.lost_lease)
+        ]
+        return found[-1:] == [write.number]
+
     def __str__(self) -> str:
         told = "\n".join(f"    {problem}" for problem in self.problems)
         story = "\n".join(f"    {line}" for line in self._lines())
@@ -90,10 +119,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"{at}{because(new)}"
             if new is not None and new.unseen:
                 yield f"{' ' * len(at)}not seen yet: {unseen(new)}"
-            struck = self.struck(write)
+            remarks = "; ".join(filter(None, (self.struck(write), self.wrong(write))))
             gone = ", gone with the backup" if write.undone else ""
             line = f"{at}{'  ' if write.reason else ''}{write} -> {_answer(write)}{gone}"
-            yield line + (f"   <- {struck}" if struck else "")
+            yield line + (f"   <- {remarks}" if remarks else "")
 
 
 def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
@@ -104,6 +133,10 @@ def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
             yield steps.pop(0)
         yield write
     yield from steps
+
+
+def _kind_of(write: ProgramWrite) -> str:
+    return f"{text(write.stored.get('apiVersion'))}/{text(write.stored.get('kind'))}" if write.stored else ""
 
 
 def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, WriteReason | None]]:
@@ -214,6 +247,7 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
                 "write": str(write),
                 "code": write.code or None,
                 "struck": failure.struck(write),
+                "wrong": failure.wrong(write),
                 "undone": write.undone,
             }
             for write in failure.run.writes
@@ -270,7 +304,7 @@ def _test_of(failure: Failure, scenario: str, names: set[str]) -> str:
     return (
         f"def test_{name}() -> None:\n"
         f'    """{story[0].upper()}{story[1:]}."""\n'
-        f"    failure = Simulation({scenario}).replay(parse_schedule({failure.replay!r}))\n"
+        f'    failure = Simulation({scenario}).replay(parse_schedule("{failure.replay}"))\n'
         "    assert failure is None, str(failure)\n"
     )
 
@@ -330,6 +364,8 @@ def _table(run: SimulationRun, failure: Failure | None) -> str:
         struck = "" if failure is None else failure.struck(write)
         cells = [f"{write.at:.3f}", write.replica, write.task, str(write), _answer(write), struck]
         shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        if failure is not None and (wrong := failure.wrong(write)):
+            shown = shown.removesuffix("</td>") + f' <span class="wrong">{escape(wrong)}</span></td>'
         rows.append(f'<tr class="struck">{shown}</tr>' if struck else f"<tr>{shown}</tr>")
     return "\n".join([*rows, "</table>"])
 
