@@ -22,6 +22,7 @@ import asyncio
 import logging
 import threading
 import time
+from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ class WorkQueue(Generic[K]):
         self._metrics_timer: asyncio.TimerHandle | None = None
         self._errors = ErrorSummaries()
         try:
-            self._loop = asyncio.get_running_loop()
+            self._loop = get_running_loop()
         except RuntimeError:
             pass
         else:
@@ -264,12 +265,14 @@ class WorkQueue(Generic[K]):
 
     def _take_at_once(self) -> Run[K] | None:
         """Take an item without a wait, if there is one and it is not time to let others have their turn."""
-        if asyncio.get_running_loop() is not self._loop:
+        if get_running_loop() is not self._loop:
             self._bind()
-        if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
+        unwaited = self._unwaited + 1
+        if unwaited >= _GETS_WITHOUT_WAITING:
             return None
-        self._unwaited += 1
-        run = self._take_unclaimed()
+        self._unwaited = unwaited
+        line = self._getters
+        run = self._take_nowait(None if line.asleep else line.woken)
         if run is not None and self._metrics is not None:
             self._watch_runs()
         return run
@@ -278,7 +281,8 @@ class WorkQueue(Generic[K]):
         if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
             self._unwaited = 0
             await asyncio.sleep(0)
-            run = self._take_unclaimed()
+            line = self._getters
+            run = self._take_nowait(None if line.asleep else line.woken)
             if run is not None:
                 self._watch_runs()
                 return run
@@ -294,11 +298,6 @@ class WorkQueue(Generic[K]):
                 if run is not None:
                     return run
                 first = True
-
-    def _take_unclaimed(self) -> Run[K] | None:
-        """Take an item unless those that came before have a claim on all there are."""
-        line = self._getters
-        return self._take_nowait(None if line.asleep else line.woken)
 
     def _take_nowait(self, claimed: int | None = 0) -> Run[K] | None:
         """Take an item.
@@ -368,7 +367,7 @@ class WorkQueue(Generic[K]):
 
     def _bind(self) -> None:
         """Belong to the running loop from now on; the queue's own time goes on without a jump."""
-        loop = asyncio.get_running_loop()
+        loop = get_running_loop()
         if self._loop is loop:
             return
         with self._lock:
@@ -390,7 +389,7 @@ class WorkQueue(Generic[K]):
         """Wake a worker if an item has joined the line and nothing else follows: ``_changed``, kept short."""
         if self._metrics is None:
             try:
-                here = asyncio.get_running_loop() is self._loop
+                here = get_running_loop() is self._loop
             except RuntimeError:
                 here = False
             if here:
@@ -406,7 +405,7 @@ class WorkQueue(Generic[K]):
         if loop is None:
             return  # no worker has ever waited
         try:
-            here = asyncio.get_running_loop() is loop
+            here = get_running_loop() is loop
         except RuntimeError:
             here = False
         if here:

@@ -249,7 +249,7 @@ MUTANTS = [
         ],
         "ParkedItemKeepsItsFailures": [("        self.forget(item)\n        return outcome", "        return outcome")],
         "ItemAddedMeanwhileIsDoneAtOnce": [
-            ("if self._observed or self._shutting_down or item in self._dirty:", "if self._observed:"),
+            ("if self._ends_are_told or item in self._dirty:", "if self._ends_are_told:"),
         ],
         "DoneAtOnceLeavesTheItemToItsWorker": [
             ("        run.over = True\n        return True\n", "        return True\n")

@@ -1,8 +1,9 @@
 """Items that wait for their time: one heap, one entry that counts for each item.
 
 A heap cannot move or remove an entry cheaply, so an entry that no longer counts stays in it until it comes to the top
-(lazy deletion), which always counts. The heap is rebuilt when such entries outnumber the ones that count: its length
-stays below ``2 * items + SPARE``, and the cost of rebuilding is spread over the calls that made it necessary.
+(lazy deletion), which always counts. An entry counts as long as its item has the entry's order. The heap is rebuilt
+when such entries outnumber the ones that count: its length stays below ``2 * items + SPARE``, and the cost of
+rebuilding is spread over the calls that made it necessary.
 
 Items that are due at the same time come in the order in which they were put in.
 
@@ -11,8 +12,8 @@ Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Hashable
+from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar, final
 
 import msgspec
@@ -33,7 +34,8 @@ class WaitingItem(msgspec.Struct, Generic[K], eq=False):
         due_at: When it is added, in seconds on the queue's clock.
         triggers: The triggers of the run to come.
         paid: Whether a rate limiter was asked for this time and may get its token back.
-        order: The number of its put, by which equal times are sorted; the heap gives it.
+        order: The number of its put, by which equal times are sorted; the heap gives it, and takes it back (0) when the
+            item no longer waits.
     """
 
     item: K
@@ -52,7 +54,7 @@ class DelayHeap(Generic[K]):
     def __init__(self) -> None:
         """Make an empty heap."""
         self._waiting: dict[K, WaitingItem[K]] = {}
-        self._heap: list[tuple[float, int, K]] = []
+        self._heap: list[tuple[float, int, WaitingItem[K]]] = []
         self._order = 0
 
     def get(self, item: K) -> WaitingItem[K] | None:
@@ -61,18 +63,19 @@ class DelayHeap(Generic[K]):
 
     def put(self, delay: WaitingItem[K]) -> None:
         """Put a delay in, instead of the one that its item may have."""
-        item = delay.item
+        replaced = self._waiting.get(delay.item)
         order = self._order = delay.order = self._order + 1
-        replaces = item in self._waiting
-        self._waiting[item] = delay
-        heapq.heappush(self._heap, (delay.due_at, order, item))
-        if replaces:
+        self._waiting[delay.item] = delay
+        heappush(self._heap, (delay.due_at, order, delay))
+        if replaced is not None:
+            replaced.order = 0
             self._tidy()
 
     def remove(self, item: K) -> WaitingItem[K] | None:
         """Take the delay of ``item`` out, whenever it is due."""
         found = self._waiting.pop(item, None)
         if found is not None:
+            found.order = 0
             self._tidy()
         return found
 
@@ -85,10 +88,9 @@ class DelayHeap(Generic[K]):
         due: list[WaitingItem[K]] = []
         heap, waiting = self._heap, self._waiting
         while heap and heap[0][0] <= until:
-            _, order, item = heapq.heappop(heap)
-            delay = waiting.get(item)
-            if delay is not None and delay.order == order:
-                del waiting[item]
+            _, order, delay = heappop(heap)
+            if delay.order == order:
+                del waiting[delay.item]
                 due.append(delay)
         self._tidy()
         return due
@@ -112,14 +114,10 @@ class DelayHeap(Generic[K]):
         """Length of the heap, with the entries that no longer count."""
         return len(self._heap)
 
-    def _counts(self, order: int, item: K) -> bool:
-        found = self._waiting.get(item)
-        return found is not None and found.order == order
-
     def _tidy(self) -> None:
         """See to it, after an entry has ceased to count, that the first one does and that such entries are few."""
         if len(self._heap) > 2 * len(self._waiting) + SPARE:
-            self._heap = [(delay.due_at, delay.order, item) for item, delay in self._waiting.items()]
-            heapq.heapify(self._heap)
-        while self._heap and not self._counts(self._heap[0][1], self._heap[0][2]):
-            heapq.heappop(self._heap)
+            self._heap = [(delay.due_at, delay.order, delay) for delay in self._waiting.values()]
+            heapify(self._heap)
+        while self._heap and self._heap[0][2].order != self._heap[0][1]:
+            heappop(self._heap)

@@ -148,6 +148,8 @@ class QueueCore(Generic[K]):
         self._facts: list[Fact] = []
         self._shutting_down = False
         self._draining = False
+        self._ends_are_told = observed  # or the queue is shut down, and somebody may wait for the end
+        self._queued: int = 0  # what is in line: asked for at each get, where a call costs as much as the rest
         self._merged: int = 0
         self._ignored: int = 0
         self._retries: int = 0
@@ -194,15 +196,17 @@ class QueueCore(Generic[K]):
         if item in self._processing:
             return AddOutcome.POSTPONED
         self._line.push(item, now, priority=log.priority)
+        self._queued += 1
         return AddOutcome.QUEUED
 
     # -- working
 
     def get(self, now: float) -> Run[K] | None:
         """Give the item whose turn it is to a worker; None if there is none."""
-        if not len(self._line):
+        if not self._queued:
             return None
         item = self._line.pop()
+        self._queued -= 1
         log = self._dirty.pop(item)
         run = self._processing[item] = Run(item, log, now, self._failures.get(item, 0))
         self._taken += 1
@@ -226,6 +230,7 @@ class QueueCore(Generic[K]):
         if waiting is None:
             return False
         self._line.push(item, now, priority=waiting.priority)
+        self._queued += 1
         return True
 
     def done_at_once(self, item: K) -> bool:
@@ -234,7 +239,7 @@ class QueueCore(Generic[K]):
         Nothing has changed if not, and ``done`` is to be called: the item runs again, facts are collected, the queue
         is shut down (others may wait for the end), or no worker has the item.
         """
-        if self._observed or self._shutting_down or item in self._dirty:
+        if self._ends_are_told or item in self._dirty:
             return False
         run = self._processing.pop(item, None)
         if run is None:
@@ -292,6 +297,7 @@ class QueueCore(Generic[K]):
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Ignore adds from now on. ``drain`` says whether somebody waits for the work to end; the last call counts."""
+        self._ends_are_told = True
         self._shutting_down = True
         self._draining = drain
 
@@ -313,7 +319,7 @@ class QueueCore(Generic[K]):
     # -- looking
 
     def __len__(self) -> int:
-        return len(self._line)
+        return self._queued
 
     @property
     def processing(self) -> int:
@@ -333,9 +339,9 @@ class QueueCore(Generic[K]):
         """Return the state as numbers."""
         unfinished, longest = self.unfinished(now)
         return QueueStatistics(
-            queued=len(self._line),
+            queued=self._queued,
             processing=len(self._processing),
-            postponed=len(self._dirty) - len(self._line),
+            postponed=len(self._dirty) - self._queued,
             delayed=0,
             failing=len(self._failures),
             adds=self._taken + len(self._dirty),
