@@ -73,6 +73,7 @@ class _TwoWorkers(QueueCore[str]):
 
     def add(self, item: str, now: float, **_: object) -> object:  # type: ignore[override]
         self._line.push(item, now, priority=0)
+        self._queued += 1
         return super().add(item, now)
 
 
