@@ -16,6 +16,7 @@ from tools.diagrams.machines import all_diagrams, all_tables
 from tools.diagrams.model import Diagram, Machine, Move, Step, Table
 
 from deltaloop.workqueue.core.queue import QueueCore
+from tests.mutants.edited import edited
 
 TABLES = all_tables()
 CORES = Path(__file__).parents[2] / "src" / "deltaloop"
@@ -68,13 +69,11 @@ def test_pictures_are_whole(diagrams: list[Diagram]) -> None:
             assert 0 < float(circle.attrib["cy"]) < height
 
 
-class _TwoWorkers(QueueCore[str]):
-    """Puts an item in line although a worker has it."""
-
-    def add(self, item: str, now: float, **_: object) -> object:  # type: ignore[override]
-        self._line.push(item, now, priority=0)
-        self._queued += 1
-        return super().add(item, now)
+_TwoWorkers = edited(  # puts an item in line although a worker has it
+    "TwoWorkers",
+    QueueCore[str],
+    ("        if item in self._processing:\n            return AddOutcome.POSTPONED\n", ""),
+)
 
 
 def _line_of(machine: type[QueueCore[str]]) -> list[Step]:
