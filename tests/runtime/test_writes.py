@@ -471,6 +471,21 @@ async def test_a_deletion_without_an_answer_is_over_when_its_object_is_gone() ->
         assert not h.view.is_uncertain("default/a")
 
 
+async def test_what_is_deleted_once_more_is_never_another_one_of_its_name() -> None:
+    """The answer to the first deletion is lost, and the cache has not brought the successor that somebody has made."""
+    async with scripted() as (h, transport):
+        seen = await h.w.put("a")
+        await h.catch_up()
+        transport.answers.extend([LOST, json_answer(stored(uid="successor")), LOST])
+        with pytest.raises(RequestTimeoutError):
+            await h.client.delete(CM, "a")
+        assert await h.client.find(CM, "a") is None
+        with pytest.raises(RequestTimeoutError):
+            await h.client.delete(CM, "a")
+        bodies = [json.loads(sent.body or b"{}") for sent in transport.requests if sent.method == "DELETE"]
+        assert [body["preconditions"]["uid"] for body in bodies] == [seen.uid, seen.uid]
+
+
 async def test_an_update_without_an_answer_is_over_when_its_object_was_deleted() -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")

@@ -24,6 +24,19 @@ def test_what_is_mended_comes_through(bug: Bug) -> None:
     assert failure is None, str(failure)
 
 
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [
+        ("zookeeper-312", "stale:create:configmaps:2:5,lost:delete:configmaps:4"),
+        ("zookeeper-314", "stale:create:configmaps:6:5,broken:delete:configmaps:3"),
+    ],
+)
+def test_what_was_found_in_the_runtime_by_them_stays_mended(name: str, faults: str) -> None:
+    """A deletion of unknown outcome made the successor visible to a program whose cache showed the past."""
+    (bug,) = [bug for bug in BUGS if bug.name == name]
+    assert Simulation(bug.scenario(mended=True)).replay(parse_schedule(faults)) is None
+
+
 def test_reports_are_named_once() -> None:
     assert len({bug.link for bug in BUGS}) == len({bug.name for bug in BUGS}) == len(BUGS)
     assert {bug.pattern for bug in BUGS} == {"intermediate", "stale", "unobserved"}

@@ -194,8 +194,7 @@ class ReconcileClient(Verbs):
         if not view.is_uncertain(key):
             return view.get(key)
         found = await self._live(known, name, place, timeout)
-        view.settle(key, found)
-        return found
+        return view.settle(key, found)
 
     async def _list(
         self,
@@ -260,7 +259,7 @@ class ReconcileClient(Verbs):
         if request.verb == "delete":
             # What is deleted is the object that this program has seen, and no successor.
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
-            uid = options.uid or uid
+            uid = options.uid or uid or self._uid_of_gone(request, key)
             request = msgspec.structs.replace(request, options=replace(options, uid=uid))
         if request.verb == "apply" and self._will_be_made(request, key):
             self._check_access("create", request.resource_type, request.namespace)
@@ -268,7 +267,8 @@ class ReconcileClient(Verbs):
             body = await super()._write(request)
         except BaseException as error:
             if may_have_been_carried_out(error) and not request.dry_run:
-                self._lost_sight(request, key, uid)
+                version = before.resource_version if before is not None and before.uid == uid else ""
+                self._lost_sight(request, key, uid, version)
             raise
         if not request.dry_run:
             self._carried_out(request, key, before, body)
@@ -285,13 +285,25 @@ class ReconcileClient(Verbs):
         view = self._views.find(request.resource_type, request.namespace) if request.name else None
         return None if view is None or view.is_uncertain(key) else view.get(key)
 
+    def _uid_of_gone(self, request: WriteRequest, key: str) -> str:
+        """Return the uid of what this program knows to be gone, while its cache may not know of another one."""
+        view = self._views.find(request.resource_type, request.namespace) if request.name else None
+        return "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
+
     def _will_be_made(self, request: WriteRequest, key: str) -> bool:
         """Tell whether an apply is known to create its object, which it needs to be allowed."""
         view = None if request.subresource else self._views.find(request.resource_type, request.namespace)
         return view is not None and not view.is_uncertain(key) and view.get(key) is None
 
-    def _lost_sight(self, request: WriteRequest, key: str, uid: str) -> None:
-        """Have what a write without an answer was for read from the server."""
+    def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
+        """Have what a write without an answer was for read from the server.
+
+        Args:
+            request: The write.
+            key: Of the object.
+            uid: Of the object, if it is known.
+            seen: The version in which the program has seen it; empty if it has not.
+        """
         kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
         if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
             kind = WriteKind.PATCH
@@ -302,7 +314,7 @@ class ReconcileClient(Verbs):
             elif request.generate_name:
                 view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
             elif request.name:
-                version = request.version if kind is WriteKind.UPDATE else ""
+                version = {WriteKind.UPDATE: request.version, WriteKind.CREATE: ""}.get(kind, seen)
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, body: bytes) -> None:

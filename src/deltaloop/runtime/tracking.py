@@ -186,8 +186,7 @@ class Tracker:
         live = await client.find(untyped(watch.kind), name, namespace=namespace or None)
         watch.confirmed.add(key)
         if view.is_uncertain(key):
-            view.settle(key, live)
-            return live
+            return view.settle(key, live)
         if live is not None:
             view.wrote(live)
         elif before is not None:

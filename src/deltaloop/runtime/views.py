@@ -146,10 +146,11 @@ class CacheView:
         keys = self.overlay.uncertain(now=self._clock())
         return [key for key in keys if not namespace or key.startswith(f"{namespace}/")]
 
-    def settle(self, key: str, live: Resource | None) -> None:
-        """Take what the server said about an uncertain object."""
+    def settle(self, key: str, live: Resource | None) -> Resource | None:
+        """Take what the server said about an uncertain object, and return what the program is to see of it."""
         shown = live if live is None or self._transform is None else self._transform(live)
-        self.overlay.settle(key, shown, reached=self.informer.resource_version, now=self._clock())
+        is_news = self.overlay.settle(key, shown, reached=self.informer.resource_version, now=self._clock())
+        return self.get(key) if is_news else live
 
     def _lookup(self, key: str) -> Resource | None:
         return self.informer.indexer.get_by_key(key)

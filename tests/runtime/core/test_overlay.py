@@ -209,6 +209,33 @@ def test_an_unknown_outcome_is_settled_by_what_proves_it(kind: WriteKind, live: 
     assert not overlay.is_uncertain("default/a", now=60.0)
 
 
+@pytest.mark.parametrize("kind", [WriteKind.UPDATE, WriteKind.PATCH, WriteKind.DELETE])
+def test_another_one_under_the_name_is_news_that_the_cache_brings(kind: WriteKind) -> None:
+    """A program that still sees why it deleted the old one would delete the new one, too, if it saw that."""
+    overlay, old, new = Overlay(), obj("default/a", 5), obj("default/a", 9, "other")
+    overlay.lost_sight("default/a", kind, uid="u", version="5", now=0.0)
+    assert overlay.settle("default/a", new, reached="5", now=1.0)
+    assert overlay.show("default/a", old, reached="5", now=30.0) is None
+    assert overlay.merge([old], lambda _: old, matches=lambda _: True, reached="5", now=30.0) == []
+    assert overlay.show("default/a", new, reached="9", now=31.0) is new
+    assert len(overlay) == 0
+
+
+def test_another_one_that_the_program_has_made_itself_is_no_news() -> None:
+    overlay, new = Overlay(), obj("default/a", 9, "other")
+    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
+    overlay.wrote(new, reached="5", now=1.0)
+    assert not overlay.settle("default/a", new, reached="5", now=2.0)
+    assert overlay.show("default/a", obj("default/a", 5), reached="5", now=2.0) is new
+
+
+def test_what_was_deleted_without_an_answer_does_not_come_back_with_a_cache_that_lags() -> None:
+    overlay, old = Overlay(), obj("default/a", 5)
+    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
+    assert not overlay.settle("default/a", None, reached="5", now=1.0)
+    assert overlay.show("default/a", old, reached="5", now=30.0) is None
+
+
 def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)

@@ -119,6 +119,11 @@ class Overlay:
         """Whether ``show`` may say something else of a key than the cache."""
         return key in self._entries
 
+    def uid_of_gone(self, key: str) -> str:
+        """Return the uid of the object that a deletion of ours hides; empty if none does."""
+        entry = self._entries.get(key)
+        return entry.uid if isinstance(entry, Gone) else ""
+
     @property
     def has_unknown(self) -> bool:
         """Whether any write has an unknown outcome; if not, no key is uncertain."""
@@ -212,8 +217,12 @@ class Overlay:
         """Return the keys that have to be read from the server."""
         return tuple(key for key in [*self._unknown] if self.is_uncertain(key, now=now))
 
-    def settle(self, key: str, live: Resource | None, *, reached: str, now: float) -> None:
+    def settle(self, key: str, live: Resource | None, *, reached: str, now: float) -> bool:
         """Take what the server said about an uncertain key; None if it has no such object.
+
+        Return whether it is news: that what was written is gone is all that the program has to know. Another one that
+        somebody has made under its name is shown when the cache brings it, with all else that has happened since: who
+        still sees the reasons for a deletion would delete that one, too.
 
         Args:
             key: Key of the object, ``namespace/name``.
@@ -224,10 +233,16 @@ class Overlay:
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
             del self._unknown[key]
+        present = self._entries.get(key)
+        is_own = live is not None and isinstance(present, StoredWrite) and present.obj.uid == live.uid
+        if unknown is not None and unknown.uid and unknown.version and not is_own:
+            is_other = live is not None and unknown.kind is not WriteKind.CREATE and live.uid != unknown.uid
+            if live is None or is_other:
+                self._entries[key] = Gone(unknown.uid, unknown.version, now, reached)
+                return is_other
         if live is not None:
             self.wrote(live, reached=reached, now=now)
-        elif unknown is not None and unknown.uid and unknown.version:
-            self._entries[key] = Gone(unknown.uid, unknown.version, now, reached)
+        return False
 
     # -- what is seen
 
