@@ -149,7 +149,8 @@ class CacheView:
     def settle(self, key: str, live: Resource | None) -> Resource | None:
         """Take what the server said about an uncertain object, and return what the program is to see of it."""
         shown = live if live is None or self._transform is None else self._transform(live)
-        is_news = self.overlay.settle(key, shown, reached=self.informer.resource_version, now=self._clock())
+        reached, cached = self.informer.resource_version, self._lookup(key)
+        is_news = self.overlay.settle(key, shown, reached=reached, now=self._clock(), cached=cached)
         return self.get(key) if is_news else live
 
     def _lookup(self, key: str) -> Resource | None:

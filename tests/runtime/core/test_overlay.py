@@ -236,6 +236,13 @@ def test_what_was_deleted_without_an_answer_does_not_come_back_with_a_cache_that
     assert overlay.show("default/a", old, reached="5", now=30.0) is None
 
 
+def test_what_is_gone_by_a_read_is_what_the_cache_has_and_not_only_what_was_written() -> None:
+    overlay, successor = Overlay(), obj("default/a", 9, "other")
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.settle("default/a", None, reached="9", now=1.0, cached=successor)
+    assert overlay.show("default/a", successor, reached="9", now=2.0) is None
+
+
 def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
@@ -289,6 +296,10 @@ class Server:
 
     def head(self, key: str) -> Resource | None:
         return self.at(key, self.revision)
+
+    def gone_after(self, key: str, revision: int) -> int:
+        """Return the revision at which the object of another one was gone."""
+        return min(at for at, state in self.history[key] if state is None and at >= revision)
 
     def write(self, key: str) -> Resource:
         """Create the object, or change it."""
@@ -390,12 +401,15 @@ class OverlayMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS))
     def we_read(self, key: str) -> None:
+        """That there is none has no version: what others made and deleted before may be seen later."""
         if self.overlay.is_uncertain(key, now=0.0):
-            live = self.server.head(key)
-            self.overlay.settle(key, live, reached=self.reached, now=0.0)
+            live, cached, before = self.server.head(key), self.server.at(key, self.server.reached), self.view(key)
+            is_news = self.overlay.settle(key, live, reached=self.reached, now=0.0, cached=cached)
             if live is not None:  # a create that finds an object has been answered with a refusal by then
                 self.lost = [one for one in self.lost if one.key != key or one.kind is not WriteKind.CREATE]
-            self.floor[key] = self.server.revision
+            known = max((int(seen.resource_version) for seen in (cached, before) if seen is not None), default=0)
+            seen = self.server.gone_after(key, known) if live is None or is_news else self.server.revision
+            self.floor[key] = max(self.floor[key], seen)
 
     @invariant()
     def reads_are_never_older_than_own_writes_and_never_made_up(self) -> None:

@@ -217,7 +217,9 @@ class Overlay:
         """Return the keys that have to be read from the server."""
         return tuple(key for key in [*self._unknown] if self.is_uncertain(key, now=now))
 
-    def settle(self, key: str, live: Resource | None, *, reached: str, now: float) -> bool:
+    def settle(
+        self, key: str, live: Resource | None, *, reached: str, now: float, cached: Resource | None = None
+    ) -> bool:
         """Take what the server said about an uncertain key; None if it has no such object.
 
         Return whether it is news: that what was written is gone is all that the program has to know. Another one that
@@ -229,20 +231,38 @@ class Overlay:
             live: The object as read after the write was sent.
             reached: The version that the cache has come to.
             now: The monotonic clock, in seconds.
+            cached: What the cache has.
         """
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
             del self._unknown[key]
-        present = self._entries.get(key)
-        is_own = live is not None and isinstance(present, StoredWrite) and present.obj.uid == live.uid
-        if unknown is not None and unknown.uid and unknown.version and not is_own:
-            is_other = live is not None and unknown.kind is not WriteKind.CREATE and live.uid != unknown.uid
-            if live is None or is_other:
-                self._entries[key] = Gone(unknown.uid, unknown.version, now, reached)
-                return is_other
-        if live is not None:
+        gone = self._known(key, cached)
+        is_known = live is None or any(uid == live.uid for uid, _ in gone)
+        if unknown is not None and unknown.uid and unknown.version:
+            gone.append((unknown.uid, unknown.version))
+            is_known = is_known or unknown.kind is WriteKind.CREATE or (live is not None and live.uid == unknown.uid)
+        else:
+            is_known = True
+        if live is not None and is_known:
             self.wrote(live, reached=reached, now=now)
-        return False
+        elif gone:
+            uid, version = gone[0]
+            for other in gone[1:]:
+                uid, version = other if is_newer(other[1], version) else (uid, version)
+            self._entries[key] = Gone(uid, version, now, reached)
+        return not is_known
+
+    def _known(self, key: str, cached: Resource | None) -> list[tuple[str, str]]:
+        """Return uids and versions of what is known of a key."""
+        found = [] if cached is None else [(cached.uid, cached.resource_version)]
+        match self._entries.get(key):
+            case StoredWrite(obj):
+                found.append((obj.uid, obj.resource_version))
+            case Gone(uid, version):
+                found.append((uid, version))
+            case None:
+                pass
+        return found
 
     # -- what is seen
 
