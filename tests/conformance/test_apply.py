@@ -34,6 +34,19 @@ async def test_the_entry_of_an_apply(api: Api) -> None:
     assert entry["fieldsV1"] == {"f:data": {"f:k": {}}}
 
 
+@conformance("apply: with a version that no object has it makes one, or fails: nothing is taken over")
+async def test_a_version_of_none(api: Api) -> None:
+    widgets = await api.widgets()
+    config, widget = _config("a", {"k": "1"}, resourceVersion="1"), api.widget("a", {}, resourceVersion="1")
+    for path, body in ((f"{api.config_maps}/a", config), (f"{widgets}/a", widget)):
+        made = await api.apply(path, body)
+        assert made.status == 201, made.text
+        for force in ("false", "true"):
+            refused = await api.apply(path, body, query=f"&force={force}")
+            assert "the object has been modified" in refused.refuses(409, "Conflict")
+        assert (await api.get(path)).revision == made.revision
+
+
 @conformance("apply: a field of somebody else is a conflict, and force takes it")
 async def test_conflicts(api: Api) -> None:
     path = f"{api.config_maps}/a"

@@ -255,6 +255,22 @@ async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
             assert await w.data_of("late") == {"k": "theirs"}
 
 
+async def test_a_program_whose_caches_are_behind_takes_no_child_from_the_successor_of_its_owner() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as behind, process(w) as present:
+            await behind.freeze()
+            await w.client.delete(CM, "owner", namespace="default")
+            await owner(w)
+            await caught_up()
+            await present.children().apply(cm("a", k="new"))
+            before = await w.client.get(CM, "a", namespace="default")
+            with pytest.raises(ConflictError) as refused:
+                await behind.children().apply(cm("a", k="old"))
+            assert "does not show it yet: it was left alone" in str(refused.value.__notes__)
+            assert await w.client.get(CM, "a", namespace="default") == before
+
+
 async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
     async with world() as w:
         mother = await owner(w)

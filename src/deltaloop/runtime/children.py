@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
@@ -46,6 +46,10 @@ from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.schemas.json_values import mapping
 
 _There: TypeAlias = tuple[Standing, Resource | None]
+
+_VERSION_OF_NONE: Final = "1"
+"""With a version, an apply makes what is not there, and conflicts with what has another one. None has this one: etcd's
+first write is its second revision. There is no other way to say that an apply is to make an object, or to fail."""
 
 
 @final
@@ -268,18 +272,25 @@ class Children:
 
     async def _apply(self, child: Child, present: Resource | None, owner: Resource) -> Resource:
         await self._owner(uid=owner.uid)
-        body = child.body
+        metadata = mapping(child.body["metadata"])
         if present is not None:
             # What is changed is the object that was looked at, and no successor.
-            body = {**body, "metadata": {**mapping(body["metadata"]), "uid": present.uid}}
-        # What no cache shows may be there all the same: that is not taken over by force, and a conflict says so.
-        stored = await self._client.apply(
-            untyped(child.kind),
-            body,
-            namespace=child.namespace or None,
-            options=self._options,
-            force=present is not None,
-        )
+            metadata = {**metadata, "uid": present.uid}
+        else:
+            # What no cache shows may be there all the same, made by this very controller for a successor of the owner.
+            metadata = {**metadata, "resourceVersion": _VERSION_OF_NONE}
+        try:
+            stored = await self._client.apply(
+                untyped(child.kind),
+                {**child.body, "metadata": metadata},
+                namespace=child.namespace or None,
+                options=self._options,
+                force=True,
+            )
+        except ConflictError as error:
+            if present is None:
+                error.add_note("it exists, though the cache of this program does not show it yet: it was left alone")
+            raise
         self._take_answer(child, stored)
         return stored
 
