@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import random
 import re
 import sys
@@ -94,6 +95,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100, help="of each example, each made twice")
     runs = parser.parse_args().runs
+    logging.disable(logging.CRITICAL)  # under faults programs complain, as they should
     found = 0
     for name, scenario in SCENARIOS.items():
         again = SameAgain(scenario)

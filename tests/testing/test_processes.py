@@ -6,9 +6,11 @@ import asyncio
 import concurrent.futures
 import contextvars
 import gc
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,32 @@ async def test_no_clean_up_of_a_crashed_process_runs_and_its_tasks_are_gone() ->
     assert not task.done()
     assert asyncio.all_tasks() == {asyncio.current_task()}
     process.dispose()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks that begin at once came with Python 3.12")
+async def test_a_task_that_was_made_without_the_loop_is_gone_too() -> None:
+    """As aiohttp's server makes them."""
+    ran: list[str] = []
+    process = Process("a")
+
+    async def beside() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ran.append("clean-up")
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        make: Any = asyncio.Task  # the types are those of the oldest Python
+        await asyncio.wait([make(beside(), loop=loop, eager_start=True) for _ in range(2)])
+
+    process.start(work())
+    await asyncio.sleep(1)
+    process.crash()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert not ran
+    process.dispose()
+    assert ran == ["clean-up"] * 2
 
 
 async def test_the_process_itself_may_crash_and_goes_no_further_than_its_next_await() -> None:

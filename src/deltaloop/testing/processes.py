@@ -24,6 +24,7 @@ import asyncio
 import contextvars
 import logging
 import selectors
+import sys
 import threading
 import warnings
 import weakref
@@ -335,7 +336,7 @@ class Process:
         self.crashed = True
         self.resume()
         connections = tuple(self._connections)  # what the loop drops may be all that holds them
-        for task in (*self._tasks, *self._for_threads):
+        for task in (*self._tasks, *self._for_threads, *self._made_beside()):
             self._end(task)
         self._loop.drop(self)
         for connection in connections:
@@ -392,6 +393,18 @@ class Process:
             _close(self._frozen.pop().get_coro())
         for generator in tuple(self._generators):
             _close(generator.aclose())
+
+    def _made_beside(self) -> list[asyncio.Task[Any]]:
+        """Return the tasks that nobody asked the loop for, in the order of their numbers.
+
+        From Python 3.12 on aiohttp's server makes its tasks itself, to have them begin at once (``eager_start``).
+        """
+        if sys.version_info < (3, 12):
+            return []
+        known = {*self._tasks, *self._for_threads}
+        others = [task for task in asyncio.all_tasks(self._loop) if task not in known]
+        found = [task for task in others if task.get_context().get(_process) is self]
+        return sorted(found, key=lambda task: (len(task.get_name()), task.get_name()))
 
     # -- called by the loop
 
