@@ -112,6 +112,16 @@ def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_see
     assert [each["unseen"] for each in told] == [[*WHY.unseen], [*WHY.unseen], [], []]
 
 
+def test_of_a_story_without_end_a_terminal_shows_the_beginning_and_the_end() -> None:
+    run = SimulationRun(end=EndState({}), writes=tuple(write(number, f"n{number}", 201) for number in range(1, 201)))
+    failure = Failure(schedule=(), problems=(PROBLEM,), run=run)
+    lines = str(failure).splitlines()[3:-1]
+    assert len(lines) == 81
+    assert "120 lines more" in lines[60]
+    assert (lines[59].split()[4], lines[61].split()[4]) == ("default/n60", "default/n181")
+    assert report_page(msgspec.structs.replace(REPORT, failures=(failure,)), title="").count("default/n") == 200
+
+
 def test_a_story_shows_which_write_was_wrong() -> None:
     kind = {"apiVersion": "v1", "kind": "Secret"}
     made = [replace(write(number, "a", 201), stored=kind) for number in (1, 2)]

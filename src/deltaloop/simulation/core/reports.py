@@ -28,6 +28,8 @@ _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
 _MOST_IN_A_NAME: Final = 60
 _MOST_REASONS: Final = 5
+_MOST_LINES: Final = 80  # of a story in a terminal: what never comes to rest would fill pages
+_LAST_LINES: Final = 20
 _WHICH: Final = 2  # the parts of a place that name an object
 _WRONG: Final = {
     Oracle.END_STATE: "what it leaves is wrong",
@@ -106,7 +108,11 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         told = "\n".join(f"    {problem}" for problem in self.problems)
-        story = "\n".join(f"    {line}" for line in self._lines())
+        lines = [*self._lines()]
+        if len(lines) > _MOST_LINES:
+            left = f"    ... {len(lines) - _MOST_LINES} lines more; JSON and the page have all of them"
+            lines = [*lines[: _MOST_LINES - _LAST_LINES], left, *lines[-_LAST_LINES:]]
+        story = "\n".join(f"    {line}" for line in lines)
         return f"{self.story}:\n{told}\n  what was written:\n{story}\n  again: {self.replay!r}"
 
     def _lines(self) -> Iterator[str]:
