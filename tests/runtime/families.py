@@ -34,7 +34,7 @@ class CrashedError(BaseException):
 
 @dataclass
 class Process:
-    """One process: its caches, and the writes that it sent."""
+    """One process: its caches, and the writes, and paths of reads, that it sent."""
 
     client: Client
     declared: DeclaredChildren
@@ -43,12 +43,15 @@ class Process:
     freeze: Callable[[], Awaitable[None]]
     writes_until_crash: int | None = None
     sent: list[str] = field(default_factory=list[str])
+    read: list[str] = field(default_factory=list[str])
     during_write: Callable[[int], object] = id
 
     def note(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
         if method != "GET":
             self.sent.append(f"{method} {path}")
             self.during_write(len(self.sent))
+        else:
+            self.read.append(path)
 
     def children(self, name: str = "owner", namespace: str = "default") -> Children:
         """Return the children as one reconcile has them."""

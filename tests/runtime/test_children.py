@@ -255,20 +255,51 @@ async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
             assert await w.data_of("late") == {"k": "theirs"}
 
 
-async def test_a_program_whose_caches_are_behind_takes_no_child_from_the_successor_of_its_owner() -> None:
+async def test_what_no_cache_shows_yet_is_left_alone_also_where_the_same_controller_has_made_it() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as behind, process(w) as present:
             await behind.freeze()
-            await w.client.delete(CM, "owner", namespace="default")
-            await owner(w)
-            await caught_up()
             await present.children().apply(cm("a", k="new"))
             before = await w.client.get(CM, "a", namespace="default")
             with pytest.raises(ConflictError) as refused:
                 await behind.children().apply(cm("a", k="old"))
             assert "does not show it yet: it was left alone" in str(refused.value.__notes__)
             assert await w.client.get(CM, "a", namespace="default") == before
+
+
+async def test_a_program_whose_caches_are_behind_makes_nothing_for_an_owner_that_is_gone() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("old"))
+            await caught_up()
+            await p.freeze()
+            held = await w.client.add_finalizer(CM, mother, "example.com/hold")
+            await w.client.delete(CM, "owner", namespace="default")
+            p.writes()
+            with pytest.raises(OwnerGoneError, match="it is being deleted"):
+                await p.children().apply(cm("old"), cm("a"), cm("b"))
+            await w.client.remove_finalizer(CM, held, "example.com/hold")
+            with pytest.raises(OwnerGoneError, match="it is gone"):
+                await p.children().apply(cm("old"), cm("a"), cm("b"))
+            await owner(w)
+            with pytest.raises(OwnerGoneError, match="it is another one"):
+                await p.children().apply(cm("old"), cm("a"), cm("b"))
+            assert p.writes() == 0
+
+
+async def test_the_server_is_asked_for_the_owner_once_and_only_before_something_is_made() -> None:
+    place = "/api/v1/namespaces/default/configmaps/owner"
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a", k="1"), cm("b", k="1"))
+            assert p.read.count(place) == 1
+            await caught_up()
+            await p.children().apply(cm("a", k="2"), cm("b", k="1"))
+            await p.children().apply(cm("b", k="1"))
+            assert p.read.count(place) == 1
 
 
 async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:

@@ -25,6 +25,11 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
         ("replicator", "stale:delete:configmaps:1:13"),
         ("replicator", "stale:patch:configmaps:2:6"),
         ("database", "missed:patch:databases.example.com:2"),
+        (
+            "database",
+            "stale:patch:databases.example.com:2:16,busy:patch:databases.example.com/status:3,"
+            "held-kind:patch:databases.example.com/status:4",
+        ),
     ],
 )
 def test_what_was_found_once_stays_mended(name: str, faults: str) -> None:

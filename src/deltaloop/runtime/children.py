@@ -141,7 +141,8 @@ class Children:
                 namespace than the owner's without a finalizer of it, none although there are some, a second call.
             AlreadyOwnedError: If something else controls an object of that name.
             NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
-            OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name.
+            OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name. Before
+                something is made the server is asked, once.
             ApiError: What the server refused; an ``ExceptionGroup`` of those if there are several.
         """
         groups = [[*map(self._plain, group)] for group in _groups(desired)]
@@ -197,10 +198,11 @@ class Children:
 
     # -- what is there
 
-    async def _owner(self, *, may_go: bool = False, uid: str = "") -> Resource:
-        """Return the object, as the caches have it now."""
+    async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
+        """Return the object, as the caches have it now, or as the server has it."""
         name, namespace, own = self._request.name, self._request.namespace, self._declared.own
-        found = await self._client.find(untyped(own), name, namespace=namespace)
+        client = self._client.live if live else self._client
+        found = await client.find(untyped(own), name, namespace=namespace)
         if found is None or (found.deletion_timestamp is not None and not may_go) or uid not in ("", found.uid):
             problem = "is gone" if found is None else "is being deleted" if uid in ("", found.uid) else "is another one"
             raise OwnerGoneError(f"{own.kind} {self._request.key}", problem)
@@ -245,7 +247,7 @@ class Children:
                 run.unchanged.append(child.reference)
             else:
                 try:
-                    stored = await self._apply(child, present, run.owner)
+                    stored = await self._apply(child, present, run)
                 except ApiError as error:
                     error.add_note(f"while {child.reference} was applied as a child of {run.owner.key}")
                     failed.append(error)
@@ -270,13 +272,15 @@ class Children:
         self._declared.known.remember(present.uid, Known(child.fingerprint, present.resource_version, wanted))
         return True
 
-    async def _apply(self, child: Child, present: Resource | None, owner: Resource) -> Resource:
+    async def _apply(self, child: Child, present: Resource | None, run: _Run) -> Resource:
+        owner = run.owner
         await self._owner(uid=owner.uid)
         metadata = mapping(child.body["metadata"])
         if present is not None:
             # What is changed is the object that was looked at, and no successor.
             metadata = {**metadata, "uid": present.uid}
         else:
+            await self._ask_for_owner(run)
             # What no cache shows may be there all the same, made by this very controller for a successor of the owner.
             metadata = {**metadata, "resourceVersion": _VERSION_OF_NONE}
         try:
@@ -293,6 +297,16 @@ class Children:
             raise
         self._take_answer(child, stored)
         return stored
+
+    async def _ask_for_owner(self, run: _Run) -> None:
+        """Ask the server, once, whether the owner is still there.
+
+        Caches may be as old as a restart finds them. What is made for an owner that is gone the garbage collector takes
+        away: that would bring the next reconcile about, which made it again, and so on until the caches are current.
+        """
+        if not run.asked:
+            await self._owner(uid=run.owner.uid, live=True)
+            run.asked = True
 
     def _take_answer(self, child: Child, stored: Resource) -> None:
         """Remember what the server made of a child."""
@@ -324,6 +338,7 @@ class _Run:
 
     owner: Resource
     may_go: bool
+    asked: bool = False
     written: list[ObjectReference] = field(default_factory=list[ObjectReference])
     unchanged: list[ObjectReference] = field(default_factory=list[ObjectReference])
     pruned: list[ObjectReference] = field(default_factory=list[ObjectReference])
