@@ -38,6 +38,8 @@ class Course:
         seconds: How long it takes.
         round: Seconds of one round.
         pause: Seconds between two changes.
+        first_pause: The same in the first part: what is remembered up to a limit is to be full before memory is judged.
+        first_part: How long that is, as a share of the time.
         plans: How many objects there are.
         lease: Duration, deadline and retry period of the election.
         period: Seconds of the controllers' timers.
@@ -51,6 +53,8 @@ class Course:
     seconds: float = 7200.0
     round: float = 30.0
     pause: float = 0.25
+    first_pause: float = 0.08
+    first_part: float = 0.45
     plans: int = 40
     lease: tuple[float, float, float] = (6.0, 4.0, 1.0)
     period: float = 20.0
@@ -275,6 +279,8 @@ class Soak:
         now: dict[str, Any] = {"number": number, "at": time.monotonic() - self._began_at, "trouble": name}
         self.outcome.rounds.append(now)
         ends_at = time.monotonic() + 0.7 * self.course.round
+        first = now["at"] < self.course.first_part * self.course.seconds
+        pause = self.course.first_pause if first else self.course.pause
 
         async def trouble() -> None:
             await asyncio.sleep(0.15 * self.course.round)
@@ -284,7 +290,7 @@ class Soak:
         async def changes() -> None:
             while time.monotonic() < ends_at:
                 await self.load.change()
-                await asyncio.sleep(self.course.pause)
+                await asyncio.sleep(pause)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(trouble())
