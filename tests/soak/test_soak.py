@@ -65,7 +65,15 @@ async def test_processes_hold_what_they_held_unless_something_is_left_behind(
     tmp_path: Path, leak: str, seen: set[str]
 ) -> None:
     course = Course(
-        seconds=14.0, round=1.0, pause=0.05, plans=5, settle=20.0, period=1.0, leak=leak, troubles=("visit",)
+        seconds=14.0,
+        round=1.0,
+        pause=0.05,
+        first_pause=0.05,
+        plans=5,
+        settle=20.0,
+        period=1.0,
+        leak=leak,
+        troubles=("visit",),
     )
     outcome = await soak(course, tmp_path)
     assert outcome.missing == []
