@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import assume, example, given, reject, settings
 
 from deltaloop import cel, errors
 from deltaloop.cel import operators, types
+from deltaloop.cel.faults import InternalError
 from tests.cel.answers import BINDINGS, ENVIRONMENT, OBJECT, PORT
 from tests.cel.expressions import texts, trees
 
@@ -78,11 +79,13 @@ def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> Non
 
 @settings(max_examples=60)
 @given(texts("bool"), texts("bool"))
+@example("false", "[].slice(0, 1).sort().isSorted()")
 def test_and_and_or_do_not_mind_the_order(left: str, right: str) -> None:
     def verdict(source: str) -> object:
         try:
             return ENVIRONMENT.compile(source).evaluate(BINDINGS)
-        except errors.EvaluationError:
+        except errors.EvaluationError as error:
+            assume(not isinstance(error.__context__, InternalError))  # cel-go fails, and all of it ends
             return "error"
         except errors.InvalidExpressionError as error:
             assert_is_no_mismatch(source, str(error))
