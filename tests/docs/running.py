@@ -33,7 +33,7 @@ from tests.docs.snippets import Block
 from tests.docs.terminal import Terminals
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 15.0
+LIMIT = 60.0
 """Seconds that one block may take."""
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from tests.docs import console
 
 RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "helm", "kubectl", "pytest"})
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds that a command may take, a start until it is ready, or an end."""
 
 _READY = {
