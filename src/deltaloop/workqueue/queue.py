@@ -271,8 +271,7 @@ class WorkQueue(Generic[K]):
         if unwaited >= _GETS_WITHOUT_WAITING:
             return None
         self._unwaited = unwaited
-        line = self._getters
-        run = self._take_nowait(None if line.asleep else line.woken)
+        run = self._take_unclaimed()
         if run is not None and self._metrics is not None:
             self._watch_runs()
         return run
@@ -281,8 +280,7 @@ class WorkQueue(Generic[K]):
         if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
             self._unwaited = 0
             await asyncio.sleep(0)
-            line = self._getters
-            run = self._take_nowait(None if line.asleep else line.woken)
+            run = self._take_unclaimed()
             if run is not None:
                 self._watch_runs()
                 return run
@@ -298,6 +296,11 @@ class WorkQueue(Generic[K]):
                 if run is not None:
                     return run
                 first = True
+
+    def _take_unclaimed(self) -> Run[K] | None:
+        """Take an item unless those that came before have a claim on all there are."""
+        line = self._getters
+        return self._take_nowait(None if line.asleep else line.woken)
 
     def _take_nowait(self, claimed: int | None = 0) -> Run[K] | None:
         """Take an item.
