@@ -325,6 +325,19 @@ async def test_a_request_that_fails_is_one_error_in_the_log(caplog: pytest.LogCa
     assert (line["levelname"], line["status"], line["path"]) == ("ERROR", 500, applied)
 
 
+async def test_first_objects_of_a_port_name_it_and_a_server_at_another_one_corrects_them() -> None:
+    state = ApiServer(ServerOptions(insecure_http=True, port=6443)).first_objects()
+    [[service], _] = [[*part] for part in state.tables["services"]]
+    assert service == "default/kubernetes"
+    async with (
+        ApiServer(ServerOptions(insecure_http=True), begins_with=state) as server,
+        connect(kubeconfig=server.kubeconfig()) as client,
+    ):
+        found = await client.get(dl.kinds.SERVICE, "kubernetes", namespace="default")
+        [port] = found["spec"]["ports"]
+        assert server.url.endswith(f":{port['targetPort']}")
+
+
 async def test_a_server_begins_with_the_first_objects_of_another_one() -> None:
     options = ServerOptions(insecure_http=True)
     state = ApiServer(options).first_objects()

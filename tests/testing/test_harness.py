@@ -85,6 +85,32 @@ async def test_settled_means_now_and_advance_brings_what_is_due_later(deltaloop_
     assert len(harness.writes) == 3
 
 
+async def test_a_retry_that_a_later_run_has_made_needless_is_not_waited_for(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    clock = asyncio.get_running_loop().time
+    refused, ran = 12, 0
+
+    @dl.controller(MAP, name="late", predicates=[dl.predicates.HasLabels("login")])
+    async def late(request: dl.Request, ctx: dl.Context) -> None:
+        nonlocal ran
+        ran += 1
+        if ran <= refused:
+            raise TimeoutError
+
+    await harness.start(late)
+    await ask(harness.client)
+    await harness.advance(12)
+    assert ran == refused
+    with pytest.raises(NotSettledError, match="TimeoutError"):
+        await harness.settled(0.1)  # it was the last run that failed
+    await harness.client.patch(MAP, "a", {"data": {"x": "1"}})
+    began = clock()
+    await harness.settled()
+    assert (ran, clock() - began < 1) == (refused + 1, True)
+    await harness.advance(30)
+    assert ran == refused + 2  # it comes all the same
+
+
 async def test_a_crash_forgets_and_runs_no_clean_up_and_a_restart_begins_anew(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     ran: list[str] = []

@@ -25,7 +25,11 @@ async def test_delays_grow_and_forget_begins_again() -> None:
     assert times == [1.0, 3.0, 7.0, 15.0]
     assert queue.num_requeues("one") == 4
     queue.add_rate_limited("two")
-    assert queue.delayed()[0].delay == 1.0
+    queue.add_after("two", 5.0)
+    queue.add_after("three", 9.0)
+    shown = [(each.item, each.delay, each.rate_limited) for each in queue.delayed()]
+    assert shown == [("two", 1.0, True), ("three", 9.0, False)]
+    queue.cancel_delayed("three")
     queue.forget("one")
     assert (queue.num_requeues("one"), queue.num_requeues("two")) == (0, 1)
     queue.cancel_delayed("two")

@@ -17,7 +17,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, cast, runtime_checkable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -30,15 +32,6 @@ _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # of decoded JSON, so that JSON can say it
 _FAILURES: Final = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
-
-
-@runtime_checkable
-class _Resource(Protocol):
-    """``Resource``, whose module writes by this one; other classes have a ``to_dict`` with fields of other names."""
-
-    @property
-    def resource_type(self) -> object: ...
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 class _UnsayableError(Exception):
@@ -63,8 +56,14 @@ def write_json(value: object, what: str) -> bytes:
             encoded = msgspec.json.encode(value, enc_hook=_known_view)
         except _FAILURES:
             encoded = None
-        if encoded is not None and _is_plain(value):
-            return encoded
+        if encoded is not None:
+            if _is_plain(value):
+                return encoded
+            if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
+                with suppress(*_FAILURES):  # what it is, and where, is found below
+                    fields = plain_fields(value)
+                    if _is_plain(fields):
+                        return msgspec.json.encode(fields)
         return msgspec.json.encode(_plain(value, ""))
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
@@ -142,13 +141,19 @@ def _plain(value: Any, path: str) -> Any:
         write = next((write for base, write in _WRITERS.items() if isinstance(value, base)), None)
     if write is not None:
         return write(value, path)
-    if isinstance(value, _Resource):
+    if _is_resource_class(kind):
         return value.to_dict()
     try:
         fields = plain_fields(value)
     except _FAILURES:
         raise _UnsayableError(path, f"a value of type {type(value).__name__} is not JSON") from None
     return _plain(fields, path)
+
+
+@lru_cache(maxsize=256)
+def _is_resource_class(kind: type) -> bool:
+    """Tell whether it is ``Resource``, whose module writes by this one; the fields of others have other names."""
+    return hasattr(kind, "to_dict") and hasattr(kind, "resource_type")
 
 
 def _plain_mapping(value: Mapping[Any, Any], path: str) -> dict[str, Any]:

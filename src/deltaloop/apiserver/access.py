@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import final
 
 from aiohttp import web
@@ -80,8 +79,11 @@ class AccessHandlers:
 
         Source: apiserver pkg/endpoints/handlers/create.go, ``withAuthorization``.
         """
-        wanted = replace(attributes_of(exchange), verb="create")
-        return partial(check_allowed, self._authorizer, wanted)
+
+        def check() -> None:
+            check_allowed(self._authorizer, replace(attributes_of(exchange), verb="create"))
+
+        return check
 
     def decide(self, wanted: Attributes) -> Decision:
         """Tell whether somebody may do something."""

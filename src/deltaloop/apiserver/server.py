@@ -292,8 +292,7 @@ class ApiServer:
             self._make_first_objects()
             self._filters = self._assemble(credentials)
             await self._listen(options.port)
-            address = "127.0.0.1" if options.host == "localhost" else options.host
-            make_own_service(self._operations, address=address, port=self._port, stamps=self._stamp)
+            self._make_own_service(self._port)
         except BaseException:
             await self._close_file()
             raise
@@ -343,6 +342,8 @@ class ApiServer:
     def first_objects(self) -> StoreState:
         """Return what is there from the start, for servers of the same options: to make it takes longer than to copy.
 
+        The Service of the server itself is part of it where the options name a port.
+
         Raises:
             RuntimeError: If the server has been entered.
         """
@@ -350,6 +351,8 @@ class ApiServer:
             raise RuntimeError("a server that was entered has more than its first objects: use one that was not")
         self._entered = True
         self._make_first_objects()
+        if self._options.port:
+            self._make_own_service(self._options.port)
         return self._store.state()
 
     def _make_first_objects(self) -> None:
@@ -360,6 +363,11 @@ class ApiServer:
         make_observed(self._operations, flow_control(), self._stamp)
         if self._options.authorization_mode == "RBAC":
             make_observed(self._operations, bootstrap_policy(), self._stamp)
+
+    def _make_own_service(self, port: int) -> None:
+        host = self._options.host
+        address = "127.0.0.1" if host == "localhost" else host
+        make_own_service(self._operations, address=address, port=port, stamps=self._stamp)
 
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""
@@ -457,7 +465,7 @@ class ApiServer:
 
     def _start_controllers(self) -> None:
         for name, run in _controllers(self._options):
-            work = run(self._operations, self._signal, stamp=self._stamp)
+            work = run(self._operations, self._signal, stamps=self._stamp)
             task = asyncio.create_task(work, name=f"deltaloop-apiserver-{name}")
             task.add_done_callback(_report_failure)
             self._controllers.append(task)

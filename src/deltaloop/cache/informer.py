@@ -41,7 +41,7 @@ from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, Reso
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
-from deltaloop.cache.listwatch import ListerWatcher, ManagedFieldsDropper
+from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
@@ -94,8 +94,7 @@ class Informer(Generic[T_co]):
         self._metrics = GuardedCacheMetrics(options.metrics, self.name)
         self._compression = CacheCompression.of(options.compression, self.name)
         received = ReceivedObjects(
-            keep_managed_fields=options.keep_managed_fields
-            or (isinstance(lister_watcher, ManagedFieldsDropper) and lister_watcher.drops_managed_fields),
+            keep_managed_fields=options.keep_managed_fields or drops_managed_fields(lister_watcher),
             transform=options.transform,
             compression=self._compression,
         )

@@ -93,18 +93,13 @@ class BatchStream(Protocol):
         ...
 
 
-@runtime_checkable
-class ManagedFieldsDropper(Protocol):
-    """A client, or a source of objects, that says whether objects come without ``metadata.managedFields``.
+def drops_managed_fields(source: object) -> bool:
+    """Tell whether the objects of a client, or of another source, come without ``metadata.managedFields``.
 
-    For a client: if they are not wanted (``ListOptions.drop_managed_fields``). ``Client`` and ``ListWatch`` say it;
-    from others a cache takes them off itself.
+    For a client: if they are not wanted (``ListOptions.drop_managed_fields``). ``Client`` and ``ListWatch`` say so by a
+    property of this name; from others a cache takes them off itself.
     """
-
-    @property
-    def drops_managed_fields(self) -> bool:
-        """Whether none of its objects has them."""
-        ...
+    return bool(getattr(source, "drops_managed_fields", False))
 
 
 @final
@@ -156,7 +151,7 @@ class ListWatch:
         """Whether no object has ``metadata.managedFields``, whatever the server sends."""
         if not self._drop_managed_fields or self._tweak is not None:  # a tweak may ask for them again
             return False
-        return isinstance(self._client, ManagedFieldsDropper) and self._client.drops_managed_fields
+        return drops_managed_fields(self._client)
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
         """Return one page of the list, by the selectors; items that cannot be read are in its ``unreadable``."""

@@ -99,13 +99,15 @@ class Discovery:
         at_once = asyncio.Semaphore(_AT_ONCE)
         versions = [*await self._listed("/api", timeout), *await self._listed("/apis", timeout)]
         async with asyncio.TaskGroup() as tasks:
-            asked = [
-                (version, tasks.create_task(self._resources_of(version, at_once, timeout))) for version in versions
-            ]
+            asked = {
+                version.group_version: tasks.create_task(self._resources_of(version, at_once, timeout))
+                for version in versions
+                if version.stale
+            }
         resources: list[DiscoveredResource] = []
         failed: list[str] = []
-        for version, task in asked:
-            found = task.result()
+        for version in versions:
+            found = asked[version.group_version].result() if version.stale else list(version.resources)
             if found is None:
                 failed.append(version.group_version)
                 found = list(version.resources) or _known_before(before, version.group_version)
@@ -130,8 +132,6 @@ class Discovery:
     async def _resources_of(
         self, version: DiscoveredVersion, at_once: asyncio.Semaphore, timeout: float | None
     ) -> list[DiscoveredResource] | None:
-        if not version.stale:
-            return list(version.resources)
         name = version.group_version
         path = f"/apis/{name}" if "/" in name else f"/api/{name}"
         async with at_once:

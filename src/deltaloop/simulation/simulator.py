@@ -104,6 +104,9 @@ _prepared: Final[dict[object, StoreState]] = {}
 _EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
+_PORT: Final = (
+    6443  # of the server in each run's own network: known beforehand, so that what names it need not be made anew
+)
 _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
 _YOUNGEST: Final = 0
@@ -226,6 +229,7 @@ class Simulation:
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
         server = self._options.server or default_server_options()
+        server = replace(server, port=server.port or _PORT)
         kinds = () if self._reference is None else self._reference.kinds
         world = _World(self._scenario, schedule, server, kinds)
         with _nothing_collected():
@@ -466,6 +470,8 @@ def _first_objects(options: ServerOptions) -> StoreState:
     So neither the seed nor what a process has done before decides it.
     """
     key = (
+        options.host,
+        options.port,
         options.authorization_mode,
         options.controllers,
         options.enable_admission_plugins,

@@ -79,6 +79,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self._senders: set[int] = set()  # files that wait until they can send
         self._stuck: set[int] = set()  # those of them for which no room has come
         self.now = now
+        self.resolution = _resolution(now)
         self.threads = _ThreadCount()
         self.next_timer_at: Callable[[], float | None] = lambda: None
         self.who_waits: Callable[[], str] = lambda: ""
@@ -131,6 +132,7 @@ class _VirtualSelector(selectors.BaseSelector):
         # more than a day at once.
         timer_at = self.next_timer_at()
         self.now = max(self.now, self.now + timeout if timer_at is None else timer_at)
+        self.resolution = _resolution(self.now)
 
     def _wait_or_stall(self) -> list[tuple[selectors.SelectorKey, int]]:
         # A callback from another thread may be on its way (call_soon_threadsafe); give it a moment of real time.
@@ -199,12 +201,8 @@ class VirtualLoop(ProcessLoop):
 
     @property
     def _clock_resolution(self) -> float:
-        """Two timers within this distance are due together.
-
-        The default of a real clock would merge exact times; less than the distance of two floats, which is 0.1 µs after
-        thirty years, would never let a timer become due.
-        """
-        return max(1e-9, 2 * math.ulp(self._virtual_selector.now))
+        """Two timers within this distance are due together: asked for at every turn."""
+        return self._virtual_selector.resolution
 
     @_clock_resolution.setter
     def _clock_resolution(self, _: float) -> None:
@@ -298,6 +296,15 @@ class VirtualLoop(ProcessLoop):
         waiting = sorted(f"{task.get_name()} ({_place_of(task)})" for task in asyncio.all_tasks(self))
         shown = "; ".join(waiting[:10]) + ("; ..." if len(waiting) > 10 else "")
         return f"; waiting: {shown}" if waiting else ""
+
+
+def _resolution(now: float) -> float:
+    """Return the distance within which two times are one.
+
+    The default of a real clock would merge exact times; less than the distance of two floats, which is 0.1 µs after
+    thirty years, would never let a timer become due.
+    """
+    return max(1e-9, 2 * math.ulp(now))
 
 
 def _wrong_thread(name: str) -> RuntimeError:

@@ -264,7 +264,7 @@ class OtherProgram:
 def _queue_state(loop: ReconcileLoop) -> QueueState:
     queue = loop.queue
     numbers = queue.statistics()
-    failed = [each for each in queue.delayed() if queue.num_requeues(each.item) or not _asked(each)]
+    failed = [each for each in queue.delayed() if _is_left(loop, each)]
     return QueueState(
         controller=loop.controller.name,
         waiting=numbers.queued,
@@ -272,6 +272,17 @@ def _queue_state(loop: ReconcileLoop) -> QueueState:
         failing=tuple((each.item, each.delay, loop.last_error(each.item)) for each in failed),
         runs=numbers.taken,
     )
+
+
+def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
+    """Tell whether a program has not come to rest before a key runs again.
+
+    Not if the reconcile asked for it, and not if it is to be tried again though a later run, for another reason, has
+    done its work meanwhile: that retry still comes, and finds nothing to do.
+    """
+    if loop.queue.num_requeues(delayed.item) or loop.last_error(delayed.item):
+        return True
+    return not (delayed.rate_limited or _asked(delayed))
 
 
 def _asked(delayed: DelayedItem[str]) -> bool:

@@ -30,11 +30,13 @@ class DelayedItem(Generic[K]):
         item: The item that will be added.
         delay: Seconds until it is added; zero if it is due.
         triggers: The triggers of the run to come.
+        rate_limited: Whether a limiter gave the time, as it does for each retry after a failure.
     """
 
     item: K
     delay: float
     triggers: tuple[object, ...]
+    rate_limited: bool = False
 
 
 class DelayingQueue(WorkQueue[K]):
@@ -168,4 +170,5 @@ class DelayingQueue(WorkQueue[K]):
 
 
 def _shown(delay: WaitingItem[K], now: float) -> DelayedItem[K]:
-    return DelayedItem(item=delay.item, delay=max(0.0, delay.due_at - now), triggers=delay.triggers.snapshot())
+    left = max(0.0, delay.due_at - now)
+    return DelayedItem(item=delay.item, delay=left, triggers=delay.triggers.snapshot(), rate_limited=delay.paid)

@@ -122,7 +122,7 @@ class _Owned:
             self.served, "default", "owner", DeleteOptions(propagation_policy=policy), stamp=Stamp(now=0)
         )
         before = self.state("owner"), self.state("dependent")
-        self.collector.run(stamp=Stamp(now=0, uid="collector"))
+        self.collector.run(stamps=lambda: Stamp(now=0, uid="collector"))
         return *before, self.state("owner"), self.state("dependent")
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Protocol
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.writes.operations import Operations
 
 
 class RunController(Protocol):
     """A controller of the server: works until the server stops."""
 
-    def __call__(
-        self, operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]
-    ) -> Coroutine[None, None, None]:
+    def __call__(self, operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> Coroutine[None, None, None]:
         """Run it."""
         ...

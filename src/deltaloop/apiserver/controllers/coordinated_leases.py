@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.controllers.coordinated_leases import LeaseElections
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.writes.operations import Operations
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
-async def elect_holders(operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:
+async def elect_holders(operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> None:
     """Work until the server stops.
 
     Cancellation leaves an election where it is; the next server goes on with it.
@@ -27,7 +26,7 @@ async def elect_holders(operations: Operations, signal: ChangeSignal, *, stamp: 
             changed.clear()
             wait: float | None = None
             try:
-                now = stamp()
+                now = stamps()
                 decided = elections.run(stamp=now)
                 if decided.next_due is not None:
                     wait = max(0.0, decided.next_due - now.now)

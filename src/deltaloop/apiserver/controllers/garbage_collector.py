@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.writes.operations import Operations
 
 MOST: Final = 200
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
-async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:
+async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> None:
     """Work until the server stops.
 
     Cancellation leaves garbage where it is.
@@ -25,7 +24,7 @@ async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamp
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
-            collected = collector.run(stamp=stamp(), most=MOST)
+            collected = collector.run(stamps=stamps, most=MOST)
             for place, reason in collected.refused:
                 # Such as an object that was stored before a rule was there; its next change tries again.
                 _log.warning(

@@ -67,6 +67,10 @@ class Stamp:
         return _shown_time(int(self.now))
 
 
+Stamps: TypeAlias = Callable[[], Stamp]
+"""Gives a stamp for the next write; asked only if there is one, since a new uid is drawn for each."""
+
+
 @lru_cache(maxsize=16)
 def _shown_time(now: int) -> str:
     return format_time(from_epoch(now))

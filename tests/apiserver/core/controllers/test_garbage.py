@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import Collected, GarbageCollector
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamp, Stamps
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -21,9 +21,13 @@ from tests.apiserver.core.built_in import built_in_registry
 STAMP = Stamp(now=0, uid="someone")
 
 
+def stamps() -> Stamp:
+    return STAMP
+
+
 def operations(*, window: int = 10_000) -> tuple[Operations, ServedResource]:
     made = Operations(RevisionStore(window=window), built_in_registry())
-    make_namespaces(made, lambda: STAMP)
+    make_namespaces(made, stamps)
     served = made.registry.find("", "v1", "configmaps")
     assert served is not None
     return made, served
@@ -65,7 +69,7 @@ class GarbageMachine(RuleBasedStateMachine):
 
     @rule()
     def run(self) -> None:
-        self.collector.run(stamp=STAMP)
+        self.collector.run(stamps=stamps)
         while garbage := [uid for uid, owners in self.owners.items() if owners and not owners & self.owners.keys()]:
             for uid in garbage:
                 del self.owners[uid]
@@ -73,7 +77,7 @@ class GarbageMachine(RuleBasedStateMachine):
             self.owners[uid] = owners & self.owners.keys()
         left = self.operations.store.list("configmaps").items
         assert {item.uid: {owner.uid for owner in item.owner_references} for item in left} == self.owners
-        assert self.collector.run(stamp=STAMP) == Collected(wrote=False)
+        assert self.collector.run(stamps=stamps) == Collected(wrote=False)
 
 
 SETTINGS = settings(
@@ -94,9 +98,9 @@ class _LooksOnce:
         self.real = GarbageCollector(made)
         self.runs = 0
 
-    def run(self, *, stamp: Stamp) -> Collected:
+    def run(self, *, stamps: Stamps) -> Collected:
         self.runs += 1
-        return self.real.run(stamp=stamp) if self.runs == 1 else Collected(wrote=False)
+        return self.real.run(stamps=stamps) if self.runs == 1 else Collected(wrote=False)
 
 
 class _KeepsReferences:
@@ -110,8 +114,8 @@ class _KeepsReferences:
         reluctant = Reluctant(made.store, made.registry)
         self.real = GarbageCollector(reluctant)
 
-    def run(self, *, stamp: Stamp) -> Collected:
-        return self.real.run(stamp=stamp)
+    def run(self, *, stamps: Stamps) -> Collected:
+        return self.real.run(stamps=stamps)
 
 
 @pytest.mark.parametrize("broken", [_LooksOnce, _KeepsReferences])
@@ -131,7 +135,7 @@ def test_what_may_not_be_changed_is_reported_and_does_not_stop_the_rest() -> Non
     made.create(served, "default", {"metadata": {"name": "b"}}, stamp=Stamp(now=0, uid="b"))
     orphan = {"metadata": {"name": "c", "ownerReferences": [reference("dead")]}}
     made.create(served, "default", orphan, stamp=Stamp(now=0, uid="c"))
-    collected = GarbageCollector(made).run(stamp=STAMP)
+    collected = GarbageCollector(made).run(stamps=stamps)
     assert [(place.key, reason) for place, reason in collected.refused] == [("default/a", "Invalid")]
     assert [item.name for item in made.store.list("configmaps").items] == ["a", "b"]
 
@@ -146,6 +150,6 @@ def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
     collector = GarbageCollector(made)
     made.delete(served, "default", "a", DeleteOptions(propagation_policy="Foreground"), stamp=STAMP)
     start = made.store.revision
-    collector.run(stamp=STAMP)
+    collector.run(stamps=stamps)
     gone = [change.key for change in made.store.changes_after(start) if change.new is None]
     assert gone == ["default/c", "default/b", "default/a"]

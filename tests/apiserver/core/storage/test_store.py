@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from deltaloop.apiserver.core.storage.history import StoredChange
-from deltaloop.apiserver.core.storage.store import Condition, Page, RevisionStore, encode_object
+from deltaloop.apiserver.core.storage.store import Condition, Page, RevisionStore, StoreState, encode_object
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
     ConditionFailedError,
@@ -148,6 +148,7 @@ KEYS = st.sampled_from(["a/x", "a/y", "a-b/x", "b/x", "b/z"])
 PREFIXES = st.sampled_from(["", "", "a/", "b/"])
 ENTRIES = st.lists(st.tuples(RESOURCES, KEYS, st.integers(0, 2)), min_size=1, max_size=5)
 Snapshot = dict[tuple[str, str], int]
+BEING_DELETED = 2
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -165,7 +166,10 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _fields(self, key: str, value: int) -> dict[str, Any]:
         namespace, name = key.split("/")
-        return fields(name, value, namespace)
+        made = fields(name, value, namespace)
+        if value == BEING_DELETED:
+            made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return made
 
     @rule(entries=ENTRIES)
     def put(self, entries: list[tuple[str, str, int]]) -> None:
@@ -241,6 +245,19 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.store.revision == len(self.snapshots) - 1
         assert self.store.compacted == self.compacted
 
+    @invariant()
+    def what_is_being_deleted_is_known(self) -> None:
+        for resource in ("pods", "nodes"):
+            expected = [
+                each for each in self._expected(len(self.snapshots) - 1, resource, "") if each[1] == BEING_DELETED
+            ]
+            assert self._content(self.store.being_deleted(resource)) == expected
+
+    @rule()
+    def go_on_elsewhere(self) -> None:
+        state, self.store = self.store.state(), type(self).make()
+        self.store.begin_with(state)
+
     def _revision(self, data: st.DataObject, *, oldest: int) -> int:
         # Drawn as an age, because small numbers are drawn most, and the present has most to show.
         newest = len(self.snapshots) - 1
@@ -305,6 +322,12 @@ class _WritesWhatIsEqual(_Broken):
         self.store.create(resource, key, new)
 
 
+class _ForgetsWhatIsBeingDeleted(_Broken):
+    def begin_with(self, state: StoreState) -> None:
+        self.store.begin_with(state)
+        self.being_deleted = RevisionStore().being_deleted
+
+
 class _MixesNamespaces(_Broken):
     def list(self, resource: str, *, prefix: str = "", **options: Any) -> Page:
         page = self.store.list(resource, prefix=prefix.removesuffix("/"), **options)
@@ -312,7 +335,15 @@ class _MixesNamespaces(_Broken):
 
 
 @pytest.mark.parametrize(
-    "broken", [_ForgetsHistory, _SkipsAChange, _RepeatsAnItem, _WritesWhatIsEqual, _MixesNamespaces]
+    "broken",
+    [
+        _ForgetsHistory,
+        _SkipsAChange,
+        _RepeatsAnItem,
+        _WritesWhatIsEqual,
+        _ForgetsWhatIsBeingDeleted,
+        _MixesNamespaces,
+    ],
 )
 def test_the_machine_finds_seeded_faults(broken: type[_Broken]) -> None:
     class Machine(StoreMachine):

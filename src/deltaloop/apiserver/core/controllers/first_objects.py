@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from deltaloop.api import kinds
@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, se
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -43,7 +43,6 @@ _DESCRIPTIONS: Final = {
     ),
 }
 Fields = dict[str, Any]
-Stamps = Callable[[], Stamp]
 
 
 def make_namespaces(operations: Operations, stamps: Stamps) -> None:

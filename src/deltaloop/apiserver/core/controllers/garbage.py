@@ -28,7 +28,7 @@ from typing import NamedTuple, final
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
@@ -69,7 +69,7 @@ class GarbageCollector:
         self._cursor = 0
         self._rebuild()
 
-    def run(self, *, stamp: Stamp, most: int | None = None) -> Collected:
+    def run(self, *, stamps: Stamps, most: int | None = None) -> Collected:
         """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
@@ -80,7 +80,7 @@ class GarbageCollector:
             place = next(iter(self._pending))
             del self._pending[place]
             try:
-                self._examine(place, stamp=stamp)
+                self._examine(place, stamps=stamps)
             except NotFoundError:
                 pass  # a delete earlier in this run took it along
             except ApiError as error:
@@ -137,20 +137,20 @@ class GarbageCollector:
     def _look_at(self, places: Iterable[StoreKey]) -> None:
         self._pending.update(dict.fromkeys(sorted(places)))
 
-    def _examine(self, place: StoreKey, *, stamp: Stamp) -> None:
+    def _examine(self, place: StoreKey, *, stamps: Stamps) -> None:
         obj = self._store.get(*place)
         served = self._served(place.resource, obj)
         if obj is None or served is None:
             return
         if obj.deletion_timestamp is not None:
-            self._finish(served, place, obj, stamp=stamp)
+            self._finish(served, place, obj, stamps=stamps)
             return
         owners = obj.owner_references
         solid = [owner for owner in owners if self._is_solid(owner, obj)]
         if not owners or len(solid) == len(owners):
             return
         if solid:
-            self._keep_owners(served, obj, {owner.uid for owner in solid}, stamp=stamp)
+            self._keep_owners(served, obj, {owner.uid for owner in solid}, stamps=stamps)
             return
         waiting = any(self._is_waiting(owner, obj) for owner in owners)
         policy = "Foreground" if waiting and self._dependents.get(obj.uid) else "Background"
@@ -158,9 +158,9 @@ class GarbageCollector:
             options = DeleteOptions()
         else:
             options = DeleteOptions(propagation_policy=policy)
-        self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamp)
+        self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamps())
 
-    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamp: Stamp) -> None:
+    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamps: Stamps) -> None:
         finalizers = obj.finalizers
         dependents = sorted(self._dependents.get(obj.uid, ()))
         if ORPHAN in finalizers:
@@ -169,10 +169,10 @@ class GarbageCollector:
                 kind = self._served(dependent.resource, found)
                 if found is not None and kind is not None:
                     others = {owner.uid for owner in found.owner_references} - {obj.uid}
-                    self._keep_owners(kind, found, others, stamp=stamp)
-            self._drop_finalizer(served, place, ORPHAN, stamp=stamp)
+                    self._keep_owners(kind, found, others, stamps=stamps)
+            self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
-            self._drop_finalizer(served, place, FOREGROUND, stamp=stamp)
+            self._drop_finalizer(served, place, FOREGROUND, stamps=stamps)
 
     def _blocks(self, dependent: StoreKey, uid: str) -> bool:
         found = self._store.get(*dependent)
@@ -180,21 +180,21 @@ class GarbageCollector:
             return False
         return any(owner.uid == uid and owner.block_owner_deletion for owner in found.owner_references)
 
-    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, stamp: Stamp) -> None:
+    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, stamps: Stamps) -> None:
         current = self._store.get(*place)
         if current is None:
             return
         fields = decode_object(served, current)
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
-        self._operations.update(served, current.namespace, current.name, fields, stamp=stamp)
+        self._operations.update(served, current.namespace, current.name, fields, stamp=stamps())
 
-    def _keep_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamp: Stamp) -> None:
+    def _keep_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamps: Stamps) -> None:
         fields = decode_object(served, obj)
         metadata = mapping(fields["metadata"])
         metadata["ownerReferences"] = [
             owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") in uids
         ]
-        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamp)
+        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
 
     def _is_solid(self, owner: OwnerReference, dependent: Resource) -> bool:
         found = self._owner(owner, dependent)
@@ -219,7 +219,7 @@ class GarbageCollector:
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
         """Return a version of a resource: the one in which an object is stored, if it is served."""
-        versions = [item for item in self._operations.registry.resources() if item.type.group_resource == resource]
+        versions = self._operations.registry.sharing(resource)
         own = stored_version(obj) if obj is not None else ""
         return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)
 

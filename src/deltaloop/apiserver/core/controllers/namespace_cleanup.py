@@ -12,7 +12,7 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -22,22 +22,21 @@ MOST: Final = 200
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
-def clean_up(operations: Operations, *, stamp: Stamp, most: int = MOST) -> bool:
+def clean_up(operations: Operations, *, stamps: Stamps, most: int = MOST) -> bool:
     """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
 
     Args:
         operations: Carries out verbs on the store: create, update, delete and the others.
-        stamp: What the write takes from outside: time, uid, chance, and who writes.
+        stamps: Gives what a write takes from outside: time, uid, chance, and who writes.
         most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
     """
     before = operations.store.revision
-    for namespace in operations.store.list(_NAMESPACES).items:
-        if namespace.deletion_timestamp is not None:
-            _empty(operations, namespace.name, stamp=stamp, most=most)
+    for namespace in operations.store.being_deleted(_NAMESPACES):
+        _empty(operations, namespace.name, stamps=stamps, most=most)
     return operations.store.revision != before
 
 
-def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -> None:
+def _empty(operations: Operations, namespace: str, *, stamps: Stamps, most: int) -> None:
     store = operations.store
     left = 0
     # One version of each resource is enough: they share their objects.
@@ -47,7 +46,7 @@ def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -
             if item.deletion_timestamp is None:
                 if most <= 0:
                     return
-                operations.delete(served, namespace, item.name, DeleteOptions(), stamp=stamp)
+                operations.delete(served, namespace, item.name, DeleteOptions(), stamp=stamps())
                 most -= 1
         left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:
@@ -61,4 +60,4 @@ def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -
     if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
         return
     fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
-    operations.update(itself, "", namespace, fields, stamp=stamp, subresource="finalize")
+    operations.update(itself, "", namespace, fields, stamp=stamps(), subresource="finalize")

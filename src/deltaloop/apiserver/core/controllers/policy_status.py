@@ -16,7 +16,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
 from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -33,7 +33,7 @@ _POLICIES: Final = ResourceType[Resource](
 )
 
 
-def write_statuses(operations: Operations, *, stamp: Stamp) -> bool:
+def write_statuses(operations: Operations, *, stamps: Stamps) -> bool:
     """Write the status of each policy whose spec has changed since, and tell whether anything was written."""
     served = operations.registry.resource(_POLICIES)
     if served is None or not operations.store.count(served.storage):
@@ -53,7 +53,7 @@ def write_statuses(operations: Operations, *, stamp: Stamp) -> bool:
             "metadata": {"name": policy.name},
             "status": {"observedGeneration": generation, "typeChecking": checked},
         }
-        own = replace(stamp, manager=_MANAGER)
+        own = replace(stamps(), manager=_MANAGER)
         apply_object(operations, served, "", policy.name, applied, stamp=own, force=True, subresource="status")
     return operations.store.revision != before
 

@@ -112,21 +112,27 @@ class Objects(Protocol):
 
 
 class _Table:
-    """The objects of one resource, in key order."""
+    """The objects of one resource, in key order; and which of them are being deleted: few, and often asked for."""
 
-    __slots__ = ("objects", "order")
+    __slots__ = ("being_deleted", "objects", "order")
 
-    def __init__(self) -> None:
-        self.objects: dict[str, Resource] = {}
-        self.order: list[str] = []
+    def __init__(self, objects: Mapping[str, Resource] | None = None, order: Iterable[str] = ()) -> None:
+        self.objects: dict[str, Resource] = dict(objects or {})
+        self.order: list[str] = [*order]
+        self.being_deleted = {key for key, obj in self.objects.items() if obj.deletion_timestamp is not None}
 
     def put(self, key: str, obj: Resource) -> None:
         if key not in self.objects:
             insort(self.order, key)
         self.objects[key] = obj
+        if obj.deletion_timestamp is None:
+            self.being_deleted.discard(key)
+        else:
+            self.being_deleted.add(key)
 
     def remove(self, key: str) -> None:
         del self.objects[key]
+        self.being_deleted.discard(key)
         del self.order[bisect_left(self.order, key)]
 
 
@@ -247,8 +253,7 @@ class RevisionStore:
             raise ValueError("only an empty store can begin with what another one has held")
         self._revision, self._compacted = state.revision, state.compacted
         for name, (objects, order) in state.tables.items():
-            table = self._tables[name] = _Table()
-            table.objects, table.order = dict(objects), [*order]
+            self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
         self._dropped.update(state.dropped)
         self._held = sum(change.size for change in state.changes)
@@ -376,6 +381,11 @@ class RevisionStore:
         table = self._tables.get(resource)
         return len(table.order) if table is not None else 0
 
+    def being_deleted(self, resource: str) -> tuple[Resource, ...]:
+        """Return a resource's objects that are being deleted, in key order; it does not look through the others."""
+        table = self._tables.get(resource)
+        return () if table is None else tuple(table.objects[key] for key in sorted(table.being_deleted))
+
     def resources(self) -> tuple[str, ...]:
         """Return the resources that have objects."""
         return tuple(name for name, table in self._tables.items() if table.order)
@@ -430,8 +440,7 @@ class RevisionStore:
             raise CompactedError(revision, self._compacted)
         for name in {change.resource for change in self._newer_than(revision)}:
             order, objects = self._state(name, revision)
-            table = self._tables[name] = _Table()
-            table.objects, table.order = dict(objects), [*order]
+            self._tables[name] = _Table(objects, order)
         self._changes.clear()
         self._held = 0
         self._revision += _BUMP

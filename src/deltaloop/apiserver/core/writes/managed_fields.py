@@ -124,7 +124,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, o
     """
     if not served.schema.source:
         return True
-    return not any(merging_faults(_target(registry, served, "").type, fields, unlike=False))
+    return not merging_faults(_target(registry, served, "").type, fields, unlike=False)
 
 
 def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
