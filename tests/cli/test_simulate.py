@@ -53,6 +53,30 @@ def simulated(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.real_time
+def test_an_interrupted_search_prints_what_it_has_found(program: str) -> None:
+    file = Path(program)
+    file.write_text(
+        file.read_text().replace(
+            "async def scenario(world):",
+            "runs = []\n\n"
+            "async def scenario(world):\n    runs.append(1)\n    if len(runs) == 20: raise KeyboardInterrupt",
+        )
+    )
+    result = CliRunner().invoke(app, ["simulate", program, "--seed", "5"])
+    assert result.exit_code != 0
+    assert "20 runs over 2 writes, not all of them: " in result.stdout
+    assert "again: 'seed:5,crash-before:create:configmaps:2'" in result.stdout
+
+
+@pytest.mark.real_time
+def test_a_replay_brings_its_seed(program: str) -> None:
+    for seed in (["--seed", "3"], []):
+        code, output = simulated(program, "--replay", "seed:5,crash-before:create:configmaps:2", *seed)
+        assert code == 1
+        assert "again: 'seed:5,crash-before:create:configmaps:2'" in output
+
+
+@pytest.mark.real_time
 def test_what_goes_wrong_is_printed_with_the_line_that_shows_it_again(program: str) -> None:
     code, output = simulated(program, "--no-combinations", "--runs", "20")
     assert code == 1

@@ -167,6 +167,27 @@ def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
     assert simulation.replay(parse_schedule("lost:create:configmaps:1")) is None
 
 
+def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
+    runs = 0
+
+    async def interrupted(world: Harness) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 30:
+            raise KeyboardInterrupt
+        await grows(loses_a_volume)(world)
+
+    simulation = Simulation(interrupted, SimulationOptions(seed=3))
+    assert simulation.found is None
+    with pytest.raises(KeyboardInterrupt):
+        simulation.explore()
+    found = simulation.found
+    assert found is not None
+    assert (found.runs, found.complete) == (30, False)
+    assert found.failures[0].replay.startswith("seed:3,crash-")
+    assert Simulation(grows(loses_a_volume), SimulationOptions(runs=12, combinations=False)).found is None
+
+
 def test_more_faults_than_a_failure_needs_are_left_out() -> None:
     simulation = Simulation(grows(loses_a_volume))
     longer = parse_schedule("busy:create:configmaps:1,crash-before:update:configmaps:1,lost:create:configmaps:2")

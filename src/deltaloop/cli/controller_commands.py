@@ -194,12 +194,13 @@ def simulate(
         if file is not None and not file.absolute().parent.is_dir():
             raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
     command.with_fixed_hash_seed(os.environ)
-    from deltaloop.simulation import SimulationOptions, parse_schedule
+    from deltaloop.simulation import SimulationOptions, parse_replay
     from deltaloop.simulation.core.schedules import ALL_KINDS, parse_kinds
 
     kinds = ALL_KINDS if faults is None else parse_kinds(faults)
+    said, schedule = (None, None) if replay is None else parse_replay(replay)
+    seed = seed if said is None else said
     options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
-    schedule = None if replay is None else parse_schedule(replay)
     telling = command.Telling(output=output, html=html, test=write_test)
     if manifests:
         scenario = command.scenario_of(target, manifests)

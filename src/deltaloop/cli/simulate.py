@@ -125,9 +125,22 @@ def simulate(
     Raises:
         BrokenReferenceError: If the scenario goes wrong without any fault.
         OSError: If a file cannot be written.
+        KeyboardInterrupt: Once what was found until then has been said.
     """
     simulation = Simulation(scenario, options)
-    report, text = _explored(simulation) if replay is None else _only(simulation, replay)
+    try:
+        report, text = _explored(simulation) if replay is None else _only(simulation, replay)
+    except KeyboardInterrupt:
+        if simulation.found is not None:
+            _tell(simulation.found, _text_of(simulation.found), scenario, say, telling)
+        raise
+    _tell(report, text, scenario, say, telling)
+    return not report.failures
+
+
+def _tell(
+    report: SimulationReport, text: str, scenario: Scenario, say: Callable[[str], None], telling: Telling
+) -> None:
     if telling.html is not None:
         telling.html.write_text(report_page(report, title=f"Simulation of {scenario.__name__}"))
     if telling.test is not None and report.failures:
@@ -142,13 +155,16 @@ def simulate(
         lines = annotation_lines(report, file=os.path.relpath(file), line=line)
         text = "\n".join([*lines, report.summary])
     say(text)
-    return not report.failures
 
 
 def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
     report = simulation.explore()
+    return report, _text_of(report)
+
+
+def _text_of(report: SimulationReport) -> str:
     table = f"\n\nhow often each write was struck:\n{coverage_text(report.coverage)}" if report.coverage else ""
-    return report, f"{report}{table}"
+    return f"{report}{table}"
 
 
 def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport, str]:

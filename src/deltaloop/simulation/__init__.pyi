@@ -9,6 +9,7 @@ from deltaloop.simulation.core.schedules import FaultKind as FaultKind
 from deltaloop.simulation.core.schedules import Schedule as Schedule
 from deltaloop.simulation.core.schedules import ScheduledFault as ScheduledFault
 from deltaloop.simulation.core.schedules import ScheduledOrder as ScheduledOrder
+from deltaloop.simulation.core.schedules import parse_replay as parse_replay
 from deltaloop.simulation.core.schedules import parse_schedule as parse_schedule
 from deltaloop.simulation.simulator import Simulation as Simulation
 from deltaloop.simulation.simulator import SimulationOptions as SimulationOptions

@@ -73,31 +73,37 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
     async def scenario(world: Harness) -> None:
         await function(**{**arguments, _FIXTURE: world})
 
-    told = _told(_simulation_of(pyfuncitem, scenario), pyfuncitem.config.getoption(_REPLAY))
+    told = _told(pyfuncitem, scenario, pyfuncitem.config.getoption(_REPLAY))
     if told:
         pytest.fail(f"{told}\n\n  in one line: pytest '{pyfuncitem.nodeid}' {_REPLAY}=FAULTS", pytrace=False)
     return True
 
 
-def _simulation_of(item: pytest.Function, scenario: Callable[[Harness], Awaitable[object]]) -> Simulation:
+def _simulation_of(
+    item: pytest.Function, scenario: Callable[[Harness], Awaitable[object]], seed: int | None
+) -> Simulation:
     from deltaloop.simulation.simulator import Simulation, SimulationOptions
 
     marker = item.get_closest_marker(_MARKER)
     options: dict[str, Any] = {"runs": _RUNS, **({} if marker is None else marker.kwargs)}
+    if seed is not None:
+        options["seed"] = seed
     try:
         return Simulation(scenario, SimulationOptions(**options))
     except TypeError as error:
         raise pytest.UsageError(f"@pytest.mark.{_MARKER} of {item.nodeid}: {error}") from None
 
 
-def _told(simulation: Simulation, replay: str | None) -> str:
+def _told(item: pytest.Function, scenario: Callable[[Harness], Awaitable[object]], replay: str | None) -> str:
     """Run it; return what is wrong, or nothing."""
-    from deltaloop.simulation.core.schedules import parse_schedule
+    from deltaloop.simulation.core.schedules import parse_replay
     from deltaloop.simulation.simulator import BrokenReferenceError
 
+    seed, schedule = parse_replay(replay or "")
+    simulation = _simulation_of(item, scenario, seed)
     try:
         if replay:
-            failure = simulation.replay(parse_schedule(replay))
+            failure = simulation.replay(schedule)
             return "" if failure is None else str(failure)
         report = simulation.explore()
     except BrokenReferenceError as error:

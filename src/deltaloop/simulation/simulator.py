@@ -194,6 +194,7 @@ class Simulation:
         self._options = options or SimulationOptions()
         self._runs = 0
         self._reference: SimulationRun | None = None
+        self._found: _Found | None = None
         self._ignored: frozenset[Place] = frozenset(self._options.may_differ)
         self._drawn: DrawnNames = frozenset()
         self._has_learnt = False
@@ -247,7 +248,8 @@ class Simulation:
         if problems and not self._has_learnt:
             self._learn()
             problems = problems_of(reference, run, ignored=self._ignored, drawn=self._drawn)
-        return Failure(schedule=schedule, problems=problems, run=run) if problems else None
+        seed = self._options.seed
+        return Failure(schedule=schedule, problems=problems, run=run, seed=seed) if problems else None
 
     def replay(self, schedule: Schedule) -> Failure | None:
         """Make one run, and return what is wrong with it; None if nothing is."""
@@ -256,54 +258,44 @@ class Simulation:
     def explore(self) -> SimulationReport:
         """Try schedules until the budget is used up, and return what was found.
 
+        An interrupt (Ctrl-C) goes on to the caller, who has what was found until then by ``found``.
+
         Raises:
             BrokenReferenceError: If the run without faults goes wrong.
         """
         with _quiet(), _nothing_collected():
-            return self._explore()
+            self._found = found = _Found(self.reference)
+            self._learn()
+            self._explore(found)
+            return found.report(self._runs)
 
-    def _explore(self) -> SimulationReport:
+    @property
+    def found(self) -> SimulationReport | None:
+        """What ``explore`` has found so far, even if interrupted; None before the run without faults."""
+        return None if self._found is None else self._found.report(self._runs)
+
+    def _explore(self, found: _Found) -> None:
         began = time.monotonic()
-        reference = self.reference
-        self._learn()
-        names = names_of(reference.writes)
-        failures: dict[tuple[object, ...], Failure] = {}
-        unstruck, complete = 0, True
-        kinds = in_question(self._options.faults, webhooks=reference.webhooks)
+        names, kinds = found.writes, in_question(self._options.faults, webhooks=found.reference.webhooks)
         pasts = Pasts()
         draw = random.Random(f"combinations of {self._options.seed}").random
         search = GuidedSearch(names, draw, kinds)
-        search.ran((), reference)
-        counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in names}
-        uncontrolled = dict.fromkeys(reference.uncontrolled)
+        search.ran((), found.reference)
         for is_single, schedule in self._schedules(names, search, kinds, pasts):
+            found.complete = not is_single
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
-            if late or self._runs >= self._options.runs or len(failures) >= self._options.most_failures:
-                complete = not is_single
-                break
+            if late or self._runs >= self._options.runs or len(found.failures) >= self._options.most_failures:
+                return
             run = self.run(schedule)
             gc.collect(_YOUNGEST)  # what the run has left; what was there before it is not looked through every time
-            unstruck += len(run.unstruck)
-            count_struck(counts, schedule, run)
-            uncontrolled |= dict.fromkeys(run.uncontrolled)
+            found.ran(schedule, run)
             failure = self.judge(schedule, run)
             search.ran(schedule, run, right=failure is None)
+            found.states = search.states
             pasts.ran(schedule, run.pasts)
-            if failure is None:
-                continue
-            failure = self.shrunk(failure)
-            failures.setdefault(_signature(failure), failure)
-        return SimulationReport(
-            runs=self._runs,
-            writes=names,
-            failures=tuple(failures.values()),
-            unstruck=unstruck,
-            complete=complete,
-            coverage=counts,
-            states=search.states,
-            uncontrolled=tuple(uncontrolled),
-            reference=reference,
-        )
+            if failure is not None:
+                found.failed(self.shrunk(failure))
+        found.complete = True
 
     def _without_faults(self, seed: int) -> SimulationRun:
         outcome = self.run((), seed=seed)
@@ -331,6 +323,44 @@ class Simulation:
             if found is not None and oracles & {problem.oracle for problem in found.problems}:
                 return self.shrunk(found)
         return failure
+
+
+@final
+class _Found:
+    """What a search has come to so far."""
+
+    def __init__(self, reference: SimulationRun) -> None:
+        self.reference = reference
+        self.writes = names_of(reference.writes)
+        self.failures: dict[tuple[object, ...], Failure] = {}
+        self.states = 0
+        self.complete = False
+        self._unstruck = 0
+        self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
+        self._uncontrolled = dict.fromkeys(reference.uncontrolled)
+
+    def ran(self, schedule: Schedule, run: SimulationRun) -> None:
+        """Count what a run has struck."""
+        self._unstruck += len(run.unstruck)
+        count_struck(self._counts, schedule, run)
+        self._uncontrolled |= dict.fromkeys(run.uncontrolled)
+
+    def failed(self, failure: Failure) -> None:
+        """Keep a failure, unless one like it is known."""
+        self.failures.setdefault(_signature(failure), failure)
+
+    def report(self, runs: int) -> SimulationReport:
+        return SimulationReport(
+            runs=runs,
+            writes=self.writes,
+            failures=tuple(self.failures.values()),
+            unstruck=self._unstruck,
+            complete=self.complete,
+            coverage=self._counts,
+            states=self.states,
+            uncontrolled=tuple(self._uncontrolled),
+            reference=self.reference,
+        )
 
 
 @final

@@ -176,6 +176,17 @@ def test_tests_are_written_whose_names_differ() -> None:
     assert 'Simulation(grows).replay(parse_schedule("lost:create:secrets:2"))' in text
 
 
+def test_what_was_found_with_a_seed_is_seen_again_with_it() -> None:
+    seeded = msgspec.structs.replace(FAILURES[0], seed=7)
+    assert seeded.replay == "seed:7,lost:create:secrets:2"
+    assert str(seeded).endswith("again: 'seed:7,lost:create:secrets:2'")
+    text = replaying_test(msgspec.structs.replace(REPORT, failures=(seeded,)), module="m", scenario="grows")
+    compile(text, "test_found.py", "exec")
+    assert "import Simulation, SimulationOptions, parse_schedule" in text
+    assert 'Simulation(grows, SimulationOptions(seed=7)).replay(parse_schedule("lost:create:secrets:2"))' in text
+    assert "SimulationOptions" not in replaying_test(REPORT, module="m", scenario="grows")
+
+
 def test_nothing_of_an_object_is_told() -> None:
     told = [str(REPORT), repr(REPORT), report_page(REPORT, title=""), str(report_fields(REPORT))]
     assert "planted" not in str(told)

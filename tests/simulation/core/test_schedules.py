@@ -27,7 +27,9 @@ from deltaloop.simulation.core.schedules import (
     later_crashes,
     names_of,
     parse_kinds,
+    parse_replay,
     parse_schedule,
+    replay_text,
     schedule_text,
     shorter,
     systematic,
@@ -57,6 +59,19 @@ def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
     assert parse_schedule(schedule_text(schedule)) == schedule
 
 
+@given(SCHEDULES, st.integers())
+def test_a_replay_is_read_as_it_was_written_with_its_seed(schedule: Schedule, seed: int) -> None:
+    assert parse_replay(replay_text(schedule, seed=seed)) == (seed or None, schedule)
+
+
+@pytest.mark.parametrize(
+    "text", ["seed:", "seed:three,lost:create:secrets:1", "seed:3:4", "seed:--1", "lost:a:b:1,seed:3"]
+)
+def test_what_is_no_replay(text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"write a number, such as seed:3|seed:3 is no fault"):
+        parse_replay(text)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -75,6 +90,7 @@ def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
         ("order:random", "order:random:3"),
         ("order:random:-1", "order:random:3"),
         ("order:random:1:1", "order:random:3"),
+        ("seed:3,lost:create:secrets:1", "parse_replay reads it"),
     ],
 )
 def test_what_is_no_schedule(text: str, why: str) -> None:

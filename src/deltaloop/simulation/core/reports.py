@@ -21,7 +21,7 @@ import msgspec
 from deltaloop.schemas.json_values import text
 from deltaloop.simulation.core.coverage import Coverage, coverage_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
-from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, schedule_text
+from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
 from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
 
 _USER: Final = "the user"
@@ -63,16 +63,18 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         schedule: The faults, as few as it needs.
         problems: What is wrong.
         run: The run.
+        seed: What decided all chance.
     """
 
     schedule: Schedule
     problems: tuple[Problem, ...]
     run: SimulationRun
+    seed: int = 0
 
     @property
     def replay(self) -> str:
-        """The schedule as ``replay`` and ``parse_schedule`` read it."""
-        return schedule_text(self.schedule)
+        """The schedule, and before it the seed unless it is 0, as ``--replay`` and ``parse_replay`` read them."""
+        return replay_text(self.schedule, seed=self.seed)
 
     @property
     def story(self) -> str:
@@ -292,10 +294,12 @@ def replaying_test(report: SimulationReport, *, module: str, scenario: str) -> s
         module: Where the scenario can be imported from.
         scenario: Its name there.
     """
+    seeded = any(failure.seed for failure in report.failures)
+    imported = ", ".join(["Simulation", *(["SimulationOptions"] if seeded else []), "parse_schedule"])
     head = (
         '"""What a simulation has found: each test makes one run again, and fails until it is mended."""\n\n'
         "from __future__ import annotations\n\n"
-        f"from deltaloop.simulation import Simulation, parse_schedule\nfrom {module} import {scenario}\n"
+        f"from deltaloop.simulation import {imported}\nfrom {module} import {scenario}\n"
     )
     names: set[str] = set()
     return "\n\n".join([head, *(_test_of(failure, scenario, names) for failure in report.failures)])
@@ -307,10 +311,11 @@ def _test_of(failure: Failure, scenario: str, names: set[str]) -> str:
         name += "_again"
     names.add(name)
     story = failure.story.replace("\\", "").replace('"', "'")
+    seeded = f", SimulationOptions(seed={failure.seed})" if failure.seed else ""
     return (
         f"def test_{name}() -> None:\n"
         f'    """{story[0].upper()}{story[1:]}."""\n'
-        f'    failure = Simulation({scenario}).replay(parse_schedule("{failure.replay}"))\n'
+        f'    failure = Simulation({scenario}{seeded}).replay(parse_schedule("{schedule_text(failure.schedule)}"))\n'
         "    assert failure is None, str(failure)\n"
     )
 

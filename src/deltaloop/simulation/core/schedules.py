@@ -111,6 +111,7 @@ REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
 ORDERS: Final = 5
 """How many orders of each kind are tried alone."""
 _ORDERED: Final = 0.25
+_SEED: Final = "seed"
 _SEEDS: Final = 1_000_000
 _LATEST: Final = 2  # changes of others after which crashes are drawn
 
@@ -242,6 +243,9 @@ def parse_schedule(text: str) -> Schedule:
         InvalidArgumentError: If a fault cannot be read.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if part.partition(":")[0] == _SEED:
+            raise InvalidArgumentError(f"{part} is no fault: parse_replay reads it, for SimulationOptions(seed=...)")
     return tuple(
         ScheduledOrder.parse(part) if part.partition(":")[0] == _ORDER else ScheduledFault.parse(part) for part in parts
     )
@@ -250,6 +254,26 @@ def parse_schedule(text: str) -> Schedule:
 def schedule_text(schedule: Schedule) -> str:
     """Write a schedule as ``parse_schedule`` reads it."""
     return ",".join(map(str, schedule))
+
+
+def parse_replay(text: str) -> tuple[int | None, Schedule]:
+    """Read what ``Failure.replay`` says: the seed, None if it does not say one, and the faults.
+
+    Raises:
+        InvalidArgumentError: If it cannot be read.
+    """
+    first, _, others = text.partition(",")
+    name, _, seed = first.strip().partition(":")
+    if name != _SEED:
+        return None, parse_schedule(text)
+    if not seed.removeprefix("-").isdecimal():
+        raise InvalidArgumentError(f"{first.strip()!r} is no seed; write a number, such as seed:3")
+    return int(seed), parse_schedule(others)
+
+
+def replay_text(schedule: Schedule, *, seed: int) -> str:
+    """Write a schedule, and the seed unless it is 0, as ``parse_replay`` reads them."""
+    return ",".join([*([f"{_SEED}:{seed}"] if seed else []), *map(str, schedule)])
 
 
 def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
