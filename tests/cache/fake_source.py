@@ -55,6 +55,35 @@ def initial_events_end(version: int | str, *, says: str = "true") -> WatchEvent:
     return WatchEvent(EventType.BOOKMARK, Resource.from_dict({"metadata": metadata}))
 
 
+class Stream:
+    """The events of a watch, which can be read in batches."""
+
+    def __init__(self, events: AsyncIterator[WatchEvent], waiting: asyncio.Queue[WatchEvent | End]) -> None:
+        self._events = events
+        self._waiting = waiting
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        return await anext(self._events)
+
+    async def batch(self) -> list[WatchEvent]:
+        """Return what has come, 100 at most, as a client's stream does; what is no event is left for the next time."""
+        first = await anext(self._events, None)
+        if first is None:
+            return []
+        found, held = [first], list[WatchEvent | End]()
+        while not self._waiting.empty() and len(held) < 99:
+            held.append(self._waiting.get_nowait())
+        after = next((place for place, item in enumerate(held) if not isinstance(item, WatchEvent)), len(held))
+        found += [item for item in held[:after] if isinstance(item, WatchEvent)]
+        left = [*held[after:], *(self._waiting.get_nowait() for _ in range(self._waiting.qsize()))]
+        for item in left:
+            self._waiting.put_nowait(item)
+        return found
+
+
 @dataclass(frozen=True)
 class Asked:
     """One request that came."""
@@ -233,7 +262,7 @@ class FakeSource(ListerWatcher):
         assert options.timeout_seconds is not None
         deadline = asyncio.get_running_loop().time() + options.timeout_seconds
         try:
-            yield self._read(stream, deadline)
+            yield Stream(self._read(stream, deadline), stream)
         finally:
             self.streams.remove(stream)
             self.closed += 1

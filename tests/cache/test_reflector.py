@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Change, Unread
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.listwatch import ListerWatcher
@@ -342,9 +342,41 @@ class Choosy(Store[Resource]):
         super().add(obj)
 
 
-async def test_what_the_store_refuses_is_not_lost() -> None:
+class ChoosyAtOnce(Choosy):
+    """Takes changes that came together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.took: list[int] = []
+
+    def write_all(self, changes: Iterable[Change[Resource]]) -> None:
+        made = [*changes]
+        self.took.append(len(made))
+        for _, obj, version in made:
+            self.add(obj)
+            self.update_resource_version(version)
+
+
+async def test_what_comes_together_is_given_to_the_store_together() -> None:
+    source, store = FakeSource(), ChoosyAtOnce()
+    store.refuse_lists, store.refuse_names = 0, set()
+    reflector = Reflector(source, store, options=PAGED, room=lambda: None)
+    task = asyncio.create_task(reflector.run())
+    await settle()
+    for number in range(250):
+        source.put(f"p{number}")
+    await settle()
+    assert store.took == [99, 100, 50], "the first of them goes alone, before there is known to be room"
+    assert {obj.name: obj for obj in store.list()} == source.objects
+    assert (reflector.statistics().events, store.last_sync_resource_version) == (250, str(source.version))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("kind", [Choosy, ChoosyAtOnce])
+async def test_what_the_store_refuses_is_not_lost(kind: type[Choosy]) -> None:
     source = FakeSource()
-    store = Choosy()
+    store = kind()
     bench = Bench(source, store=store)
     async with bench.running():
         await asyncio.sleep(2)

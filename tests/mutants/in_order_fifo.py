@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import DeltaType
 from deltaloop.cache.core.real_fifo import InOrderQueue
 from tests.cache.core.test_real_fifo import make_machine
 from tests.cache.machines import Step, step
@@ -15,15 +16,15 @@ PART = "in-order FIFO"
 MixesStatesOfOneKey = edited(
     "MixesStatesOfOneKey",
     InOrderQueue[Resource],
-    ("if not entry.key or entry.key in keys:", "if not entry.key:"),
+    ("if not key or key in keys:", "if not key:"),
     what="A batch has two states of one object.",
 )
 TakesListsAlong = edited(
     "TakesListsAlong",
     InOrderQueue[Resource],
     (
-        "        return taken\n",
-        "        taken += [entries.popleft() for entry in [*entries][:1] if entry.is_list]\n        return taken\n",
+        "        return taken, ",
+        "        taken += [self._entries.popleft() for e in [*self._entries][:1] if e.listing]\n        return taken, ",
     ),
     what="A list is popped together with what waited before it.",
 )
@@ -38,11 +39,11 @@ FindsDeletionsTooEarly = edited(
     InOrderQueue[Resource],
     (
         "if first:\n            self._initial_left = len(self._entries)",
-        "entry = self._entries[-1]\n        entry.deltas = self._deltas_of_all(entry)",
+        "entry = self._entries[-1]; entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)",
     ),
     (
         "Batch(self._deltas_of_all(first), ",
-        "Batch(self._deltas_of_all(first) if first.deltas is None else first.deltas, ",
+        "Batch(self._deltas_of_all(first) if first.listing is None else first.listing.deltas, ",
     ),
     what="Computes what a list deletes when it comes, not when its turn comes.",
 )
@@ -55,13 +56,25 @@ PutsBackBehind = edited(
 ForgetsTombstones = edited(
     "ForgetsTombstones",
     InOrderQueue[Resource],
-    ("WholeList([*gone, *entry.deltas, *kept])", "WholeList([*entry.deltas, *kept])"),
+    ("WholeList([*gone, *listing.deltas, *kept])", "WholeList([*listing.deltas, *kept])"),
     what="What a list deletes is not told.",
+)
+TakesMoreThanThereIsRoomFor = edited(
+    "TakesMoreThanThereIsRoomFor",
+    InOrderQueue[Resource],
+    ("islice(self._entries, max(0, limit - 1))", "islice(self._entries, limit)"),
+    what="A batch has one more than the consumer has room for.",
+)
+LosesVersions = edited(
+    "LosesVersions",
+    InOrderQueue[Resource],
+    ("append(_Entry(key, Delta(delta_type, kept), version))", "append(_Entry(key, Delta(delta_type, kept)))"),
+    what="What came together brings the cache's version no further.",
 )
 ADD_A, ADD_B = step("write", name="a", kind="add"), step("write", name="b", kind="add")
 
 
-POP = step("pop")
+POP = step("pop", limit=10)
 
 
 HISTORIES: dict[type[InOrderQueue[Resource]], list[Step]] = {
@@ -70,6 +83,8 @@ HISTORIES: dict[type[InOrderQueue[Resource]], list[Step]] = {
     SyncsBeforeItIsProcessed: [step("replace", names=[]), step("pop_and_fail")],
     FindsDeletionsTooEarly: [ADD_A, step("replace", names=[]), POP, POP],
     PutsBackBehind: [ADD_A, ADD_A, step("pop_and_fail"), POP],
+    TakesMoreThanThereIsRoomFor: [ADD_A, ADD_B, ADD_B, step("pop", limit=1)],
+    LosesVersions: [step("write_all", changes=[("a", DeltaType.ADDED)]), POP],
     ForgetsTombstones: [ADD_A, POP, step("replace", names=["b"]), POP],
 }
 

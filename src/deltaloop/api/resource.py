@@ -69,7 +69,9 @@ class ReceivedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         return ReadOnlyMap(self.label_map) if self.label_map else _EMPTY
 
 
-class _Envelope(msgspec.Struct, gc=False):
+class Envelope(msgspec.Struct, gc=False):
+    """An object, of which the metadata is decoded and the rest only checked to be JSON."""
+
     metadata: ReceivedMetadata
 
 
@@ -104,23 +106,14 @@ def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
 for _frozen in (OwnerReference, ReceivedMetadata):
     _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
-_decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+# As servers write objects: nulls among the metadata, which ``Resource.from_json`` can read, are an error here.
+decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
 _decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
 # What decoding raises; RecursionError for an object nested deeper than the interpreter's stack.
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-def decode_metadata(raw: bytes) -> ReceivedMetadata:
-    """Decode the metadata of an object as servers write it; everything else is only checked to be JSON.
-
-    Raises:
-        One of ``DECODE_ERRORS``: It is not one JSON object with metadata, or it holds nulls, which
-            ``Resource.from_json`` can read.
-    """
-    return _decode_envelope(raw).metadata
 
 
 class _DecodedLru:
@@ -179,7 +172,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         kept = bytes(raw)
         try:
-            return cls(kept, _decode_envelope(kept).metadata, resource_type)
+            return cls(kept, decode_envelope(kept).metadata, resource_type)
         except DECODE_ERRORS as error:
             return cls(kept, _without_nulls(error, kept, resource_type, ReceivedMetadata), resource_type)
 
@@ -505,7 +498,7 @@ def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
     """
     model: Any = resource_type.model
     if model is None or model is Resource:
-        return cast("Callable[[Resource], T]", _same)
+        return cast("Callable[[Resource], T]", as_it_came)
     if model is dict or get_origin(model) is dict:
         return cast("Callable[[Resource], T]", Resource.to_dict)
     if model is bytes:
@@ -525,7 +518,8 @@ def untyped(resource_type: ResourceType[Any]) -> ResourceType[Resource]:
     return ResourceType[Resource](kind.group, kind.version, kind.kind, kind.plural, kind.namespaced)
 
 
-def _same(obj: Resource) -> Resource:
+def as_it_came(obj: Resource) -> Resource:
+    """Return the object itself: the ``decoder`` of kinds without a class."""
     return obj
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias, cast, final, overl
 import msgspec
 
 _Refusal: TypeAlias = Callable[..., NoReturn]
+_NOTHING: Final = object()
 READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that can be changed"
 
 
@@ -76,7 +77,10 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a value, or ``default`` (the mixin's makes three calls of it)."""
-        return freeze(self._data[key]) if key in self._data else default
+        value = self._data.get(key, _NOTHING)
+        if value.__class__ is str:  # a label, nearly always
+            return value
+        return default if value is _NOTHING else freeze(value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data)

@@ -28,9 +28,9 @@ from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.consistency import ConsistencyReport
-from deltaloop.cache.core.deltas import Deltas, WholeList, is_whole_list
+from deltaloop.cache.core.deltas import Deltas, WholeList, is_keyed, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
-from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas
+from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas, process_keyed
 from deltaloop.cache.core.process_list import ListProcessing
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refusal
@@ -407,6 +407,9 @@ class Informer(Generic[T_co]):
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
         if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # a short one is done in one go
             return self._process_list(deltas, is_in_initial_list)
+        if is_keyed(deltas):  # both keys are the default ones
+            self._processor.distribute(process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list))
+            return None
         told: list[Notification[Resource]] = []
         try:
             for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):

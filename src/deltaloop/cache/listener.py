@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, as_it_came
 from deltaloop.cache.core.notification_buffer import (
     BufferPolicy,
     NotificationBuffer,
@@ -59,10 +59,6 @@ class Registration(Protocol):
         ...
 
 
-def _as_it_came(obj: Resource) -> Resource:
-    return obj
-
-
 @final
 class Listener(Generic[T]):
     """One handler with its buffer. Everything is called on the informer's loop."""
@@ -93,7 +89,9 @@ class Listener(Generic[T]):
         """
         self._errors = ErrorSummaries()
         self._handler: ResourceEventHandler[Any] = handler
-        self._decode: Callable[[Resource], Any] = _as_it_came if takes_resources(handler) else decode
+        self._decode: Callable[[Resource], Any] | None = None  # for those who take objects as they came
+        if decode is not as_it_came and not takes_resources(handler):
+            self._decode = decode
         self._name = name
         self._resource = resource
         self._tracker = SingleFileTracker(upstream_has_synced)
@@ -168,22 +166,26 @@ class Listener(Generic[T]):
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
         handled = 0
         clock, counts = asyncio.get_running_loop().time, self._metrics.counts
+        began: float | None = None  # the end of the last call, if nothing but this has run since
         while not self._closed:
             was_full = self._is_bounded and self._buffer.is_full
             taken = self._buffer.take()
             if taken is None:
                 self._filled.clear()
                 await self._filled.wait()
+                began = None
                 continue
             notification, initial = taken
             if was_full:
                 self._on_room()
-            began, failures = clock(), self._failures
+            failures = self._failures
+            if began is None or counts:
+                began = clock()
             try:
                 waiting = self._tell(notification)
-                blocked = clock() - began
-                if blocked > _SLOW:
-                    self._warn_of_blocking(notification, blocked)
+                ended = clock()
+                if ended - began > _SLOW:
+                    self._warn_of_blocking(notification, ended - began)
                 if waiting is not None:
                     await self._wait(waiting, notification)
             finally:
@@ -194,27 +196,31 @@ class Listener(Generic[T]):
                         waiting=len(self._buffer),
                         failed=self._failures > failures,
                     )
+            began = ended if waiting is None else None
             if initial:  # not if a cancellation has broken it off: that was not delivered
                 self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a long buffer must not starve other tasks
+                began = None
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
         """Call the handler; return what is to be awaited, if it gives something like that."""
         handler, decode = self._handler, self._decode
         try:
             if isinstance(notification, UpdateNotification):
-                old = decode(notification.old)
-                # A resync shows as the same object twice, to typed handlers too.
-                result = handler.on_update(
-                    old, old if notification.old is notification.new else decode(notification.new)
-                )
+                old: Any = notification.old
+                new: Any = notification.new
+                if decode is not None:
+                    # A resync shows as the same object twice, to typed handlers too.
+                    is_resync, old = old is new, decode(old)
+                    new = old if is_resync else decode(new)
+                result = handler.on_update(old, new)
             elif isinstance(notification, AddNotification):
-                obj = decode(notification.obj)
+                obj: Any = notification.obj if decode is None else decode(notification.obj)
                 result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
             else:
-                obj = decode(notification.obj)
+                obj = notification.obj if decode is None else decode(notification.obj)
                 result = handler.on_delete(obj, final_state_known=notification.final_state_known)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from typing import Final, Protocol, final, runtime_checkable
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.deltas import Unread
+from deltaloop.cache.core.deltas import Change, DeltaType, Unread
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
@@ -45,6 +45,11 @@ _OBJECTS_PER_TURN: Final = 250
 _KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
 _APPLY: Final = Verdict.APPLY
+_DELTA_TYPES: Final = {
+    EventType.ADDED: DeltaType.ADDED,
+    EventType.MODIFIED: DeltaType.UPDATED,
+    EventType.DELETED: DeltaType.DELETED,
+}
 _BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
 
 
@@ -83,6 +88,15 @@ class TurnTaker(Protocol):
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
         """Everything that exists is this, and what is ``unread``."""
+        ...
+
+
+@runtime_checkable
+class ChangesTaker(Protocol):
+    """A store that takes several changes at once; both queues are."""
+
+    def write_all(self, changes: Iterable[Change[Resource]]) -> None:
+        """Do what the single writes do; what is before a change that is refused is written."""
         ...
 
 
@@ -129,6 +143,7 @@ class Reflector:
         }
         self._updater = store if isinstance(store, ResourceVersionUpdater) else None
         self._in_turns = store if isinstance(store, TurnTaker) else None
+        self._at_once = store if isinstance(store, ChangesTaker) else None
         self._core = ReflectorMachine(options)
         self._on_error = on_error
         self._room = room
@@ -323,20 +338,56 @@ class Reflector:
 
     async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
         """Read events until the stream ends; return what a store refused."""
-        handled, handle, room = 0, self._handle, self._room
+        handled, room = 0, self._room
+        is_free = room is None  # not known before it is asked
         next_batch = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
         while batch := await next_batch():
             now = loop.time()
-            for event in batch:
-                refusal = handle(event, now)
+            place = 0
+            while place < len(batch):
+                together = batch[place : place + _EVENTS_PER_TURN - handled] if is_free else ()
+                changes, refusal = self._handle_all(together, now)
+                if not changes:
+                    changes, refusal = 1, self._handle(batch[place], now)
                 if refusal is not None:
                     return refusal
-                handled += 1
-                if handled % _EVENTS_PER_TURN == 0:
+                place += changes
+                handled += changes
+                if handled == _EVENTS_PER_TURN:
+                    handled = 0
                     await asyncio.sleep(0)  # a stream that is always ready must not starve other tasks
-                if room is not None and (until_room := room()) is not None:
-                    await until_room
+                if room is not None:
+                    until_room = room()
+                    is_free = until_room is None
+                    if until_room is not None:
+                        await until_room
         return None
+
+    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
+        """Give the first events to a store that takes several at once; return how many, and what it refused."""
+        if self._at_once is None or not events:
+            return 0, None
+        taken = self._core.watch_events(events, now)
+        self._events += taken
+        changed = events[:taken] if taken < len(events) else events
+        if self._metrics.counts:
+            for event in changed:
+                self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
+        receive = self._receive_object
+        try:
+            self._at_once.write_all(
+                [
+                    (
+                        _DELTA_TYPES[event.type],
+                        event.object if receive is None else receive(event.object),
+                        event.object.metadata.resource_version,
+                    )
+                    for event in changed
+                ]
+            )
+        except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
+            return taken, error
+        return taken, None
 
     def _handle(self, event: WatchEvent, now: float) -> Exception | None:
         verdict = self._core.watch_event(event, now)

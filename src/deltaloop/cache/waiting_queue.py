@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from deltaloop.cache.core.deltas import NOTHING_UNREAD, DeletedFinalStateUnknown, Deltas, Unread
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Change, DeletedFinalStateUnknown, Deltas, Unread
 
 V = TypeVar("V")
 V_contra = TypeVar("V_contra", contravariant=True)
@@ -37,6 +37,10 @@ class DeltaQueueCore(Protocol[V_contra]):
 
     def delete(self, obj: V_contra | DeletedFinalStateUnknown[V_contra]) -> None:
         """An object went away."""
+        ...
+
+    def write_all(self, changes: Iterable[Change[V_contra]]) -> None:
+        """Write several changes; what is before one that raises is written."""
         ...
 
     def replace(self, objects: Iterable[V_contra], *, unread: Unread = ...) -> None:
@@ -110,6 +114,17 @@ class WaitingQueue(ABC, Generic[V]):
         """An object went away."""
         self._core.delete(obj)
         self._came()
+
+    def write_all(self, changes: Iterable[Change[V]]) -> None:
+        """Do what the three do, and ``update_resource_version`` after each, with what came together.
+
+        Raises:
+            TransformError: If the transform fails; what is before that change was added.
+        """
+        try:
+            self._core.write_all(changes)
+        finally:
+            self._came()
 
     def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
         """Everything that exists is this; what is beyond it is deleted.

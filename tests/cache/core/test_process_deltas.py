@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType, with_keys
 from deltaloop.cache.core.process_deltas import (
     AddNotification,
     DeleteNotification,
     UpdateNotification,
     process_deltas,
+    process_keyed,
 )
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import Indexer
@@ -149,3 +152,28 @@ class Forgetful:
 def test_a_store_that_does_not_answer_for_each_write_is_found_out() -> None:
     with pytest.raises(ValueError, match="shorter"):
         list(process_deltas((Delta(DeltaType.ADDED, pod("a")),), Forgetful(), is_in_initial_list=False))
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+
+
+@given(
+    stored=st.sets(NAMES),
+    changes=st.dictionaries(NAMES, st.sampled_from([DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED, None])),
+    initial=st.booleans(),
+)
+def test_what_comes_with_its_keys_means_the_same(
+    stored: set[str], changes: dict[str, DeltaType | None], initial: bool
+) -> None:
+    """None stands for a deletion that nobody saw."""
+    deltas = [
+        Delta[Resource](DeltaType.DELETED, DeletedFinalStateUnknown(f"default/{name}", pod(name, 1)))
+        if delta_type is None
+        else Delta[Resource](delta_type, pod(name, 2))
+        for name, delta_type in changes.items()
+    ]
+    one, other = (store(*(pod(name, 1) for name in sorted(stored))) for _ in range(2))
+    told = list(process_deltas(tuple(deltas), one, is_in_initial_list=initial))
+    keyed = with_keys(deltas, [f"default/{name}" for name in changes])
+    assert process_keyed(keyed, other, is_in_initial_list=initial) == told
+    assert other.list() == one.list()

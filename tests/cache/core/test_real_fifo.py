@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType, Unread, WholeList
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType, Unread, WholeList, is_keyed
 from deltaloop.cache.core.real_fifo import TURN, Batch, InOrderQueue
 from deltaloop.cache.errors import FifoClosedError, TransformError
 from tests.cache.core.test_deltas import Known, Vanishing
@@ -29,8 +29,8 @@ def short(deltas: Deltas[Resource]) -> list[str]:
     return found
 
 
-def pop(queue: InOrderQueue[Resource]) -> Batch[Resource]:
-    batch = queue.pop()
+def pop(queue: InOrderQueue[Resource], limit: int = 10) -> Batch[Resource]:
+    batch = queue.pop(limit)
     assert batch is not None
     return batch
 
@@ -177,6 +177,7 @@ def test_closed_it_lets_what_waits_be_popped() -> None:
 # A machine
 
 NAMES = st.sampled_from(["a", "b", "c"])
+WATCHED = [DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED]
 
 
 def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBasedStateMachine]:
@@ -207,6 +208,14 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
             getattr(self.queue, kind)(obj)
             self.wrote("delete" if kind == "delete" else "put", obj)
 
+        @rule(changes=st.lists(st.tuples(NAMES, st.sampled_from(WATCHED))))
+        def write_all(self, changes: list[tuple[str, DeltaType]]) -> None:
+            made = [(delta_type, self.next(name)) for name, delta_type in changes]
+            self.queue.write_all((delta_type, obj, obj.resource_version) for delta_type, obj in made)
+            for delta_type, obj in made:
+                self.line.append(("delete" if delta_type is DeltaType.DELETED else "put", obj))
+            self.written = self.written or bool(made)
+
         @rule(names=st.lists(NAMES, unique=True))
         def replace(self, names: list[str]) -> None:
             objects = [self.next(name) for name in names]
@@ -225,10 +234,10 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
             self.queue.put_back(pop(self.queue))
 
         @precondition(lambda self: self.line)
-        @rule()
-        def pop(self) -> None:
+        @rule(limit=st.integers(0, 10))
+        def pop(self, limit: int) -> None:
             synced = self.queue.has_synced
-            batch = pop(self.queue)
+            batch = pop(self.queue, limit)
             assert batch.is_in_initial_list is not synced
             kind, what = self.line.pop(0)
             assert isinstance(batch.deltas, WholeList) is (kind == "list"), "a list is told by its type"
@@ -238,11 +247,15 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
             else:
                 keys = {what.key}
                 expected = [(kind, what)]
-                while self.line and self.line[0][0] in {"put", "delete"} and self.line[0][1].key not in keys:
+                while len(keys) < limit and self.line and self.line[0][0] != "list" and self.line[0][0] != "resync":
+                    if self.line[0][1].key in keys:
+                        break
                     keys.add(self.line[0][1].key)
                     expected.append(self.line.pop(0))
                 got = [("delete" if delta.type is DeltaType.DELETED else "put", delta.object) for delta in batch.deltas]
                 assert got == expected, "not what came, in the order it came"
+                assert is_keyed(batch.deltas)
+                assert batch.deltas.keys == [delta.object.key for delta in batch.deltas]
             self.apply(batch.deltas)
             self.queue.processed(batch)
 
@@ -277,9 +290,30 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
 
         def teardown(self) -> None:
             while self.line:
-                self.pop()
+                self.pop(10)
 
     return Machine
+
+
+def test_what_is_written_together_is_versioned_one_by_one() -> None:
+    def picky(obj: Resource) -> Resource:
+        if obj.name == "bad":
+            raise ValueError("no")
+        return obj
+
+    queue = InOrderQueue(known_objects=Known(), transform=picky)
+    names = ["a", "b", "bad", "c"]
+    with pytest.raises(TransformError):
+        queue.write_all((DeltaType.ADDED, pod(name), str(place)) for place, name in enumerate(names, 1))
+    assert queue.list_keys() == ["default/a", "default/b"], "what is before it is written"
+    versions: list[str] = []
+    while (batch := queue.pop(1)) is not None:
+        queue.processed(batch)
+        versions.append(queue.processed_version)
+    assert versions == ["1", "2"]
+    queue.write_all([(DeltaType.UPDATED, pod("a"), "")])
+    queue.processed(pop(queue))
+    assert queue.processed_version == "2", "one without a version brings it no further"
 
 
 def test_the_queue_agrees_with_the_model() -> None:

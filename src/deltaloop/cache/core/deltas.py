@@ -28,7 +28,7 @@ Source: client-go tools/cache/delta_fifo.go.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast, final
@@ -88,6 +88,34 @@ class WholeList(tuple[Delta[V], ...]):
 def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
     """Tell whether deltas are a list."""
     return isinstance(deltas, WholeList)
+
+
+class KeyedDeltas(tuple[Delta[V], ...]):  # noqa: SLOT001 - a tuple has no room for more
+    """Single events of different objects, with the keys that the queue has found for them.
+
+    There is no ``Replaced`` and no ``Sync`` among them: those come with a list or a resync.
+
+    Attributes:
+        keys: The key of each, in the same order.
+    """
+
+    keys: Sequence[str] = ()
+
+
+def with_keys(deltas: Iterable[Delta[V]], keys: Sequence[str]) -> KeyedDeltas[V]:
+    """Return deltas with their keys, each another one."""
+    keyed: KeyedDeltas[V] = KeyedDeltas(deltas)
+    keyed.keys = keys
+    return keyed
+
+
+def is_keyed(deltas: Deltas[V]) -> TypeGuard[KeyedDeltas[V]]:
+    """Tell whether deltas say their keys."""
+    return isinstance(deltas, KeyedDeltas)
+
+
+Change: TypeAlias = tuple[DeltaType, V, str]
+"""What a watch brought: added, updated or deleted, the object, and the version that is reached by it or ``""``."""
 
 
 class Popped(NamedTuple, Generic[V]):
@@ -269,6 +297,14 @@ class DeltaQueue(Generic[V]):
             self._write(DeltaType.DELETED, key, cast("DeletedFinalStateUnknown[V]", obj))
         else:
             self._write(DeltaType.DELETED, key, self._transformed(key, obj))
+
+    def write_all(self, changes: Iterable[Change[V]]) -> None:
+        """Write several changes; what is before one that raises is written."""
+        writes = {DeltaType.ADDED: self.add, DeltaType.UPDATED: self.update, DeltaType.DELETED: self.delete}
+        for delta_type, obj, version in changes:
+            writes[delta_type](obj)
+            if version:
+                self._version = version
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
         """Everything that exists is this; what waits or is known beyond it and is not ``unread`` is gone.

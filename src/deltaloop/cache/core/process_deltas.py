@@ -26,11 +26,11 @@ Source: client-go tools/cache/controller.go, ``processDeltas``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType, KeyedDeltas
 from deltaloop.cache.errors import TransactionError
 
 V = TypeVar("V")
@@ -115,6 +115,24 @@ def process_deltas(
                 yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
     if failures:
         raise TransactionError(failures, len(deltas))
+
+
+def process_keyed(
+    deltas: KeyedDeltas[M], store: WritableStore[M], *, is_in_initial_list: bool
+) -> list[Notification[M]]:
+    """Do the same with single events of different objects, where the queue's keys are the store's: in one step.
+
+    It is called for all that a watch brings, so it asks nothing twice.
+    """
+    states: list[Any] = [None if delta.type is _DELETED else delta.object for delta in deltas]
+    olds = store.transaction_by_key(zip(deltas.keys, states, strict=True))
+    told: list[Notification[M]] = []
+    for delta, state, old in zip(deltas, states, olds, strict=True):
+        if state is not None and old is not None:
+            told.append(UpdateNotification(old, state))
+        elif old is not None or not _is_plain_deletion(delta):
+            told.append(notification_of(delta, old, is_in_initial_list=is_in_initial_list))
+    return told
 
 
 def _writes_of(

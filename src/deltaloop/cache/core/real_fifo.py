@@ -27,12 +27,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from typing import Final, Generic, TypeVar, cast, final
 
 import msgspec
 
 from deltaloop.cache.core.deltas import (
     NOTHING_UNREAD,
+    Change,
     DeletedFinalStateUnknown,
     Delta,
     Deltas,
@@ -42,6 +44,7 @@ from deltaloop.cache.core.deltas import (
     WholeList,
     deletion_handling_key,
     transformed,
+    with_keys,
 )
 from deltaloop.cache.errors import FifoClosedError
 
@@ -52,15 +55,13 @@ TURN: Final = 500
 
 
 class _Entry(msgspec.Struct, Generic[V], gc=False):
-    """``deltas`` is one delta of ``key``; the objects of a list, with what else is in it; or None for a resync."""
+    """One delta of ``key``, or a list, or neither: a resync. ``version`` is reached when it is processed."""
 
     key: str
-    deltas: Deltas[V] | None
-    initial: bool
-    is_list: bool = False
+    delta: Delta[V] | None = None
     version: str = ""
-    keys: Collection[str] = ()
-    unread: Unread = NOTHING_UNREAD
+    listing: Listing[V] | None = None
+    initial: bool = False
 
 
 class Listing(msgspec.Struct, Generic[V], frozen=True):
@@ -159,9 +160,18 @@ class InOrderQueue(Generic[V]):
         """An object went away."""
         if isinstance(obj, DeletedFinalStateUnknown):
             tombstone = cast("DeletedFinalStateUnknown[V]", obj)
-            self._put(_Entry(tombstone.key, (Delta(DeltaType.DELETED, tombstone),), initial=False))
+            self._put(_Entry(tombstone.key, Delta(DeltaType.DELETED, tombstone)))
         else:
             self._write(DeltaType.DELETED, obj)
+
+    def write_all(self, changes: Iterable[Change[V]]) -> None:
+        """Write several changes, each with its version; what is before one that raises is written."""
+        key_func, transform, append = self._key_func, self._transform, self._entries.append
+        for delta_type, obj, version in changes:
+            key = key_func(obj)
+            kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
+            self._populated = True
+            append(_Entry(key, Delta(delta_type, kept), version))
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
         """Everything that exists is this, and what is ``unread``.
@@ -188,14 +198,14 @@ class InOrderQueue(Generic[V]):
     def put_list(self, listing: Listing[V]) -> None:
         """Everything that exists is this, which was made ready by ``prepare``."""
         first = not self._populated
-        self._put(_Entry("", listing.deltas, initial=first, is_list=True, keys=listing.keys, unread=listing.unread))
+        self._put(_Entry("", listing=listing, initial=first))
         if first:
             self._initial_left = len(self._entries)
 
     def resync(self) -> None:
         """Tell every object again that the consumer holds when this comes up."""
         if self._populated:
-            self._put(_Entry("", None, initial=False))
+            self._put(_Entry(""))
 
     def update_resource_version(self, resource_version: str) -> bool:
         """Everything up to this version has come; return whether it is processed, too."""
@@ -222,12 +232,13 @@ class InOrderQueue(Generic[V]):
                 raise FifoClosedError("the queue is closed and empty")
             return None
         first = self._entries.popleft()
-        if first.is_list or first.deltas is None:
+        if first.delta is None:
             self._processing = (first,)
             return Batch(self._deltas_of_all(first), first.initial, self._processing)
-        taken = self._take_along(first, min(limit, self._batch_size))
+        taken, keys = self._take_along(first, min(limit, self._batch_size))
         self._processing = tuple(taken)
-        return Batch(tuple([delta for entry in taken for delta in entry.deltas or ()]), first.initial, self._processing)
+        deltas = [entry.delta for entry in taken if entry.delta is not None]
+        return Batch(with_keys(deltas, keys), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
         """What was popped has been dealt with, well or not."""
@@ -244,31 +255,33 @@ class InOrderQueue(Generic[V]):
         """Take nothing new to wait for: once empty, ``pop`` raises."""
         self._closed = True
 
-    def _take_along(self, first: _Entry[V], limit: int) -> list[_Entry[V]]:
-        """Take what goes with the first one: single deltas of other keys, and so nothing of a list."""
-        entries = self._entries
-        taken, keys = [first], {first.key}
-        while entries and len(taken) < limit:
-            entry = entries[0]
-            if not entry.key or entry.key in keys:
+    def _take_along(self, first: _Entry[V], limit: int) -> tuple[list[_Entry[V]], list[str]]:
+        """Take what goes with the first one, and return all keys: single deltas of other keys, nothing of a list."""
+        taken, keys = [first], {first.key: None}
+        for entry in islice(self._entries, max(0, limit - 1)):
+            key = entry.key
+            if not key or key in keys:
                 break
-            keys.add(entry.key)
-            taken.append(entries.popleft())
-        return taken
+            keys[key] = None
+            taken.append(entry)
+        for _ in range(len(taken) - 1):
+            self._entries.popleft()
+        return taken, [*keys]
 
     def _deltas_of_all(self, entry: _Entry[V]) -> Deltas[V]:
-        if entry.deltas is None:
+        listing = entry.listing
+        if listing is None:
             found = [self._known.get_by_key(key) for key in self._known.list_keys()]
             return tuple(Delta(DeltaType.SYNC, obj) for obj in found if obj is not None)
-        known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in entry.keys]
+        known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in listing.keys]
         gone: list[Delta[V]] = []
         kept: list[Delta[V]] = []
         for key, obj in known:
-            if obj is not None and entry.unread.may_be(key):
+            if obj is not None and listing.unread.may_be(key):
                 kept.append(Delta(DeltaType.REPLACED, obj))  # no handler is told: it is the state that is known
             elif obj is not None:
                 gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
-        return WholeList([*gone, *entry.deltas, *kept])
+        return WholeList([*gone, *listing.deltas, *kept])
 
     def _transformed(self, key: str, obj: V) -> V:
         if self._transform is None:
@@ -280,7 +293,7 @@ class InOrderQueue(Generic[V]):
         if self._transform is not None:
             obj = transformed(key, obj, transform=self._transform, key_func=self._key_func)
         self._populated = True
-        self._entries.append(_Entry(key, (Delta(delta_type, obj),), initial=False))
+        self._entries.append(_Entry(key, Delta(delta_type, obj)))
 
     def _put(self, entry: _Entry[V]) -> None:
         self._populated = True

@@ -704,6 +704,7 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
             "list_failed": partial(machine.list_failed, OSError(), now, chance=0.0),
             "watch_opened": partial(machine.watch_opened, now),
             "watch_event": partial(machine.watch_event, bookmark(1), now),
+            "watch_events": partial(machine.watch_events, [bookmark(1)], now),
             "watch_ended": partial(machine.watch_ended, now, chance=0.0),
             "watch_failed": partial(machine.watch_failed, OSError(), now, chance=0.0),
             "store_failed": partial(machine.store_failed, OSError(), now, chance=0.0),

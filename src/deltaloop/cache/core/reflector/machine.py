@@ -52,6 +52,7 @@ Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from deltaloop.api.list_options import ListOptions
@@ -370,6 +371,30 @@ class ReflectorMachine:
         self._stream_events += 1
         counts.succeeded(now)
         return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
+
+    def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
+        """The stream brought these: return how many of the first are to be applied, each as ``watch_event`` says it.
+
+        The one behind them, if there is one, is for ``watch_event``; 0 if that is the first.
+        """
+        if self.phase is not _STREAMING:
+            self._expect("watch_events")
+        if self._initial_events_first:
+            return 0
+        changes, version = 0, ""
+        for event in events:
+            metadata = event.object.metadata
+            if event.type is _BOOKMARK or not metadata.name:
+                break
+            version = metadata.resource_version or version
+            changes += 1
+        if changes:
+            self._counts.events += changes
+            self._counts.last_event_at = now
+            self._stream_events += changes
+            self.resource_version = version or self.resource_version
+            self._counts.succeeded(now)
+        return changes
 
     def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
         """The server ended the stream in order; a ``Reaction`` if that was suspiciously soon."""

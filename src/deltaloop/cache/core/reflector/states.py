@@ -111,6 +111,7 @@ FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "probe_failed": frozenset({ReflectorPhase.PROBING}),
     "watch_opened": frozenset({ReflectorPhase.CONNECTING}),
     "watch_event": frozenset({ReflectorPhase.STREAMING}),
+    "watch_events": frozenset({ReflectorPhase.STREAMING}),
     "watch_ended": frozenset({ReflectorPhase.STREAMING}),
     "watch_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),
     "store_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),

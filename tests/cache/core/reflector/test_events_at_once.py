@@ -1,0 +1,80 @@
+"""Events that came together: what a reflector takes at once is what it takes one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.cache.core.reflector.effects import Verdict
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.states import ReflectorPhase
+from tests.cache.core.reflector.test_machine import PAGED, bookmark
+from tests.cache.objects import nameless, pod
+from tests.mutants.edited import edited
+
+VERSIONS = st.integers(11, 20)
+CHANGES = st.builds(
+    WatchEvent,
+    st.sampled_from([EventType.ADDED, EventType.MODIFIED, EventType.DELETED]),
+    st.builds(pod, st.sampled_from(["a", "b"]), VERSIONS),
+)
+ODD = st.builds(WatchEvent, st.just(EventType.ADDED), st.builds(nameless, VERSIONS))
+SENT = st.lists(st.one_of(CHANGES, st.builds(bookmark, VERSIONS), ODD), max_size=6)
+
+
+def events_at_once(kind: type[ReflectorMachine], sent: list[WatchEvent], version: str) -> list[object]:
+    """Feed a stream to a machine that takes as many events at once as it can; return what it has seen then."""
+    machine = kind(PAGED)
+    machine.resource_version = version
+    machine.phase, machine._watch = ReflectorPhase.CONNECTING, None
+    machine.ask(0.0, chance=0.0)
+    machine.watch_opened(0.0)
+    verdicts: list[object] = []
+    while len(verdicts) < len(sent):
+        left = sent[len(verdicts) :]
+        taken = machine.watch_events(left, 0.2)
+        verdicts += [Verdict.APPLY] * taken or [machine.watch_event(left[0], 0.2)]
+    return [verdicts, machine.statistics(), machine.watch_ended(0.5, chance=0.0) is None]
+
+
+def events_one_by_one(kind: type[ReflectorMachine], sent: list[WatchEvent], version: str) -> list[object]:
+    class OneByOne(kind):  # type: ignore[misc, valid-type]  # of a final class
+        def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
+            return 0
+
+    return events_at_once(OneByOne, sent, version)
+
+
+@given(sent=SENT, version=st.sampled_from(["0", "10"]))
+def test_events_at_once_are_what_they_are_one_by_one(sent: list[WatchEvent], version: str) -> None:
+    assert events_at_once(ReflectorMachine, sent, version) == events_one_by_one(ReflectorMachine, sent, version)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("version = metadata.resource_version or version", "version = metadata.resource_version"),
+        ("if event.type is _BOOKMARK or not metadata.name:", "if event.type is _BOOKMARK:"),
+        ("if event.type is _BOOKMARK or not metadata.name:", "if not metadata.name:"),
+        ("if self._initial_events_first:\n            return 0", "pass"),
+        ("self._stream_events += changes", "pass"),
+        ("self._counts.events += changes", "self._counts.events += 1"),
+    ],
+)
+def test_events_at_once_that_are_taken_wrongly_show(edit: tuple[str, str]) -> None:
+    wrong = edited("Wrong", ReflectorMachine, edit)
+    added = WatchEvent(EventType.ADDED, pod("a", 11))
+    unversioned = WatchEvent(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}))
+    odd = WatchEvent(EventType.ADDED, nameless(13))
+    named = WatchEvent(EventType.BOOKMARK, pod("a", 14))
+    histories = [[added], [added, named], [added, unversioned], [added, odd], [added, bookmark(14)]]
+    assert any(
+        events_at_once(wrong, sent, version) != events_one_by_one(ReflectorMachine, sent, version)
+        for sent in histories
+        for version in ("0", "10")
+    )
