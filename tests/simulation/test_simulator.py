@@ -150,6 +150,9 @@ def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -
         report.coverage[name][kind] for name in report.writes for kind in (FaultKind.CRASH_AFTER, FaultKind.LOST)
     )
     assert any(name.verb == "patch" for name in report.coverage)
+    plain = next(iter(report.paths))
+    assert report.paths[plain] > 1, "the path of the run without faults comes again"
+    assert any("patch configmaps" in path for path in report.paths), "and the repair's own, which only faults show"
 
 
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:

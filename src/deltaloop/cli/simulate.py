@@ -16,7 +16,7 @@ from deltaloop.apiserver import read_manifests
 from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_controllers, named_object
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
-from deltaloop.simulation.core.coverage import coverage_text
+from deltaloop.simulation.core.coverage import coverage_text, paths_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
 from deltaloop.simulation.core.schedules import names_of
 from deltaloop.simulation.made_scenario import made_scenario
@@ -163,8 +163,9 @@ def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
 
 
 def _text_of(report: SimulationReport) -> str:
-    table = f"\n\nhow often each write was struck:\n{coverage_text(report.coverage)}" if report.coverage else ""
-    return f"{report}{table}"
+    struck = f"how often each write was struck:\n{coverage_text(report.coverage)}" if report.coverage else ""
+    wrote = f"how many reconciles wrote what:\n{paths_text(report.paths)}" if report.paths else ""
+    return "\n\n".join(filter(None, (str(report), struck, wrote)))
 
 
 def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport, str]:

@@ -42,7 +42,7 @@ from deltaloop.runtime import Access, Controller
 from deltaloop.runtime.sources import Watch
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
-from deltaloop.simulation.core.coverage import count_struck
+from deltaloop.simulation.core.coverage import Path, count_paths, count_struck
 from deltaloop.simulation.core.end_states import (
     DrawnNames,
     EndState,
@@ -337,12 +337,15 @@ class _Found:
         self.complete = False
         self._unstruck = 0
         self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
+        self._paths: dict[Path, int] = {}
+        count_paths(self._paths, reference)
         self._uncontrolled = dict.fromkeys(reference.uncontrolled)
 
     def ran(self, schedule: Schedule, run: SimulationRun) -> None:
         """Count what a run has struck."""
         self._unstruck += len(run.unstruck)
         count_struck(self._counts, schedule, run)
+        count_paths(self._paths, run)
         self._uncontrolled |= dict.fromkeys(run.uncontrolled)
 
     def failed(self, failure: Failure) -> None:
@@ -357,6 +360,7 @@ class _Found:
             unstruck=self._unstruck,
             complete=self.complete,
             coverage=self._counts,
+            paths=self._paths,
             states=self.states,
             uncontrolled=tuple(self._uncontrolled),
             reference=self.reference,

@@ -249,9 +249,9 @@ class Replica:
         return ManagedControllers(self.name, client, recorder, manager, server=harness.server)
 
     def _reason(self) -> WriteReason | None:
-        return self._workload.reason(
-            [write for write in self._harness.writes[self._first_write :] if write.replica == self.name]
-        )
+        own = [write for write in self._harness.writes[self._first_write :] if write.replica == self.name]
+        reason = self._workload.reason(own)
+        return None if reason is None else replace(reason, life=self._starts)
 
     def _last_write_at(self) -> float:
         return next((write.at for write in reversed(self._harness.writes) if write.replica == self.name), 0.0)

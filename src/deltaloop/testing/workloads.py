@@ -132,6 +132,8 @@ class ManagedControllers:
             reconcile=told + (", clean-up" if running.cleanup else ""),
             triggers=tuple(map(str, running.triggers)),
             unseen=tuple(self._unseen(own)),
+            controller=running.controller,
+            number=running.number,
         )
 
     def _unseen(self, own: Sequence[ProgramWrite]) -> Iterator[str]:

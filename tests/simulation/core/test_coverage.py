@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
-from deltaloop.simulation.core.coverage import count_struck, coverage_text
+from deltaloop.simulation.core.coverage import Path, count_paths, count_struck, coverage_text, paths_text
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, parse_schedule
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.testing.core.program_writes import ProgramWrite, WriteName, WriteReason
 
 CREATE = WriteName("create", "configmaps")
 
 
 def run(*unstruck: WriteName) -> SimulationRun:
     return SimulationRun(end=None, writes=(), unstruck=unstruck)
+
+
+def write(number: int, resource: str, reason: WriteReason | None, code: int = 201) -> ProgramWrite:
+    return ProgramWrite(
+        number=number,
+        replica="one",
+        task="t",
+        at=0.0,
+        verb="create",
+        resource=resource,
+        key="a",
+        code=code,
+        reason=reason,
+    )
+
+
+def test_a_path_is_what_one_reconcile_wrote_with_the_answers_that_refused_it() -> None:
+    first, again, other = (
+        WriteReason(reconcile="told alike", controller="login", number=1, life=life) for life in (1, 2, 3)
+    )
+    second = WriteReason(reconcile="told alike", controller="login", number=2)
+    writes = [
+        write(1, "secrets", first),
+        write(2, "secrets", second, 409),  # two of them at once
+        write(3, "services", first),
+        write(4, "jobs", None),
+        write(5, "secrets", again),  # the program has begun anew, and counts from 1
+        write(6, "services", again),
+        write(7, "secrets", other, 0),
+    ]
+    counts: dict[Path, int] = {}
+    count_paths(counts, SimulationRun(end=None, writes=tuple(writes)))
+    assert counts == {
+        ("login", "create secrets", "create services"): 2,
+        ("login", "create secrets (409)"): 1,
+        ("login", "create secrets (no answer)"): 1,
+    }
+    count_paths(counts, SimulationRun(end=None, writes=(*writes[:1], *writes[2:3])))
+    assert paths_text(counts).splitlines()[0] == "3  login: create secrets, create services"
+
+
+def test_a_terminal_has_the_most_frequent_paths() -> None:
+    told = paths_text({("login", f"create {name}"): count for count, name in enumerate("abcdefghijklmnop", start=1)})
+    lines = told.splitlines()
+    assert lines[0] == "16  login: create p"
+    assert lines[-2:] == [" 5  login: create e", "4 more; JSON and the page have all of them"]
+    assert not paths_text({})
 
 
 def test_only_what_met_its_write_counts() -> None:

@@ -1,4 +1,4 @@
-"""What a simulation has tried: each write of a program, and by how many faults of each kind it was struck."""
+"""What a simulation has tried: how often each write was struck by each kind of fault, and what reconciles wrote."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Final, TypeAlias
 
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
+Path: TypeAlias = tuple[str, ...]
+"""What one reconcile has written, in order: its controller, then each write with an answer that refused it."""
 
+_MOST_PATHS: Final = 12  # in a terminal
 _SHORT: Final = {FaultKind.CRASH_BEFORE: "crash before", FaultKind.CRASH_AFTER: "crash after"}
 
 
@@ -29,6 +32,29 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
             kinds[fault.kind] = kinds.get(fault.kind, 0) + 1
 
 
+def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
+    """Add the reconciles of a run that have written something.
+
+    Args:
+        counts: How many reconciles took each path; changed.
+        run: What came of them.
+    """
+    paths: dict[tuple[str, int, str, int], list[str]] = {}
+    for write in run.writes:
+        why = write.reason
+        if why is not None:
+            place = (write.replica, why.life, why.controller, why.number)
+            paths.setdefault(place, [why.controller]).append(_step(write))
+    for path in paths.values():
+        counts[tuple(path)] = counts.get(tuple(path), 0) + 1
+
+
+def _step(write: ProgramWrite) -> str:
+    part = f"/{write.subresource}" if write.subresource else ""
+    answer = "" if write.carried_out else f" ({write.code or 'no answer'})"
+    return f"{write.verb} {write.resource}{part}{answer}"
+
+
 def coverage_rows(counts: Coverage) -> list[list[str]]:
     """Return rows of text: writes down, kinds of faults across; a head first, a dot for what was never tried.
 
@@ -40,6 +66,22 @@ def coverage_rows(counts: Coverage) -> list[list[str]]:
     for name, kinds in counts.items():
         rows.append([str(name), *(str(kinds.get(kind, ".")) for kind in shown)])
     return rows
+
+
+def path_rows(counts: Mapping[Path, int]) -> list[tuple[int, str]]:
+    """Return how many reconciles took each path, the most frequent first, and the path as text."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(count, f"{path[0]}: {', '.join(path[1:])}") for path, count in ordered]
+
+
+def paths_text(counts: Mapping[Path, int]) -> str:
+    """Return the rows for a terminal, which has the most frequent ones."""
+    rows = path_rows(counts)
+    width = len(str(rows[0][0])) if rows else 0
+    lines = [f"{count:>{width}}  {told}" for count, told in rows[:_MOST_PATHS]]
+    if len(rows) > _MOST_PATHS:
+        lines.append(f"{len(rows) - _MOST_PATHS} more; JSON and the page have all of them")
+    return "\n".join(lines)
 
 
 def coverage_text(counts: Coverage) -> str:

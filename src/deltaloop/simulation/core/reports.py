@@ -19,7 +19,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.schemas.json_values import text
-from deltaloop.simulation.core.coverage import Coverage, coverage_rows
+from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
 from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
@@ -186,6 +186,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         unstruck: Faults that were planned and never met their write.
         complete: Whether every schedule of one fault was tried.
         coverage: How often each write was struck, by kind of fault.
+        paths: How many reconciles of all runs have written the same, with the same answers: controller, then writes.
         states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
         uncontrolled: What no seed decides, for people; with it, a run may not come again as it was.
         reference: The run without faults.
@@ -197,6 +198,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     unstruck: int = 0
     complete: bool = True
     coverage: Coverage = msgspec.field(default_factory=dict[WriteName, Mapping[FaultKind, int]])
+    paths: Mapping[Path, int] = msgspec.field(default_factory=dict[Path, int])
     states: int = 0
     uncontrolled: tuple[str, ...] = ()
     reference: SimulationRun | None = None
@@ -230,6 +232,9 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
         "coverage": {
             str(name): {kind.value: count for kind, count in kinds.items()} for name, kinds in report.coverage.items()
         },
+        "paths": [
+            {"controller": path[0], "writes": [*path[1:]], "reconciles": count} for path, count in report.paths.items()
+        ],
         "writes": [str(name) for name in report.writes],
         "failures": [_failure_fields(failure) for failure in report.failures],
     }
@@ -343,6 +348,10 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.uncontrolled), "</ul>"]
     if report.coverage:
         parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
+    if report.paths:
+        rows = [f"<tr><td>{count}</td><td>{escape(told)}</td></tr>" for count, told in path_rows(report.paths)]
+        head = "<tr><th>reconciles</th><th>wrote</th></tr>"
+        parts += ["<h2>What reconciles wrote</h2>", f"<table>{head}{''.join(rows)}</table>"]
     if report.reference is not None:
         parts += ["<h2>Without any fault</h2>", _table(report.reference, None)]
     return "\n".join([*parts, "</body></html>\n"])

@@ -210,11 +210,17 @@ class WriteReason:
         reconcile: For people: ``login default/a, reconcile 3``, with the attempt if it is not the first.
         triggers: Why it ran, as ``deltaloop explain`` says it.
         unseen: What its caches had not seen when it wrote: objects, and the versions that the server had by then.
+        controller: Name of the controller.
+        number: Which of the controller's reconciles it is, from 1 on, since its program has begun.
+        life: How often its program had begun by then.
     """
 
     reconcile: str
     triggers: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    controller: str = ""
+    number: int = 0
+    life: int = 1
 
 
 @final
