@@ -7,17 +7,24 @@ import dataclasses
 import gc
 import logging
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from deltaloop.api.kinds import POD
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, as_it_came
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.process_deltas import AddNotification
+from deltaloop.cache.core.real_fifo import TURN
+from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer
+from deltaloop.cache.metrics import GuardedCacheMetrics
+from deltaloop.cache.shared_processor import SharedProcessor
 from tests.cache.fake_source import FakeSource, expired
+from tests.cache.objects import pod
 from tests.cache.test_informer import STILL, TYPED, Recorder, running, settle
 from tests.cache.test_metrics import Counts
 from tests.workqueue.timers import live_timers
@@ -338,6 +345,28 @@ async def test_a_long_list_waits_for_room_now_and_then() -> None:
         await asyncio.sleep(10)
         assert (registration.pending, len(informer.indexer)) == (0, 1_050)
     assert 400 < most <= 501
+
+
+async def test_what_of_a_long_list_came_before_an_error_is_told() -> None:
+    """An object without a key is found out at the end of a list; all others have been told by then."""
+
+    def told() -> Iterator[AddNotification[Resource]]:
+        for number in range(TURN + 3):
+            yield AddNotification(pod(f"p{number}"))
+        raise TransactionError({0: ValueError("no key")}, 1)
+
+    processor = SharedProcessor[Resource](
+        "pods",
+        decode=as_it_came,
+        objects=list[Resource],
+        upstream_has_synced=lambda: True,
+        resync_period=0.0,
+        metrics=GuardedCacheMetrics(None, "pods"),
+    )
+    registration = processor.add(Recorder(), name="", options=HandlerOptions())
+    with pytest.raises(TransactionError):
+        await processor.distribute_in_turns(told())
+    assert registration.pending == TURN + 3
 
 
 async def test_a_resync_that_comes_while_a_long_list_is_told_is_made_up_for_and_the_next_ones_come_in_time() -> None:

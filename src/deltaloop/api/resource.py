@@ -478,7 +478,8 @@ def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memor
     Raises:
         MalformedObjectError: If the bytes are not such an object.
     """
-    return typed(resource_type, Resource.from_json(raw, resource_type))
+    obj, model = Resource.from_json(raw, resource_type), resource_type.model
+    return cast("T", obj) if model is None or model is Resource else decoder(resource_type)(obj)
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:

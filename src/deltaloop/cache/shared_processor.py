@@ -12,6 +12,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
@@ -122,13 +123,20 @@ class SharedProcessor(Generic[T]):
         listeners = tuple(self._listeners)
         self._distributing = True
         try:
-            for place, notification in enumerate(notifications, 1):
-                for listener in listeners:
-                    listener.add(notification)
-                if place % TURN == 0:
-                    await asyncio.sleep(0)
-                    if (until_room := self.room()) is not None:
-                        await until_room
+            to_come = iter(notifications)
+            while True:
+                together: list[Notification[Resource]] = []
+                try:
+                    for notification in islice(to_come, TURN):
+                        together.append(notification)  # noqa: PERF402 - what came before an error is told, too
+                finally:
+                    for listener in listeners:
+                        listener.add_all(together)
+                if len(together) < TURN:
+                    break
+                await asyncio.sleep(0)
+                if (until_room := self.room()) is not None:
+                    await until_room
         finally:
             self._distributing = False
             postponed, self._postponed = self._postponed, {}

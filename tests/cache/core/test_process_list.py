@@ -86,8 +86,8 @@ KeepsWhatIsGone = edited(
     "KeepsWhatIsGone",
     ListProcessing[Resource],
     (
-        "if not isinstance(obj, DeletedFinalStateUnknown):\n                self._replacement.put(key, obj)",
-        "self._replacement.put(key, getattr(obj, 'obj', obj))",
+        "if not isinstance(obj, DeletedFinalStateUnknown):\n                put(key, obj)",
+        "put(key, getattr(obj, 'obj', obj))",
     ),
     what="Stores what the tombstones stand for.",
 )

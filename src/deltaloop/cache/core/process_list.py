@@ -65,16 +65,17 @@ class ListProcessing(Generic[M]):
 
     def fill(self) -> Generator[None, None, None]:
         """Build the new state; yields every ``TURN`` objects."""
+        key_of, put, keep = self._store.key_of, self._replacement.put, self._keyed.append
         for place, delta in enumerate(self._deltas):
             obj = delta.object
             try:
-                key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._store.key_of(obj)
+                key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj)
             except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
                 self._failures[place] = error
                 continue
-            self._keyed.append((key, delta))
+            keep((key, delta))
             if not isinstance(obj, DeletedFinalStateUnknown):
-                self._replacement.put(key, obj)
+                put(key, obj)
             if place % TURN == TURN - 1:
                 yield
 
@@ -88,7 +89,8 @@ class ListProcessing(Generic[M]):
         Raises:
             TransactionError: At the end, if some objects have no key.
         """
+        before, is_in_initial_list = self._before.get, self._is_in_initial_list
         for key, delta in self._keyed:
-            yield notification_of(delta, self._before.get(key), is_in_initial_list=self._is_in_initial_list)
+            yield notification_of(delta, before(key), is_in_initial_list=is_in_initial_list)
         if self._failures:
             raise TransactionError(self._failures, len(self._deltas))

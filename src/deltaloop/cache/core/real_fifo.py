@@ -188,9 +188,11 @@ class InOrderQueue(Generic[V]):
         A key that is there twice counts as its last object.
         """
         listed: dict[str, Delta[V]] = {}
+        key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
         for place, obj in enumerate(objects, 1):
-            key = self._key_func(obj)
-            listed[key] = Delta(DeltaType.REPLACED, self._transformed(key, obj))
+            key = key_func(obj)
+            kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
+            listed[key] = Delta(replaced, kept)
             if place % TURN == 0:
                 yield None
         yield Listing(listed.keys(), tuple(listed.values()), unread)
@@ -282,11 +284,6 @@ class InOrderQueue(Generic[V]):
             elif obj is not None:
                 gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
         return WholeList([*gone, *listing.deltas, *kept])
-
-    def _transformed(self, key: str, obj: V) -> V:
-        if self._transform is None:
-            return obj
-        return transformed(key, obj, transform=self._transform, key_func=self._key_func)
 
     def _write(self, delta_type: DeltaType, obj: V) -> None:
         key = self._key_func(obj)
