@@ -36,6 +36,9 @@ BOUNDS: Final = (
     Bound((*_PODS, *_WIDGETS), "floor", 2.0, None),
 )
 LONGEST_STALL: Final = 0.050
+IMPORT_CPU: Final = 0.080
+"""Seconds that what is ours of a running controller takes to be imported, after its dependencies."""
+IMPORT_BYTES: Final = 4 << 20
 
 Rows = Mapping[tuple[str, str, str], Mapping[str, Any]]
 

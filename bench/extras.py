@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from bench.imports import imports
 from bench.peers.catalogue import GO_PEER
 from bench.replay.session import Load, Sample, measure, replay
 
@@ -29,23 +30,6 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "handlers": _OURS,
 }
 _STAGE_OPTIONS: Final = {"cache": "no-index", "handlers": "handlers=2"}
-_IMPORTED: Final = {
-    "deltaloop": ["deltaloop"],  # which imports its parts when they are first used
-    "deltaloop with client and cache": ["deltaloop.client.connecting", "deltaloop.cache.factory"],
-    "dependencies": ["aiohttp", "msgspec", "yaml"],
-}
-_IMPORT = """
-import resource, sys
-def now():
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    resident = next(line for line in open('/proc/self/status') if line.startswith('VmRSS'))
-    return used.ru_utime + used.ru_stime, int(resident.split()[1]) * 1024
-before = now()
-for name in sys.argv[1:]:
-    __import__(name)
-after = now()
-print(after[0] - before[0], after[1] - before[1])
-"""
 
 
 def _median_per_unit(samples: list[Sample]) -> dict[str, float]:
@@ -147,21 +131,6 @@ def compression(root: Path, *, objects: int, runs: int) -> dict[str, Any]:
     return {"objects": objects, **{name: statistics.median(each[name] for each in found) for name in found[0]}}
 
 
-def imports(root: Path, *, runs: int) -> dict[str, Any]:
-    """Return CPU seconds and resident bytes of ``import deltaloop``, and of what it depends on alone."""
-    found: dict[str, Any] = {}
-    for name, modules in _IMPORTED.items():
-        pairs = [
-            [float(word) for word in _output([sys.executable, "-c", _IMPORT, *modules], root).split()]
-            for _ in range(runs)
-        ]
-        found[name] = {
-            "cpu": statistics.median(cpu for cpu, _ in pairs),
-            "bytes": statistics.median(size for _, size in pairs),
-        }
-    return found
-
-
 def all_of(root: Path, *, full: bool, runs: int) -> dict[str, Callable[[], dict[str, Any]]]:
     """Return everything that is measured here, by name; each takes up to some minutes when called."""
     size = 10 if full else 1
@@ -172,7 +141,7 @@ def all_of(root: Path, *, full: bool, runs: int) -> dict[str, Callable[[], dict[
         "queue": lambda: queue(root, size=10_000 * size, runs=runs),
         "election": lambda: election(root, seconds=float(size)),
         "compression": lambda: compression(root, objects=500 * size, runs=runs),
-        "import": lambda: imports(root, runs=runs),
+        "import": lambda: imports(runs=runs),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
 import unicodedata
 
 import pytest
@@ -19,13 +20,13 @@ from deltaloop.cli.klog import KlogHandler
 HOSTILE = "web\n12:00:00.000 INFO    deltaloop: all is well\x1b[2J\x9b31m\x7f\u202egnp.exe\u2028\ud800\r\x08"
 SHOWN = r"web\n12:00:00.000 INFO    deltaloop: all is well\x1b[2J\x9b31m\x7f\u202egnp.exe\u2028\ud800\r\x08"
 ANY_TEXT = st.text(st.characters(categories=["Cc", "Cf", "Zl", "Zp", "Cs", "L", "P"]))
+FORBIDDEN = ("Cc", "Zl", "Zp", "Cs")
+MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\u200b"
 
 
 def acts(text: str) -> list[str]:
     """Return what in a text is more than something to see."""
-    forbidden = ("Cc", "Zl", "Zp", "Cs")
-    marks = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\u200b"
-    return [hex(ord(c)) for c in text if unicodedata.category(c) in forbidden or c in marks]
+    return [hex(ord(c)) for c in text if unicodedata.category(c) in FORBIDDEN or c in MARKS]
 
 
 def record(message: str = "new leader", **extras: object) -> logging.LogRecord:
@@ -38,6 +39,14 @@ def named(name: str) -> logging.LogRecord:
     made = record()
     vars(made)[name] = 1
     return made
+
+
+def test_every_character_that_acts_is_escaped() -> None:
+    """A text without one is passed through without being looked at character by character."""
+    acting = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in FORBIDDEN] + [*MARKS]
+    assert [hex(ord(c)) for c in acting if c in one_line(f"a{c}b")] == []
+    encoded = json.dumps([c for c in acting if unicodedata.category(c) != "Cs"], ensure_ascii=False)
+    assert [hex(ord(c)) for c in acting if c in in_json(encoded)] == []
 
 
 def failed(error: Exception) -> logging.LogRecord:

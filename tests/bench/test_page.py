@@ -74,3 +74,15 @@ def test_names_in_a_picture_are_escaped() -> None:
     assert "nothing" not in picture
     ET.fromstring(chart.stacks("t", [("line", [("part", 2.0), ("less", -1.0)])], unit="us"))
     ET.fromstring(chart.bars("empty", [], unit="us", highlight="x"))
+
+
+def test_imports_are_held_against_their_bounds() -> None:
+    steps = {
+        "dependencies": {"modules": 100, "cpu": 0.2, "bytes": 30 << 20},
+        "deltaloop": {"modules": 200, "cpu": 0.080, "bytes": (4 << 20) + 4096},
+    }
+    found = {"loop": 0.4, "facade": {"modules": 1, "cpu": 0.01, "bytes": 2 << 20}, "controller": steps}
+    text = dict(page.blocks({**SUMMARY, "import": found}))["import"]
+    assert "80 ms, at most 80: reached; 4.0 MiB, at most 4: **not reached**" in text
+    assert "| dependencies | 100 | 200 | 30.0 |" in text
+    assert dict(page.blocks(SUMMARY))["import"] == "Not measured."

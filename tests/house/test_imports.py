@@ -88,6 +88,60 @@ def test_importing_brings_no_extra() -> None:
     assert "typing" not in modules  # it would be most of what an import costs
 
 
+# All that the operator of bench/controller has imported by its first reconcile in a pod. ``python -m bench.imports``
+# measures what that takes; here is counted what it is made of, which is the same on every machine.
+CONTROLLER = """
+import deltaloop as dl
+import deltaloop.cache.factory, deltaloop.client.transport_aiohttp
+dl.controller, dl.Manager, dl.connect, dl.ClientOptions
+dl.kinds.CONFIG_MAP, dl.set_controller_reference, dl.ResourceType
+"""
+COUNT = """
+import json, re, sys
+def is_dataclass(name, value):
+    return isinstance(value, type) and value.__module__ == name and "__dataclass_params__" in vars(value)
+found = {"modules": [], "dataclasses": [], "patterns": [], "yaml": [name for name in sys.modules if name == "yaml"]}
+for name, module in [*sys.modules.items()]:
+    if name.partition(".")[0] == "deltaloop":
+        found["modules"].append(name)
+        found["dataclasses"] += [f"{name}.{key}" for key, value in vars(module).items() if is_dataclass(name, value)]
+        found["patterns"] += [f"{name}.{key}" for key, value in vars(module).items() if isinstance(value, re.Pattern)]
+print(json.dumps(found))
+"""
+# A dataclass takes as long as a module or two; a pattern up to as long as three.
+MOST = {"modules": 209, "dataclasses": 29, "patterns": 10, "yaml": 0}
+
+
+def counted(statements: str) -> dict[str, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", statements + COUNT], capture_output=True, text=True, timeout=60, check=True
+    )
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+def test_a_controller_imports_what_it_needs() -> None:
+    """What is rarely needed is imported, or compiled, when it is; values are Structs, and options are dataclasses."""
+    found = counted(CONTROLLER)
+    assert {what: len(names) for what, names in found.items()} == MOST, found
+
+
+def test_what_would_be_too_much_is_counted() -> None:
+    more = """
+import dataclasses, re, sys, deltaloop.root_error, yaml
+@dataclasses.dataclass
+class More:
+    __module__ = "deltaloop.root_error"
+vars(sys.modules["deltaloop.root_error"]).update(More=More, PATTERN=re.compile("more"))
+"""
+    assert {what: len(names) for what, names in counted(more).items()} == {
+        "modules": 3,
+        "dataclasses": 1,
+        "patterns": 1,
+        "yaml": 1,
+    }
+
+
 KIND = """
 import msgspec, deltaloop as dl
 from typing import Annotated

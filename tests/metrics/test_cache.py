@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -106,7 +107,7 @@ def test_a_short_watch_is_one_that_ended_within_a_second_and_brought_nothing(
 def test_informers_of_one_name_share_their_numbers() -> None:
     registry = CollectorRegistry()
     metrics = InformerMetrics(registry=registry)
-    other = dataclasses.replace(
+    other = msgspec.structs.replace(
         LEVELS, resource_version="9", seen_resource_version="odd", last_event_age=None, last_byte_age=7.0
     )
 
@@ -136,7 +137,7 @@ def test_informers_of_one_name_share_their_numbers() -> None:
 def test_a_version_longer_than_a_float_shows_its_last_15_digits() -> None:
     registry = CollectorRegistry()
     metrics = InformerMetrics(registry=registry)
-    metrics.started("a", levels=lambda: dataclasses.replace(LEVELS, resource_version="98765432109876543210"))
+    metrics.started("a", levels=lambda: msgspec.structs.replace(LEVELS, resource_version="98765432109876543210"))
     assert numbers(registry)['informer_store_resource_version{name="a"}'] == 432109876543210
 
 

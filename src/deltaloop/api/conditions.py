@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final, TypeAlias, cast
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -21,8 +22,8 @@ _LONGEST_TYPE: Final = 316
 _LONGEST_REASON: Final = 1024
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_TYPE: Final = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_TYPE: Final = cache(lambda: re.compile(rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"))
+_REASON: Final = cache(lambda: re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"))
 _STATUS: Final = Path("status")
 
 
@@ -51,7 +52,7 @@ def is_outdated(obj: Resource, condition: Condition) -> bool:
 
 def is_reason(text: str) -> bool:
     """Tell whether a text may be the reason of a condition: a word such as ``MinimumReplicasAvailable``."""
-    return len(text) <= _LONGEST_REASON and _REASON.fullmatch(text) is not None
+    return len(text) <= _LONGEST_REASON and _REASON().fullmatch(text) is not None
 
 
 def check_condition_type(type_name: str) -> None:
@@ -60,7 +61,7 @@ def check_condition_type(type_name: str) -> None:
     Raises:
         InvalidArgumentError: If it is none.
     """
-    if len(type_name) > _LONGEST_TYPE or _TYPE.fullmatch(type_name) is None:
+    if len(type_name) > _LONGEST_TYPE or _TYPE().fullmatch(type_name) is None:
         raise InvalidArgumentError(
             f"{type_name[:_LONGEST_TYPE]!r} is no type of a condition: use a word such as Ready or example.com/Synced, "
             f"of at most {_LONGEST_TYPE} characters"

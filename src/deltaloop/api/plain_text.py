@@ -11,16 +11,22 @@ change what others look like.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 LONGEST: Final = 4096
 
 # C0, DEL, C1; direction marks, embeddings, overrides, isolates; separators; invisible operators, tags; halves of pairs.
-_CONTROLS: Final = re.compile(
+_CONTROLS: Final = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-_CONTROLS_IN_LINES: Final = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+_CONTROLS_IN_LINES: Final = _CONTROLS.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
+
+
+@cache  # compiling them takes longer than importing most modules, and few programs ever need them
+def _controls(pattern: str = _CONTROLS) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def one_line(text: str, *, longest: int = LONGEST) -> str:
@@ -30,7 +36,8 @@ def one_line(text: str, *, longest: int = LONGEST) -> str:
         text: Any text.
         longest: Most characters that are kept of it; how many there were is added where some are missing.
     """
-    return _CONTROLS.sub(_escaped, cut(text, longest=longest))
+    shown = cut(text, longest=longest)
+    return shown if shown.isprintable() else _controls().sub(_escaped, shown)
 
 
 def indented(text: str, *, longest: int = 16 * LONGEST) -> str:
@@ -38,12 +45,12 @@ def indented(text: str, *, longest: int = 16 * LONGEST) -> str:
 
     So none of them can pass for a line of the log's own.
     """
-    return _CONTROLS_IN_LINES.sub(_escaped, cut(text, longest=longest)).replace("\n", "\n  ")
+    return _controls(_CONTROLS_IN_LINES).sub(_escaped, cut(text, longest=longest)).replace("\n", "\n  ")
 
 
 def in_json(encoded: str) -> str:
     """Return JSON with the same value in which control characters are escaped; what JSON must escape is so already."""
-    return _CONTROLS.sub(_escaped_in_json, encoded)
+    return encoded if encoded.isprintable() else _controls().sub(_escaped_in_json, encoded)
 
 
 def cut(text: str, *, longest: int) -> str:

@@ -21,20 +21,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, cast, final
 
 REDACTED: Final = "<redacted>"
 
 # Names are compared in lower case and without separators: client-key-data, clientKeyData and CLIENT_KEY_DATA are one.
-_SECRET_NAME: Final = re.compile(
+# Patterns are compiled when they are first needed: all together they take longer than importing most other modules.
+_SECRET_NAME: Final = (
     r"(proxy)?authorization|(set)?cookie|pass(word|wd|phrase)|credentials?|secret"
     r"|(x?(id|access|refresh|bearer|auth|api|session|security))?token|tokendata"
     r"|(client|shared|webhook|signing)?secret(key|accesskey)?|awssecretaccesskey|clientkey(data)?|privatekey|apikey"
     r"|tls\.key|sshprivatekey|\.?dockercfg|\.?dockerconfigjson|(kubectl\.kubernetes\.io/)?lastappliedconfiguration"
 )
-_SECRET_ENDING: Final = re.compile(
-    r".*(pass(word|wd|phrase)|token|clientsecret|api_?key|secret_?key|private_?key|access_?key|keydata)",
-    re.DOTALL,
+_SECRET_ENDING: Final = (
+    r"(?s).*(pass(word|wd|phrase)|token|clientsecret|api_?key|secret_?key|private_?key|access_?key|keydata)"
 )
 # These tell nothing, and are looked for: how far a lock, or a list, has come.
 _NO_SECRETS: Final = frozenset({"fencingtoken", "continuetoken"})
@@ -55,60 +56,62 @@ _ORDINARY: Final = (
     r"|example|examples|form|checks?|support|information|idea|is|was|must|may|can|and|or|to|for|in|flag|option|not|no|file|missing|invalid|required|expected|expired|cannot"
     r"|<redacted>)(?![A-Za-z0-9._~+/=-]))"
 )
-_IN_TEXT: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+_IN_TEXT: Final = (
     (
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
-        ),
+        r"(?s)-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)",
         REDACTED,
     ),
     # "-----BEGIN " in base64, unless "CERT" follows.
-    (re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]+"), REDACTED),
+    (r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]+", REDACTED),
     (
-        re.compile(
-            r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?)(?!<redacted>)[^\s"'\\,;][^"'\\\r\n]*"""
-        ),
+        r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?)(?!<redacted>)[^\s"'\\,;][^"'\\\r\n]*""",
         rf"\1{REDACTED}",
     ),
     (
-        re.compile(r"""(?i)\b((?:set-)?cookie\\?["']?\s*:\s*\\?["']?)(?!<redacted>)[^\s"'\\][^"'\\\r\n]*"""),
+        r"""(?i)\b((?:set-)?cookie\\?["']?\s*:\s*\\?["']?)(?!<redacted>)[^\s"'\\][^"'\\\r\n]*""",
         rf"\1{REDACTED}",
     ),
-    (re.compile(rf"(?i)\b(bearer\s+){_ORDINARY}[A-Za-z0-9._~+/=-]{{4,}}"), rf"\1{REDACTED}"),
+    (rf"(?i)\b(bearer\s+){_ORDINARY}[A-Za-z0-9._~+/=-]{{4,}}", rf"\1{REDACTED}"),
     (
-        re.compile(rf"(?i)\b(basic\s+){_ORDINARY}(?-i:(?=[a-z]{{0,19}}[A-Z0-9+/=]|[a-z]{{20}}))[A-Za-z0-9+/=_-]{{4,}}"),
+        rf"(?i)\b(basic\s+){_ORDINARY}(?-i:(?=[a-z]{{0,19}}[A-Z0-9+/=]|[a-z]{{20}}))[A-Za-z0-9+/=_-]{{4,}}",
         rf"\1{REDACTED}",
     ),
-    (re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), REDACTED),
-    (re.compile(r"(?<=://)(?!<redacted>@)[^/\s\"'<>?#]+@"), f"{REDACTED}@"),
+    (r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?", REDACTED),
+    (r"(?<=://)(?!<redacted>@)[^/\s\"'<>?#]+@", f"{REDACTED}@"),
     (
-        re.compile(
-            r"""(last-applied-configuration\\*["']?\s*[:=]\s*)(?!"?<redacted>)("(?:[^"\\]|\\.)*"|\S.*)""", re.DOTALL
-        ),
+        r"""(?s)(last-applied-configuration\\*["']?\s*[:=]\s*)(?!"?<redacted>)("(?:[^"\\]|\\.)*"|\S.*)""",
         rf'\1"{REDACTED}"',
     ),
     # name: "value" and name="value", also inside text that was quoted itself
     (
-        re.compile(
-            rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*(?P<q>\\*["']))(?!<redacted>)(?:(?!(?P=q))(?:\\.|[^\\]|\\))+""",
-            re.DOTALL,
-        ),
+        rf"""(?is)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*(?P<q>\\*["']))(?!<redacted>)(?:(?!(?P=q))(?:\\.|[^\\]|\\))+""",
         rf"\1{REDACTED}",
     ),
     (
-        re.compile(
-            rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*)(?!<redacted>|[\\"'{{\[]){_ORDINARY}[^\s&,;"'}}\]\\]+"""
-        ),
+        rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*)(?!<redacted>|[\\"'{{\[]){_ORDINARY}[^\s&,;"'}}\]\\]+""",
         rf"\1{REDACTED}",
     ),
     (
-        re.compile(
-            rf"(?i)(?<![A-Za-z0-9-])(--?(?:[a-z]{{1,20}}-){{0,3}}(?:token|password|secret|api-key)\s+){_ORDINARY}[^\s-]\S*"
-        ),
+        rf"(?i)(?<![A-Za-z0-9-])(--?(?:[a-z]{{1,20}}-){{0,3}}(?:token|password|secret|api-key)\s+){_ORDINARY}[^\s-]\S*",
         rf"\1{REDACTED}",
     ),
 )
-_SECRET_FLAG: Final = re.compile(r"(?i)--?([a-z]+-)*(token|password|secret|api-key)")
+_SECRET_FLAG: Final = r"(?i)--?([a-z]+-)*(token|password|secret|api-key)"
+
+
+@cache
+def _secret_names() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return re.compile(_SECRET_NAME), re.compile(_SECRET_ENDING)
+
+
+@cache
+def _secret_flag() -> re.Pattern[str]:
+    return re.compile(_SECRET_FLAG)
+
+
+@cache
+def _in_text() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple([(re.compile(pattern), replacement) for pattern, replacement in _IN_TEXT])
 
 
 def redact(value: object) -> Any:
@@ -146,7 +149,7 @@ def _redact_items(items: Sequence[object], depth: int) -> list[Any]:
             shown.append(REDACTED)
         else:
             shown.append(_redact(item, depth + 1))
-        flag = isinstance(item, str) and _SECRET_FLAG.fullmatch(item) is not None
+        flag = isinstance(item, str) and _secret_flag().fullmatch(item) is not None
     return shown
 
 
@@ -179,11 +182,12 @@ def _redact_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 def _says_secret(name: str, item: object) -> bool:
     plain = re.sub(r"[-_\s]", "", name).lower()
-    if _SECRET_NAME.fullmatch(plain):
+    whole, ending = _secret_names()
+    if whole.fullmatch(plain):
         return not (plain == "secret" and isinstance(item, Mapping) and _is_reference(cast("Mapping[Any, Any]", item)))
     if plain in _NO_SECRETS:
         return False
-    return isinstance(item, str | bytes | int) and _SECRET_ENDING.fullmatch(plain) is not None
+    return isinstance(item, str | bytes | int) and ending.fullmatch(plain) is not None
 
 
 def _is_reference(fields: Mapping[Any, Any]) -> bool:
@@ -229,7 +233,7 @@ def _redact_exec(item: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _redact_text(text: str) -> str:
-    for pattern, replacement in _IN_TEXT:
+    for pattern, replacement in _in_text():
         text = pattern.sub(replacement, text)
     return text
 

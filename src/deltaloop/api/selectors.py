@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Final, Literal, final
 
 import msgspec
@@ -19,11 +20,11 @@ from deltaloop.api.errors import InvalidSelectorError
 
 Operator = Literal["=", "!=", "in", "notin", "exists", "!", ">", "<"]
 
-_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(?P<symbol>==|!=|[=!,()<>])|(?P<word>[^ \t\r\n=!,()<>]+))")
-_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_TOKEN: Final = cache(lambda: re.compile(r"[ \t\r\n]*(?:(?P<symbol>==|!=|[=!,()<>])|(?P<word>[^ \t\r\n=!,()<>]+))"))
+_NAME: Final = cache(lambda: re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"))
+_PREFIX: Final = cache(lambda: re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"))
 _MAX_PREFIX: Final = 253
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_INTEGER: Final = cache(lambda: re.compile(r"[-+]?[0-9]+"))
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -125,7 +126,7 @@ class _LabelParser:
     """
 
     def __init__(self, text: str) -> None:
-        self._tokens = [match["symbol"] or match["word"] for match in _TOKEN.finditer(text)]
+        self._tokens = [match["symbol"] or match["word"] for match in _TOKEN().finditer(text)]
         self._next = 0
 
     def parse(self) -> tuple[Requirement, ...]:
@@ -182,7 +183,7 @@ class _LabelParser:
         if not _is_word(token):
             raise InvalidSelectorError(f"found '{token}', expected: identifier")
         prefix, slash, name = token.rpartition("/")
-        if not _NAME.fullmatch(name) or (slash and not _is_prefix(prefix)):
+        if not _NAME().fullmatch(name) or (slash and not _is_prefix(prefix)):
             raise InvalidSelectorError(
                 f'key: Invalid value: "{token}": no label has such a name; write app or a.io/app'
             )
@@ -231,11 +232,11 @@ def _is_word(token: str) -> bool:
 
 
 def _is_prefix(prefix: str) -> bool:
-    return len(prefix) <= _MAX_PREFIX and _PREFIX.fullmatch(prefix) is not None
+    return len(prefix) <= _MAX_PREFIX and _PREFIX().fullmatch(prefix) is not None
 
 
 def _label_value(key: str, value: str) -> str:
-    if not _NAME.fullmatch(value):
+    if not _NAME().fullmatch(value):
         raise InvalidSelectorError(
             f'values[0][{key}]: Invalid value: "{value}": '
             "at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
@@ -245,7 +246,7 @@ def _label_value(key: str, value: str) -> str:
 
 def label_integer(text: str) -> int | None:
     """Return the number that a label is to ``>`` and ``<``: one of 64 bits; None if it is none."""
-    if not _INTEGER.fullmatch(text) or len(text) > 64:
+    if not _INTEGER().fullmatch(text) or len(text) > 64:
         return None
     number = int(text)
     return number if number in _INT64 else None

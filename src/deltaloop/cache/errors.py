@@ -21,7 +21,8 @@ DeltaloopError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.redaction import redact
@@ -33,8 +34,7 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-@dataclass(frozen=True, slots=True)
-class SyncFailure:
+class SyncFailure(msgspec.Struct, frozen=True):
     """One cache that did not fill in time.
 
     Attributes:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, Unpack, final, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack, final, overload
 
 import msgspec
 
@@ -27,7 +27,9 @@ from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
-from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+
+if TYPE_CHECKING:
+    from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")
 
@@ -181,6 +183,8 @@ class InformerFactory:
             here: InformerSelection = {**selection, "namespace": namespace}
             identity = self._identify(kind, metadata_only=metadata_only, selection=here)
             informers[namespace] = self._kept_informer(identity, selection.get("indexers"))
+        from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+
         return MultiNamespaceInformer(kind, informers)
 
     @overload

@@ -11,16 +11,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
+
+import msgspec
 
 from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheLevels:
+class CacheLevels(msgspec.Struct, frozen=True, kw_only=True):
     """How much one informer holds and how old that is; ages are in seconds, None before the first time.
 
     Attributes:

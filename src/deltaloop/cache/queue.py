@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, KnownObjects, Unread
-from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.real_fifo import RealFIFO
 from deltaloop.cache.waiting_queue import Process
 
@@ -116,4 +115,6 @@ def new_queue(
     """
     if kind is QueueKind.REAL_FIFO:
         return RealFIFO[V](known_objects=known_objects, transform=transform, on_version=on_version, room=room)
+    from deltaloop.cache.delta_fifo import DeltaFIFO
+
     return DeltaFIFO[V](known_objects=known_objects, transform=transform, on_version=on_version)

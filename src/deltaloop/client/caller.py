@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
@@ -22,15 +22,16 @@ from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
-from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.core.metadata_only import metadata_of_list
-from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.request_keywords import GetKeywords
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import Pool
+
+if TYPE_CHECKING:
+    from deltaloop.client.core.resource_index import ResourceIndex
 
 T = TypeVar("T")
 
@@ -169,6 +170,8 @@ class Caller:
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
         """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
+        from deltaloop.client.core.list_splitter import ListSplitter
+
         options = selected(options, selector)
         self._check_access("list", known, namespace)
         drop_managed_fields = options.drop_managed_fields

@@ -17,29 +17,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotAcceptableError, NotFoundError
-from deltaloop.client.core.aggregated_discovery import (
-    AGGREGATED_ACCEPT,
-    DiscoveredVersion,
-    decode_aggregated,
-    is_aggregated,
-)
-from deltaloop.client.core.resource_index import (
-    DiscoveredResource,
-    ResourceIndex,
-    decode_core_versions,
-    decode_groups,
-    decode_resources,
-    index_of,
-)
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import HttpResponse
 from deltaloop.pacing import TokenBucket
+
+if TYPE_CHECKING:  # the cores are imported when a server is first asked: most programs name kinds that are known
+    from deltaloop.client.core.aggregated_discovery import DiscoveredVersion
+    from deltaloop.client.core.resource_index import DiscoveredResource, ResourceIndex
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -96,6 +86,8 @@ class Discovery:
             return self._index
 
     async def _ask(self, before: ResourceIndex | None, timeout: float | None) -> ResourceIndex:
+        from deltaloop.client.core.resource_index import index_of
+
         at_once = asyncio.Semaphore(_AT_ONCE)
         versions = [*await self._listed("/api", timeout), *await self._listed("/apis", timeout)]
         async with asyncio.TaskGroup() as tasks:
@@ -117,6 +109,14 @@ class Discovery:
 
     async def _listed(self, path: str, timeout: float | None) -> list[DiscoveredVersion]:
         """Return the versions below a path; in the legacy form, and if they are stale, their resources are missing."""
+        from deltaloop.client.core.aggregated_discovery import (
+            AGGREGATED_ACCEPT,
+            DiscoveredVersion,
+            decode_aggregated,
+            is_aggregated,
+        )
+        from deltaloop.client.core.resource_index import decode_core_versions, decode_groups
+
         answer = await self._answer(path, AGGREGATED_ACCEPT, timeout)
         if answer is not None and is_aggregated(answer.headers.get("content-type")):
             try:
@@ -132,6 +132,8 @@ class Discovery:
     async def _resources_of(
         self, version: DiscoveredVersion, at_once: asyncio.Semaphore, timeout: float | None
     ) -> list[DiscoveredResource] | None:
+        from deltaloop.client.core.resource_index import decode_resources
+
         name = version.group_version
         path = f"/apis/{name}" if "/" in name else f"/api/{name}"
         async with at_once:

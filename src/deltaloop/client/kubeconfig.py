@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
+import msgspec
+
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
-from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.client.config import ClientConfig, TlsConfig
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.kubeconfig_entry import Entry
@@ -28,13 +28,12 @@ from deltaloop.client.kubeconfig_user import read_credentials, read_impersonatio
 _IN_MEMORY: Final = "kubeconfig (given as a mapping)"
 
 
-@dataclass(slots=True)
-class _Merged:
-    sources: list[str] = field(default_factory=list[str])
+class _Merged(msgspec.Struct):
+    sources: list[str] = msgspec.field(default_factory=list[str])
     current_context: str = ""
-    clusters: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    users: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    contexts: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    clusters: dict[str, Entry] = msgspec.field(default_factory=dict[str, Entry])
+    users: dict[str, Entry] = msgspec.field(default_factory=dict[str, Entry])
+    contexts: dict[str, Entry] = msgspec.field(default_factory=dict[str, Entry])
 
     def __str__(self) -> str:
         return ", ".join(self.sources)
@@ -126,6 +125,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ConfigError(
             f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
         ) from None
+    from deltaloop.api.yaml_reader import read_yaml  # which a pod never needs: no YAML is read there
+
     try:
         content = read_yaml(text, source=source)
     except InvalidArgumentError as error:

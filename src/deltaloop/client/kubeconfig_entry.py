@@ -8,16 +8,16 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, final
+
+import msgspec
 
 from deltaloop.client.errors import ConfigError
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A cluster, user or context, or a map within one. The repr has no values: some are secret.
 
     Attributes:
@@ -28,9 +28,12 @@ class Entry:
     """
 
     what: str
-    fields: Mapping[str, Any] = field(repr=False)
+    fields: Mapping[str, Any]
     source: str
     directory: Path
+
+    def __repr__(self) -> str:
+        return f"Entry(what={self.what!r}, source={self.source!r}, directory={self.directory!r})"
 
     def text(self, name: str) -> str:
         """Return a text, "" if it is not there."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, Self, get_args
 
+import msgspec
+
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
@@ -28,8 +30,7 @@ class PatchType(StrEnum):
     STRATEGIC = "application/strategic-merge-patch+json"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWarning:
+class ServerWarning(msgspec.Struct, frozen=True):
     """A ``Warning`` header of an answer, redacted: a deprecated version, an unknown field.
 
     Attributes:

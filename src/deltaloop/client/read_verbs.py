@@ -18,7 +18,6 @@ from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import EVERYTHING, Caller, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
-from deltaloop.client.pager import each_item, fetch_all
 from deltaloop.client.request_keywords import GetKeywords, Kind, ListKeywords, RequestKeywords
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.client.watch import WatchStream, open_watch
@@ -102,6 +101,8 @@ class ReadVerbs(Caller):
         Source: client-go tools/pager, ``ListPager.List``.
         """
         known = await self._known(rt, keywords.get("timeout"))
+        from deltaloop.client.pager import fetch_all
+
         pager = Pager[Any](_asked(keywords), page_size=page_size)
         return await fetch_all(self._pages(known, keywords), pager)
 
@@ -142,6 +143,8 @@ class ReadVerbs(Caller):
         """
         if page_buffer < 0:
             raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
+        from deltaloop.client.pager import each_item
+
         pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)
 
         async def items() -> AsyncGenerator[Any, None]:

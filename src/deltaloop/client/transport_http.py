@@ -20,9 +20,10 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, final
 from urllib.parse import urlsplit
+
+import msgspec
 
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.broken_tries import after_break
@@ -61,8 +62,7 @@ _USER_TIMEOUT_MS: Final = 30_000
 _OF_THE_WAY: Final = (FailureKind.NAME, FailureKind.REFUSED, FailureKind.CONNECT)
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct):
     """How far one try has come, and what has to allow it to be sent.
 
     Attributes:

@@ -24,7 +24,6 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.client.caller import EVERYTHING, WriteRequest, WriteVerb, not_found, selected
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.edited_objects import edit_patch, refuse_what_no_edit_changes
-from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.read_verbs import ReadVerbs
@@ -211,7 +210,11 @@ class WriteVerbs(ReadVerbs):
             raise InvalidArgumentError(f"delete_collection of {known} needs a namespace: it takes no default")
         query = selected(selection, selector).to_query()
         body = await self._write(self._request("delete_collection", known, "", query=query, **keywords))
-        return None if is_status(body) else decode_list(known, body)
+        if is_status(body):
+            return None
+        from deltaloop.client.core.list_decoding import decode_list
+
+        return decode_list(known, body)
 
     @overload
     async def create_or_update(

@@ -11,7 +11,7 @@ Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.g
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop.option_types import check_types
@@ -68,13 +68,20 @@ class Backoff:
 
 
 @final
-@dataclass(slots=True)
 class BackoffManager:
     """The state of one backoff: which delay is next."""
 
-    backoff: Backoff = field(default_factory=Backoff)
-    _base: float = field(default=0.0, init=False)
-    _last_call_at: float | None = field(default=None, init=False)
+    __slots__ = ("_base", "_last_call_at", "backoff")
+
+    def __init__(self, backoff: Backoff | None = None) -> None:
+        """Begin with the first delay.
+
+        Args:
+            backoff: Its numbers; those of ``Backoff`` if there are none.
+        """
+        self.backoff = backoff if backoff is not None else Backoff()
+        self._base = 0.0
+        self._last_call_at: float | None = None
 
     def next_delay(self, now: float, *, chance: float) -> float:
         """Return how long to wait before the next try, and make the one after it longer."""

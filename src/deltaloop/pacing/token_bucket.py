@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from dataclasses import dataclass
 from typing import final
+
+import msgspec
 
 from deltaloop.pacing.checks import require_positive
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True):
     """One token taken; it is covered from ``due_at`` on."""
 
     due_at: float

@@ -35,7 +35,6 @@ from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, read
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.finalizing import refuse_finalizers
-from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.pages import only_local
@@ -364,6 +363,7 @@ class Manager:
         options, may_get = self.options, review_tokens(self._client)
         if options.health is None and options.metrics is None:
             return
+        from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
         from deltaloop.runtime.health_server import HealthServer
 
         if options.health is not None:

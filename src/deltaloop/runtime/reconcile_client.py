@@ -28,7 +28,6 @@ from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeo
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
 from deltaloop.client.caller import EVERYTHING, WriteRequest, both_checks, not_found, selected
 from deltaloop.client.core.answers import is_status
-from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.errors import TransportError
 from deltaloop.client.request_keywords import GetKeywords, Kind
@@ -326,6 +325,8 @@ class ReconcileClient(Verbs):
             self._stored(request, None if request.verb == "create" else before, stored)
             return
         if request.verb == "delete_collection":
+            from deltaloop.client.core.list_decoding import decode_list
+
             for obj in () if is_status(body) else decode_list(known, body):
                 self._note(request, "delete", obj.key, obj.uid)
                 self._attribution.deleted(obj.uid, controller=self._controller, number=self._number)

@@ -132,7 +132,10 @@ class Tracker:
                 await watch.informer.wait_for_sync(self._sync_timeout)
         except CacheSyncError as error:
             check(f"tracking of {tracked.kind} {name}")
-            named = [replace(failure, resource=f"{failure.resource} (to track {name})") for failure in error.failures]
+            named = [
+                msgspec.structs.replace(failure, resource=f"{failure.resource} (to track {name})")
+                for failure in error.failures
+            ]
             raise CacheSyncError(named) from None
         found = await self._newest(watch, join_key(tracked.namespace, name), name, tracked.namespace, client)
         check(f"tracking of {tracked.kind} {name}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
+
+import msgspec
 
 from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.delaying import DelayingCore
@@ -22,8 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayedItem(Generic[K]):
+class DelayedItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
     """An item that waits for its time.
 
     Attributes:

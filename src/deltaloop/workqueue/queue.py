@@ -25,8 +25,9 @@ import time
 from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
+
+import msgspec
 
 from deltaloop.fork_safety import Torn, fork_safe
 from deltaloop.tracebacks import ErrorSummaries
@@ -47,8 +48,7 @@ _GETS_WITHOUT_WAITING: Final = 32
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningItem(Generic[K]):
+class RunningItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
     """An item that a worker has.
 
     Attributes:

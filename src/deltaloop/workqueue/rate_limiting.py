@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
+
+import msgspec
 
 from deltaloop.workqueue.core import dead_letters as core
 from deltaloop.workqueue.core.facts import AddOutcome
@@ -23,8 +24,7 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter(Generic[K]):
+class DeadLetter(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
     """An item that failed for good and is parked.
 
     Attributes:

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast, final
 
@@ -53,8 +52,7 @@ class DeltaType(StrEnum):
     SYNC = "Sync"
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedFinalStateUnknown(Generic[V]):
+class DeletedFinalStateUnknown(msgspec.Struct, Generic[V], frozen=True):
     """Stands for an object whose deletion was not seen, only its absence from a later list.
 
     Attributes:

@@ -19,7 +19,6 @@ Source: client-go tools/cache/thread_safe_store.go (``storeIndex``, ``threadSafe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
 import msgspec
@@ -46,8 +45,7 @@ class IndexFailure(msgspec.Struct, frozen=True):
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class StoreWrite(Generic[V]):
+class StoreWrite(msgspec.Struct, Generic[V], frozen=True):
     """One write of a transaction: an object is stored, or what has its key is taken out."""
 
     obj: V

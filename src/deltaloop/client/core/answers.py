@@ -8,6 +8,7 @@ control a text with 429, and what stands in between (proxy, load balancer, login
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -18,7 +19,7 @@ from deltaloop.api.status import ApiError, Status, decode_status, error_from_sta
 _SHOWN: Final = 200
 _LOOKED_AT: Final = 4096
 _DIGITS: Final = 18  # of seconds; more are no number to the real client either
-_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TITLE: Final = cache(lambda: re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL))
 
 
 class _Kind(msgspec.Struct, gc=False):
@@ -69,7 +70,7 @@ def _message(status: int, body: bytes, method: str, path: str) -> str:
     if not text:
         return what
     if text.startswith("<"):
-        title = _TITLE.search(text)
+        title = _TITLE().search(text)
         name = f" titled {_short(title.group(1))!r}" if title else ""
         return f"{what} with an HTML page{name}; a proxy or load balancer may have answered in the server's place"
     hint = "; the server does not serve this path: is the resource's group and version installed?"

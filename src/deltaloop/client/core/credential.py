@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from deltaloop.api.redaction import SecretText
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientCertificate:
+class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
     """A client's certificate and key.
 
     Attributes:
@@ -16,12 +15,14 @@ class ClientCertificate:
         key: PEM private key.
     """
 
-    certificate: bytes = field(repr=False)
+    certificate: bytes
     key: SecretText
 
+    def __repr__(self) -> str:
+        return f"ClientCertificate(key={self.key!r})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+
+class Credential(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asking, at this moment.
 
     Attributes:

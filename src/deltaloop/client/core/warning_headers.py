@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import cache
 from typing import Final, final
 
 from deltaloop.api.redaction import redact
 
-_WARNING: Final = re.compile(r'\s*(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*(?:,|$)')
-_ESCAPED: Final = re.compile(r"\\(.)")
+_WARNING: Final = cache(lambda: re.compile(r'\s*(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*(?:,|$)'))
+_ESCAPED: Final = cache(lambda: re.compile(r"\\(.)"))
 _CODE: Final = "299"
 
 
@@ -21,10 +22,10 @@ def parse_warning(header: str) -> list[str]:
     """Return the texts in one header; only code 299 counts, and what cannot be read is passed over."""
     texts: list[str] = []
     position = 0
-    while found := _WARNING.match(header, position):
+    while found := _WARNING().match(header, position):
         code, _, text = found.groups()
         if code == _CODE and text:
-            texts.append(_ESCAPED.sub(r"\1", text))
+            texts.append(_ESCAPED().sub(r"\1", text))
         position = found.end()
     return texts
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, final
 
@@ -69,8 +68,7 @@ class Identity(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A desired child.
 
     Attributes:
@@ -84,8 +82,11 @@ class Child:
     kind: ResourceType[Any]
     namespace: str
     name: str
-    body: dict[str, object] = field(repr=False)
-    fingerprint: str = field(repr=False)
+    body: dict[str, object]
+    fingerprint: str
+
+    def __repr__(self) -> str:
+        return f"Child(kind={self.kind!r}, namespace={self.namespace!r}, name={self.name!r})"
 
     @property
     def reference(self) -> ObjectReference:

@@ -19,7 +19,6 @@ interrupted run stays interrupted although its time limit has passed before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias, final
 
@@ -37,8 +36,7 @@ class StopReason(Enum):
 
 
 @final
-@dataclass(slots=True, eq=False)
-class Running:
+class Running(msgspec.Struct, eq=False):
     """One reconcile that runs.
 
     Attributes:
@@ -54,9 +52,9 @@ class Running:
     started_at: float
     deadline: float | None
     reason: StopReason | None = None
-    _told: bool = field(default=False, repr=False)
-    _abandoned: bool = field(default=False, repr=False)
-    _warn_at: float = field(default=0.0, repr=False)
+    _told: bool = False
+    _abandoned: bool = False
+    _warn_at: float = 0.0
 
     @property
     def abandoned(self) -> bool:
