@@ -79,7 +79,7 @@ class BackoffManager:
         Args:
             backoff: Its numbers; those of ``Backoff`` if there are none.
         """
-        self.backoff = backoff if backoff is not None else Backoff()
+        self.backoff: Backoff = backoff if backoff is not None else Backoff()
         self._base = 0.0
         self._last_call_at: float | None = None
 
