@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from deltaloop.simulation.core.coverage import Path, count_paths, count_struck, coverage_text, paths_text
+from dataclasses import replace
+
+from deltaloop.simulation.core.coverage import (
+    Path,
+    count_paths,
+    count_struck,
+    coverage_text,
+    needless_writes,
+    paths_text,
+)
 from deltaloop.simulation.core.oracles import SimulationRun
+from deltaloop.simulation.core.reports import SimulationReport, report_fields, report_page
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, parse_schedule
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteName, WriteReason
 
@@ -51,6 +61,35 @@ def test_a_path_is_what_one_reconcile_wrote_with_the_answers_that_refused_it() -
     }
     count_paths(counts, SimulationRun(end=None, writes=(*writes[:1], *writes[2:3])))
     assert paths_text(counts).splitlines()[0] == "3  login: create secrets, create services"
+
+
+def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
+    def stored(verb: str, key: str, version: str, code: int = 200) -> ProgramWrite:
+        plain = write(1, "secrets", None, code)
+        kept = {"metadata": {"resourceVersion": version}} if version else {}
+        return replace(plain, verb=verb, key=key, stored=kept)
+
+    writes = (
+        stored("create", "a", "2", 201),
+        stored("update", "a", "2"),
+        stored("update", "b", "2"),  # another object
+        stored("update", "a", "3"),
+        stored("update", "a", "", 409),
+        stored("update", "a", "3"),
+        stored("delete", "a", ""),
+        stored("delete", "a", ""),
+        replace(stored("update", "c", "7"), body={"metadata": {"resourceVersion": "7"}}),  # after a change of others
+        replace(stored("patch", "e", "9"), stored={"metadata": {"resourceVersion": "9", "finalizers": ["a"]}}),
+        replace(stored("patch", "e", "9"), stored={"metadata": {"resourceVersion": "9", "deletionTimestamp": "now"}}),
+        replace(stored("update", "d", "8"), body={"metadata": {"resourceVersion": "6"}}),
+    )
+    run = SimulationRun(end=None, writes=writes)
+    assert needless_writes(run) == {"update secrets": (3, 6)}
+    report = SimulationReport(runs=1, writes=(), failures=(), reference=run)
+    assert "without any fault, 3 of 6 writes changed nothing: update secrets" in str(report)
+    assert report_fields(report)["needless"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
+    assert "3 of 6 writes changed nothing" in report_page(report, title="")
+    assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 
 
 def test_a_terminal_has_the_most_frequent_paths() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
@@ -50,9 +52,40 @@ def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
 
 
 def _step(write: ProgramWrite) -> str:
-    part = f"/{write.subresource}" if write.subresource else ""
     answer = "" if write.carried_out else f" ({write.code or 'no answer'})"
-    return f"{write.verb} {write.resource}{part}{answer}"
+    return f"{_kind_of(write)}{answer}"
+
+
+def _kind_of(write: ProgramWrite) -> str:
+    part = f"/{write.subresource}" if write.subresource else ""
+    return f"{write.verb} {write.resource}{part}"
+
+
+def needless_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
+    """Return which kinds of writes have left their object as it was: how many of them, and of how many.
+
+    The server answers such a write with the version that the object had: the one that was sent, or that the write
+    before has got. What follows a change of others without saying a version is not found out.
+    """
+    versions: dict[tuple[str, str], str] = {}
+    needless: Counter[str] = Counter()
+    all_of: Counter[str] = Counter()
+    for write in run.writes:
+        if not write.carried_out:
+            continue
+        kind, place = _kind_of(write), (write.resource, write.key)
+        all_of[kind] += 1
+        before = (versions.get(place), text(mapping(write.body.get("metadata")).get("resourceVersion")))
+        if write.version and write.version in before and write.verb not in ("create", "delete") and not _is_last(write):
+            needless[kind] += 1
+        versions[place] = write.version
+    return {kind: (count, all_of[kind]) for kind, count in sorted(needless.items())}
+
+
+def _is_last(write: ProgramWrite) -> bool:
+    """Tell whether the object is gone by it: it was being deleted, and had one finalizer left."""
+    metadata = mapping(write.stored.get("metadata"))
+    return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
 
 
 def coverage_rows(counts: Coverage) -> list[list[str]]:

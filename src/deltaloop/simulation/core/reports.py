@@ -19,7 +19,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.schemas.json_values import text
-from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, path_rows
+from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, needless_writes, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
 from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
@@ -204,6 +204,11 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     reference: SimulationRun | None = None
 
     @property
+    def needless(self) -> Mapping[str, tuple[int, int]]:
+        """Kinds of writes that changed nothing in the run without faults: how many of them, and of how many."""
+        return {} if self.reference is None else needless_writes(self.reference)
+
+    @property
     def summary(self) -> str:
         """One line: how much was tried, and how much is wrong."""
         tried = f"{self.runs} runs over {len(self.writes)} writes"
@@ -217,8 +222,17 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
+        needless = ["\n".join(needless_lines(self))] if self.needless else []
         left_open = ["\n    ".join(["the seed does not decide all of it:", *self.uncontrolled])]
-        return "\n\n".join([self.summary, *told, *(left_open if self.uncontrolled else [])])
+        return "\n\n".join([self.summary, *told, *needless, *(left_open if self.uncontrolled else [])])
+
+
+def needless_lines(report: SimulationReport) -> list[str]:
+    """Return a line for each kind of writes that changed nothing: no failure, but load for every object there is."""
+    return [
+        f"without any fault, {count} of {whole} writes changed nothing: {kind}"
+        for kind, (count, whole) in report.needless.items()
+    ]
 
 
 def report_fields(report: SimulationReport) -> dict[str, object]:
@@ -235,6 +249,9 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
         "paths": [
             {"controller": path[0], "writes": [*path[1:]], "reconciles": count} for path, count in report.paths.items()
         ],
+        "needless": {
+            kind: {"writes": whole, "changed_nothing": count} for kind, (count, whole) in report.needless.items()
+        },
         "writes": [str(name) for name in report.writes],
         "failures": [_failure_fields(failure) for failure in report.failures],
     }
@@ -352,6 +369,8 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         rows = [f"<tr><td>{count}</td><td>{escape(told)}</td></tr>" for count, told in path_rows(report.paths)]
         head = "<tr><th>reconciles</th><th>wrote</th></tr>"
         parts += ["<h2>What reconciles wrote</h2>", f"<table>{head}{''.join(rows)}</table>"]
+    if report.needless:
+        parts += ["<h2>What changed nothing</h2><ul>", *map(_item, needless_lines(report)), "</ul>"]
     if report.reference is not None:
         parts += ["<h2>Without any fault</h2>", _table(report.reference, None)]
     return "\n".join([*parts, "</body></html>\n"])
