@@ -27,6 +27,10 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
         ("database", "missed:patch:databases.example.com:2"),
         (
             "database",
+            "stale:apply:statefulsets.apps:1:2,held-kind:apply:statefulsets.apps:14,conflict:apply:statefulsets.apps:17",
+        ),
+        (
+            "database",
             (
                 "stale:patch:databases.example.com:2:16,busy:patch:databases.example.com/status:3,"
                 "held-kind:patch:databases.example.com/status:4"
