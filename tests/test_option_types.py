@@ -84,3 +84,12 @@ def test_what_can_stand_for_it_is_taken() -> None:
     given: Any = {"controllers": {"gc"}, "users": []}
     assert ServerOptions(**given).controllers == {"gc"}
     assert LeaderElectionConfig(lease_duration=15, renew_deadline=10, retry_period=2).lease_duration == 15
+
+
+def test_what_has_fitted_once_is_looked_at_again_where_its_items_count() -> None:
+    for _ in range(2):
+        ServerOptions(controllers=frozenset({"gc"}), port=1)
+        with pytest.raises(OptionTypeError, match="controllers"):
+            ServerOptions(controllers=frozenset({1}))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with pytest.raises(OptionTypeError, match="port"):
+            ServerOptions(port=True)

@@ -34,12 +34,15 @@ class OptionTypeError(DeltaloopError, TypeError):
 
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
-_known: Final[dict[type[object], tuple[tuple[str, Any, Fits], ...]]] = {}
+_known: Final[dict[type[object], tuple[tuple[str, Any, Fits, set[type[object]]], ...]]] = {}
+_WITH_ITEMS: Final = (tuple, list, AbstractSet)  # whose items are looked at, too
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
 def check_types(options: Any) -> None:
     """Check every field of a dataclass of options.
+
+    Of most values it is the type that counts, and options are made for every request: types that fit are remembered.
 
     Raises:
         OptionTypeError: For the first one whose value is of a wrong type.
@@ -47,11 +50,16 @@ def check_types(options: Any) -> None:
     cls = cast("type[object]", type(options))
     known = _known.get(cls)
     if known is None:
-        known = _known[cls] = tuple((name, hint, _fitting(hint)) for name, hint in _hints(cls).items())
-    for name, hint, fits in known:
+        known = _known[cls] = tuple((name, hint, _fitting(hint), set()) for name, hint in _hints(cls).items())
+    for name, hint, fits, fitting in known:
         value = getattr(options, name)
+        kind = cast("type[object]", type(value))
+        if kind in fitting:
+            continue
         if not fits(value):
-            raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
+            raise OptionTypeError(f"{cls.__name__}.{name}", kind.__name__, _shown(hint))
+        if not isinstance(value, _WITH_ITEMS):
+            fitting.add(kind)
 
 
 def _hints(cls: Any) -> dict[str, Any]:
