@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election explore-certificates check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus public-kinds mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election explore-certificates check format lock wheel release public-api kind-types test-types measure-types context-page test-lowest test-newest pythons clean bench bench-cel bench-rules bench-setup bench-row bench-page bench-check bench-controller bench-webhooks bench-simulation fuzz-webhooks profile bench-workqueue kube conformance world example storm fuzz-apiserver fuzz-rules corpus public-kinds mutants docs docs-look diagrams recording cel-spec cel-fuzz cel-record type-checks-record corpus-own corpus-record soak soak-year test-soak simulate-bugs simulate-examples same-again versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -241,6 +241,10 @@ profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 # SECONDS=600 for long searches; NAME=rabbitmq-782 for one.
 simulate-bugs: $(VENV)/.dev  ## Look for published bugs of operators by the simulator, and for alarms on what is mended
 	@$(BIN)/python -m examples.simulation.bugs --seconds $(or $(SECONDS),60) $(NAME)
+
+# BENCH_FLAGS="--runs 50" for a short one.
+bench-simulation: $(VENV)/.dev  ## Measure what runs of the simulator take
+	@$(BIN)/python -m bench.simulation $(BENCH_FLAGS)
 
 same-again: $(VENV)/.dev  ## Make runs of the simulator twice, and compare them step by step
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.same_again --runs $(or $(RUNS),100)

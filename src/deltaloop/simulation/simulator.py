@@ -42,7 +42,6 @@ from deltaloop.runtime import Access, Controller
 from deltaloop.runtime.sources import Watch
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
-from deltaloop.simulation.core.coverage import Path, count_paths, count_struck
 from deltaloop.simulation.core.end_states import (
     DrawnNames,
     EndState,
@@ -52,6 +51,7 @@ from deltaloop.simulation.core.end_states import (
     learnt,
     without_drawn_names,
 )
+from deltaloop.simulation.core.findings import Findings
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
@@ -67,7 +67,6 @@ from deltaloop.simulation.core.schedules import (
     combining,
     in_question,
     later_crashes,
-    names_of,
     shorter,
     systematic,
 )
@@ -104,9 +103,8 @@ _prepared: Final[dict[object, StoreState]] = {}
 _EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
-_PORT: Final = (
-    6443  # of the server in each run's own network: known beforehand, so that what names it need not be made anew
-)
+# Of the server, in each run's own network: known beforehand, so that what names it is part of what is made once.
+_PORT: Final = 6443
 _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
 _YOUNGEST: Final = 0
@@ -194,7 +192,7 @@ class Simulation:
         self._options = options or SimulationOptions()
         self._runs = 0
         self._reference: SimulationRun | None = None
-        self._found: _Found | None = None
+        self._found: Findings | None = None
         self._ignored: frozenset[Place] = frozenset(self._options.may_differ)
         self._drawn: DrawnNames = frozenset()
         self._has_learnt = False
@@ -264,7 +262,7 @@ class Simulation:
             BrokenReferenceError: If the run without faults goes wrong.
         """
         with _quiet(), _nothing_collected():
-            self._found = found = _Found(self.reference)
+            self._found = found = Findings(self.reference)
             self._learn()
             self._explore(found)
             return found.report(self._runs)
@@ -274,7 +272,7 @@ class Simulation:
         """What ``explore`` has found so far, even if interrupted; None before the run without faults."""
         return None if self._found is None else self._found.report(self._runs)
 
-    def _explore(self, found: _Found) -> None:
+    def _explore(self, found: Findings) -> None:
         began = time.monotonic()
         names, kinds = found.writes, in_question(self._options.faults, webhooks=found.reference.webhooks)
         pasts = Pasts()
@@ -323,48 +321,6 @@ class Simulation:
             if found is not None and oracles & {problem.oracle for problem in found.problems}:
                 return self.shrunk(found)
         return failure
-
-
-@final
-class _Found:
-    """What a search has come to so far."""
-
-    def __init__(self, reference: SimulationRun) -> None:
-        self.reference = reference
-        self.writes = names_of(reference.writes)
-        self.failures: dict[tuple[object, ...], Failure] = {}
-        self.states = 0
-        self.complete = False
-        self._unstruck = 0
-        self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
-        self._paths: dict[Path, int] = {}
-        count_paths(self._paths, reference)
-        self._uncontrolled = dict.fromkeys(reference.uncontrolled)
-
-    def ran(self, schedule: Schedule, run: SimulationRun) -> None:
-        """Count what a run has struck."""
-        self._unstruck += len(run.unstruck)
-        count_struck(self._counts, schedule, run)
-        count_paths(self._paths, run)
-        self._uncontrolled |= dict.fromkeys(run.uncontrolled)
-
-    def failed(self, failure: Failure) -> None:
-        """Keep a failure, unless one like it is known."""
-        self.failures.setdefault(_signature(failure), failure)
-
-    def report(self, runs: int) -> SimulationReport:
-        return SimulationReport(
-            runs=runs,
-            writes=self.writes,
-            failures=tuple(self.failures.values()),
-            unstruck=self._unstruck,
-            complete=self.complete,
-            coverage=self._counts,
-            paths=self._paths,
-            states=self.states,
-            uncontrolled=tuple(self._uncontrolled),
-            reference=self.reference,
-        )
 
 
 @final
@@ -574,11 +530,6 @@ def _without_secrets(told: str, writes: Sequence[ProgramWrite]) -> str:
     for value in sorted(values, key=len, reverse=True):
         told = told.replace(value, REDACTED) if len(value) >= _SHORTEST_SECRET else told
     return str(redact(told))
-
-
-def _signature(failure: Failure) -> tuple[object, ...]:
-    """Return what makes two failures the same: what is wrong, and at which object."""
-    return tuple(sorted({(problem.oracle, problem.place[:2]) for problem in failure.problems}))
 
 
 def _line(write: ProgramWrite) -> str:

@@ -92,6 +92,17 @@ def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
     assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 
 
+def test_a_path_that_never_ends_is_cut_and_what_comes_again_is_said_once() -> None:
+    why = WriteReason(reconcile="", controller="login", number=1)
+    turns = [write(number, "secrets" if number % 2 else "services", why) for number in range(5000)]
+    same = [write(number, "jobs", why) for number in range(5000)]
+    counts: dict[Path, int] = {}
+    count_paths(counts, SimulationRun(end=None, writes=(*same, *turns)))
+    [(controller, first, second, *others, last)] = counts
+    assert (controller, first, second, last) == ("login", "create jobs 5000 times", "create services", "and more")
+    assert len(others) == 38
+
+
 def test_a_terminal_has_the_most_frequent_paths() -> None:
     told = paths_text({("login", f"create {name}"): count for count, name in enumerate("abcdefghijklmnop", start=1)})
     lines = told.splitlines()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from deltaloop.schemas.json_values import mapping, text
@@ -16,6 +17,7 @@ Path: TypeAlias = tuple[str, ...]
 """What one reconcile has written, in order: its controller, then each write with an answer that refused it."""
 
 _MOST_PATHS: Final = 12  # in a terminal
+_MOST_STEPS: Final = 40
 _SHORT: Final = {FaultKind.CRASH_BEFORE: "crash before", FaultKind.CRASH_AFTER: "crash after"}
 
 
@@ -47,8 +49,19 @@ def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
         if why is not None:
             place = (write.replica, why.life, why.controller, why.number)
             paths.setdefault(place, [why.controller]).append(_step(write))
-    for path in paths.values():
-        counts[tuple(path)] = counts.get(tuple(path), 0) + 1
+    for controller, *steps in paths.values():
+        path = (controller, *_shortened(steps))
+        counts[path] = counts.get(path, 0) + 1
+
+
+def _shortened(steps: Iterable[str]) -> Iterator[str]:
+    """Say what comes several times in a row once, and leave the end away: a loop without end writes for ever."""
+    for place, (step, same) in enumerate(groupby(steps)):
+        if place == _MOST_STEPS:
+            yield "and more"
+            return
+        count = len([*same])
+        yield step if count == 1 else f"{step} {count} times"
 
 
 def _step(write: ProgramWrite) -> str:

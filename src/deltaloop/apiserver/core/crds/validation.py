@@ -22,6 +22,7 @@ from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, 
 from deltaloop.schemas.schema_rules import schema_errors
 
 _LONGEST_WARNING: Final = 256
+_REMEMBERED: Final = 64 * 1024  # bytes of a definition, at most: sixteen of them are kept
 
 
 def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
@@ -31,7 +32,10 @@ def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> l
         crd: The CRD as it would be stored.
         old: The stored CRD that it replaces; some fields must not change then.
     """
-    return list(_errors_of_new(_judged_parts(crd))) if old is None else _errors(crd, old)
+    if old is not None:
+        return _errors(crd, old)
+    judged = _judged_parts(crd)
+    return list(_errors_of_new(judged)) if len(judged) <= _REMEMBERED else _errors(crd, None)
 
 
 def _judged_parts(crd: dict[str, Any]) -> bytes:

@@ -1,0 +1,60 @@
+"""What a search has come to so far: asked for at its end, or when it is interrupted."""
+
+from __future__ import annotations
+
+from typing import final
+
+from deltaloop.simulation.core.coverage import Path, count_paths, count_struck
+from deltaloop.simulation.core.oracles import SimulationRun
+from deltaloop.simulation.core.reports import Failure, SimulationReport
+from deltaloop.simulation.core.schedules import FaultKind, Schedule, names_of
+from deltaloop.testing.core.program_writes import WriteName
+
+
+@final
+class Findings:
+    """What a search has come to so far."""
+
+    def __init__(self, reference: SimulationRun) -> None:
+        """Begin with the run without faults."""
+        self.reference: SimulationRun = reference
+        self.writes: tuple[WriteName, ...] = names_of(reference.writes)
+        self.failures: dict[tuple[object, ...], Failure] = {}
+        self.states: int = 0
+        self.complete: bool = False
+        self._unstruck = 0
+        self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
+        self._paths: dict[Path, int] = {}
+        count_paths(self._paths, reference)
+        self._uncontrolled = dict.fromkeys(reference.uncontrolled)
+
+    def ran(self, schedule: Schedule, run: SimulationRun) -> None:
+        """Count what a run has struck."""
+        self._unstruck += len(run.unstruck)
+        count_struck(self._counts, schedule, run)
+        count_paths(self._paths, run)
+        self._uncontrolled |= dict.fromkeys(run.uncontrolled)
+
+    def failed(self, failure: Failure) -> None:
+        """Keep a failure, unless one like it is known."""
+        self.failures.setdefault(_signature(failure), failure)
+
+    def report(self, runs: int) -> SimulationReport:
+        """Return it as a report, after so many runs."""
+        return SimulationReport(
+            runs=runs,
+            writes=self.writes,
+            failures=tuple(self.failures.values()),
+            unstruck=self._unstruck,
+            complete=self.complete,
+            coverage=self._counts,
+            paths=self._paths,
+            states=self.states,
+            uncontrolled=tuple(self._uncontrolled),
+            reference=self.reference,
+        )
+
+
+def _signature(failure: Failure) -> tuple[object, ...]:
+    """Return what makes two failures the same: what is wrong, and at which object."""
+    return tuple(sorted({(problem.oracle, problem.place[:2]) for problem in failure.problems}))
