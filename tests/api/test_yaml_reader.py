@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
+from deltaloop.api.json_writing import is_other_yaml, json_for_yaml
+from deltaloop.api.yaml_reader import read_yaml, read_yaml_body, read_yaml_documents
 
 
 @pytest.mark.parametrize(
@@ -219,10 +222,72 @@ JSON = st.recursive(
 )
 
 
+UNLIKE_YAML = "\x7f \x85 \x9f \u2028 \u2029 \ufeff \ufffe \uffff \U0001f600"
+
+
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.booleans())
+@example({UNLIKE_YAML: UNLIKE_YAML, "k" * 2000: "v"}, True)
+@example({UNLIKE_YAML: UNLIKE_YAML, "k" * 2000: "v"}, False)
 def test_json_is_read_as_it_is(value: dict[str, Any], escaped: bool) -> None:
-    # Unescaped, JSON may hold characters that YAML has no place for; the JSON reader takes over then.
-    assert read_yaml(json.dumps(value, ensure_ascii=escaped)) == value
+    text = json.dumps(value, ensure_ascii=escaped)
+    assert read_yaml(text) == read_yaml(text.encode()) == value
+
+
+@given(st.dictionaries(st.text(max_size=200), JSON, max_size=4), st.booleans())
+@example({UNLIKE_YAML: UNLIKE_YAML}, False)
+@example({UNLIKE_YAML: UNLIKE_YAML}, True)
+def test_bodies_are_yaml(value: dict[str, Any], escaped: bool) -> None:
+    body = json.dumps(value, ensure_ascii=escaped).encode()
+    if not is_other_yaml(body):
+        assert read_yaml_body(body, source="it", repeated=[]) == value
+    safe = json_for_yaml(msgspec.json.encode(value))
+    assert not is_other_yaml(safe)
+    assert msgspec.json.decode(safe) == msgspec.json.decode(msgspec.json.encode(value))
+    assert read_yaml_body(safe, source="it", repeated=[]) == msgspec.json.decode(safe)
+
+
+def test_what_yaml_reads_otherwise() -> None:
+    for char in "\x7f\x80\x85\x9f\u2028\u2029\ufffe\uffff":
+        body = f'{{"k": "a {char} b"}}'.encode()
+        assert is_other_yaml(body)
+        assert json_for_yaml(body) == f'{{"k": "a \\u{ord(char):04x} b"}}'.encode()
+        try:
+            read: object = read_yaml_body(body, source="it", repeated=[])
+        except InvalidArgumentError:
+            read = None
+        assert read != {"k": f"a {char} b"}
+    for char in "\t ~\xa0\ufeff\ue000\ufffd\U0001f600\U0010ffff":
+        body = json.dumps({"k": f"a {char} b"}, ensure_ascii=False).encode()
+        assert json_for_yaml(body) is body or not body.isascii()
+        assert not is_other_yaml(body)
+
+
+def test_bodies_of_several_documents() -> None:
+    repeated: list[str] = []
+    body = b"a: 1\na: 2\n---\n{a: [\n"
+    assert read_yaml_body(body, source="it", repeated=repeated) == {"a": 2}
+    assert repeated == ['line 2: key "a" already set in map']
+    assert read_yaml_body(b"# none", source="it", repeated=repeated) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: \ud800", "it holds half of a surrogate pair"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "line 1, column 24: a key comes twice in one map"),
+        ('{"a":' * 501 + "1" + "}" * 501, "line 1, column 2501: it is nested deeper than 500 levels"),
+        ("a: \x7f", "position 3: control characters are not allowed"),
+        (b"a: \xff", "position 3: invalid leading UTF-8 octet"),
+        ('{"a": NaN}\n{', "line 2, column 1: did not find expected <document start>"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str | bytes, problem: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(problem)):
+        read_yaml(text)
+
+
+def test_json_may_be_as_deep_as_yaml() -> None:
+    assert read_yaml('{"a":' * 500 + "1" + "}" * 500) == read_yaml("{a: " * 500 + "1" + "}" * 500)
 
 
 @given(st.text(alphabet="ab01:-[]{}&*!|>\"'#%~,? \n\t=<.", max_size=30))

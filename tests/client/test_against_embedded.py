@@ -262,6 +262,19 @@ async def test_metrics_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "s3cret" not in repr([record.__dict__ for record in logged(caplog)])
 
 
+async def test_every_character_is_applied_as_it_is() -> None:
+    """A server reads what is applied as YAML, which folds some characters within a string and refuses others."""
+    every = (
+        "".join(map(chr, range(0xA1))).replace("\x00", "")
+        + " \u2028 \u2029 \x85\x85 \ufeff\ufffe\uffff\U0001f600\U0010ffff"
+    )
+    async with served() as client:
+        applied = await client.apply(CM, {"metadata": {"name": "a"}, "data": {"k": every}})
+        assert applied["data"]["k"] == every
+        made = await client.create(CM, {"metadata": {"name": "b"}, "data": {"k": every}})
+        assert made["data"]["k"] == every
+
+
 async def test_apply() -> None:
     mine = WriteOptions(field_manager="me")
     async with served() as client:

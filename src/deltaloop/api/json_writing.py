@@ -41,6 +41,27 @@ class _UnsayableError(Exception):
         self.reason = reason
 
 
+def json_for_yaml(encoded: bytes) -> bytes:
+    """Return JSON with escapes for what a YAML reader folds or refuses in a string: line breaks, control characters.
+
+    A server reads an applied object as YAML. As they are, U+0085 would be stored as a space, and a delete character
+    would be refused.
+    """
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return re.sub(
+        rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbf[\xbe\xbf]",
+        lambda found: rf"\u{ord(found.group().decode()):04x}".encode(),
+        encoded,
+    )
+
+
+def is_other_yaml(text: bytes) -> bool:
+    """Tell whether JSON may mean something else, or nothing, to a YAML reader."""
+    halves = b"\\u" in text and re.search(rb"\\u[dD][89a-fA-F]", text) is not None
+    return halves or json_for_yaml(text) != text
+
+
 def write_json(value: object, what: str) -> bytes:
     """Encode mappings, lists and scalars, which may hold views of objects, resources and typed objects.
 

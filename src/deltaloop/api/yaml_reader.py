@@ -10,6 +10,9 @@ JSON. So only PyYAML's parser is used, which gives events, and the values are bu
 * ``<<`` merges; tags that Go does not know are passed over;
 * building from events needs no recursion, so depth cannot exhaust a stack (PyYAML's own composer crashes the
   interpreter), and what aliases multiply is counted, so a small text cannot grow without bound;
+* text that is one JSON object is read as JSON, as kubectl does: YAML takes U+0085, U+2028 and U+2029 for line breaks,
+  which it folds within quotes, refuses control characters and the two escapes of what lies beyond U+FFFF, and has no
+  keys of more than 1024 characters. An API server has no such step for what comes to it as YAML (``read_yaml_body``);
 * libyaml looks at all ``%TAG`` lines for each, and lets no other thread run meanwhile (a minute for 3 MB), so they are
   counted before it reads.
 
@@ -20,15 +23,18 @@ Source: sigs.k8s.io/yaml (``yaml.go``, ``goyaml.v2/resolve.go``).
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 import yaml
 
 from deltaloop.api.errors import InvalidArgumentError
+
+T = TypeVar("T")
 
 # PyYAML may be built without libyaml; its own parser is slower and reads the same.
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -78,44 +84,88 @@ def looks_like_text(text: str) -> bool:
     return isinstance(_resolve(text), str)
 
 
-def read_yaml_documents(text: str | bytes, *, source: str = "YAML", repeated: list[str] | None = None) -> Iterator[Any]:
+def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[Any]:
     """Read the documents of a YAML stream; empty ones are passed over.
 
     Nothing in what is returned is shared: an alias is a copy.
 
     Args:
-        text: YAML documents, separated by ``---``.
+        text: YAML documents, separated by ``---``, or one JSON object.
         source: What to call it in an error, such as a file's name.
-        repeated: Gets a sentence for each key that comes twice in one map, of which the last counts; without it such a
-            key is an error.
 
     Raises:
         InvalidArgumentError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is
             nested deeper than 500 levels, is multiplied by aliases to more than 100000 values, or has more than 100
             lines that begin with ``%TAG``; the message has the line and column, never the text.
     """
+    documents = _json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
+    yield from (document for document in documents if document is not None)
+
+
+def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
+    """Read what comes to an API server as YAML: a JSON object as YAML, too, and of several documents the first.
+
+    Args:
+        body: YAML documents; behind the first they may be anything.
+        source: What to call it in an error.
+        repeated: Gets a sentence for each key that comes twice in one map, of which the last counts.
+
+    Raises:
+        InvalidArgumentError: As ``read_yaml_documents`` does.
+    """
+    return _read(body, source, lambda events: next(_documents(events, repeated), None))
+
+
+def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -> T:
     directives = _TAG_DIRECTIVE.findall(text) if isinstance(text, str) else _TAG_DIRECTIVE_IN_BYTES.findall(text)
     if len(directives) > _MAX_TAG_DIRECTIVES:
         raise InvalidArgumentError(
             f"{source} cannot be used: more than {_MAX_TAG_DIRECTIVES} of its lines begin with %TAG"
         )
     try:
-        documents = list(_documents(text, repeated))
+        return build(_parse_events(text, Loader=_PARSER))
     except _RefusedError as error:
         raise InvalidArgumentError(f"{source} cannot be used{_place(error)}") from None
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"{source} cannot be used: it holds half of a surrogate pair") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        documents = _json_document(text)
-        if not documents:
-            raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
-    yield from (document for document in documents if document is not None)
+        raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
 
 
-def _json_document(text: str | bytes) -> list[Any]:
-    # JSON writes what lies beyond U+FFFF as two escapes; libyaml cannot read those.
-    try:
-        return [msgspec.json.decode(text, type=dict[str, Any])]
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+def _json_documents(text: str | bytes) -> list[Any]:
+    """Read the one JSON object that the text is; nothing if it is none, or if the YAML reader says what it refuses."""
+    start = text.lstrip()[:1]
+    if start not in ("{", b"{"):
         return []
+    try:
+        # msgspec refuses what json passes: halves of surrogate pairs, NaN, numbers that are not finite.
+        msgspec.json.decode(text, type=dict[str, Any])
+        value = json.loads(text, object_pairs_hook=_without_repeats)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return []
+    return [] if _is_too_deep(value) else [value]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError
+    return fields
+
+
+def _is_too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [item for each in level for item in _items(each)]
+        if not level:
+            return False
+    return any(isinstance(each, dict | list) for each in level)
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 class _RefusedError(Exception):
@@ -250,9 +300,9 @@ class _Builder:
             top.note_repeated(event, self._repeated)
 
 
-def _documents(text: str | bytes, repeated: list[str] | None) -> Iterator[Any]:
+def _documents(events: Iterator[Any], repeated: list[str] | None) -> Iterator[Any]:
     builder = _Builder()
-    for event in _parse_events(text, Loader=_PARSER):
+    for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             builder = _Builder(repeated)
         elif isinstance(event, yaml.DocumentEndEvent):
@@ -336,6 +386,8 @@ def _copy(value: Any) -> Any:
 
 
 def _place(error: Exception) -> str:
+    if isinstance(error, yaml.reader.ReaderError):  # before there are lines
+        return f": position {error.position}: {error.reason}"
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None)
     where = f": line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""

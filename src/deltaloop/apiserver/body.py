@@ -108,11 +108,11 @@ def _media_type(request: web.BaseRequest, protobuf_kind: tuple[str, str] | None)
 
 def _yaml_to_json(request: web.BaseRequest, body: bytes) -> bytes:
     """Return the first document; what is repeated in it is noted with the request."""
-    from deltaloop.api.yaml_reader import read_yaml_documents
+    from deltaloop.api.yaml_reader import read_yaml_body
 
     repeated: list[str] = []
-    documents = read_yaml_documents(body, source="the body of the request", repeated=repeated)
+    document = read_yaml_body(body, source="the body of the request", repeated=repeated)
     # As the real server's converter does; the first of several wrong fields is named.
-    first = msgspec.json.encode(next(documents, None), order="sorted")
+    first = msgspec.json.encode(document, order="sorted")
     request[REPEATED] = tuple(repeated)
     return b"{}" if first == b"null" else first

@@ -165,7 +165,10 @@ class WriteHandlers:
         route.served.codec.check_kind(fields)
         if not route.served.codec.is_read(fields):
             return ()  # it is refused, and its fields mean nothing here
-        warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED, ()))
+        repeated = request.get(REPEATED)
+        if repeated is not None:
+            body = b""  # it was YAML, of which all is said that comes twice
+        warnings = check_object(route.served, fields, body, mode, repeated=repeated or ())
         warnings += owner_warnings(mapping(fields.get("metadata")))
         request[WARNINGS] = warnings
         return warnings + asked.advice_on_finalizers(route, fields, _present(route, operations))
@@ -203,9 +206,9 @@ class WriteHandlers:
             return patched, tuple(warnings), 200
 
         def apply(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
-            applied = read_applied(body)
+            applied, repeated = read_applied(body)
             advice = asked.advice_on_finalizers(route, applied, _present(route, operations))
-            warnings = check_applied(body, mode) + advice
+            warnings = check_applied(repeated, mode) + advice
             done = apply_object(
                 operations,
                 served,

@@ -8,12 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import yaml
-
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
 from deltaloop.crds import breaking_changes, crd_of
 from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
@@ -105,7 +104,7 @@ def kind_reconciled(controller: Controller) -> ResourceType[Any]:
 
 def print_definitions(definitions: Sequence[dict[str, Any]]) -> str:
     """Return definitions as YAML."""
-    return yaml.safe_dump_all(definitions, sort_keys=False, width=120, allow_unicode=True)
+    return write_yaml(definitions)
 
 
 def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.private_file import write_whole
 
 _MARK = "# Written by deltaloop; it is overwritten when the server starts again.\n"
@@ -49,7 +48,7 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
     """
     check_may_write(path)
     try:
-        write_whole(path, _MARK + yaml.safe_dump(dict(config), sort_keys=False))
+        write_whole(path, _MARK + write_yaml([dict(config)]))
     except OSError as error:
         raise DeltaloopError(f"{path} cannot be written: {error.strerror}") from None
 

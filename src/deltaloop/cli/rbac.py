@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import roles
 from deltaloop.runtime.core.recorded_access import RecordedAccess
@@ -20,7 +19,7 @@ def print_roles(controllers: Sequence[Controller], *, name: str, program: Progra
         f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
     ]
     documents: list[Mapping[str, Any]] = list(roles(rules, name=name))
-    return "".join(comments) + yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=None)
+    return "".join(comments) + write_yaml(documents, short_in_one_line=True)
 
 
 def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
@@ -33,4 +32,4 @@ def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None
     """
     comment = "# What one run did; what it did not come to is missing.\n"
     documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
-    return comment + yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=None)
+    return comment + write_yaml(documents, short_in_one_line=True)

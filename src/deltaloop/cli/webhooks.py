@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import yaml
-
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
@@ -21,7 +20,6 @@ from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in
 
-_YAML: Final[dict[str, Any]] = {"sort_keys": False, "width": 120, "allow_unicode": True}
 _PART: Final = """\
 # Only what the definition says of conversion, since there are no classes for all of its versions here: put it into the
 # definition, or merge it by `kubectl apply --server-side --field-manager webhooks`. A plain apply would drop the rest.
@@ -98,7 +96,7 @@ def print_registrations(target: str, address: WebhookAddress, *, name: str, own_
         documents.insert(0, empty_secret(secret_name(found), namespace=address.namespace))
     parts = [each for each in documents if each["kind"] == CUSTOM_RESOURCE_DEFINITION.kind]
     wholes = _whole_definitions(target, parts)
-    printed: list[str] = [yaml.safe_dump(wholes.get(_name(each), each), **_YAML) for each in documents]
+    printed: list[str] = [write_yaml([wholes.get(_name(each), each)]) for each in documents]
     alone = [each in parts and _name(each) not in wholes for each in documents]
     return "---\n".join(_PART * is_part + text for is_part, text in zip(alone, printed, strict=True))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_comparing import is_same_json
-from deltaloop.api.json_writing import plain_fields, write_json
+from deltaloop.api.json_writing import json_for_yaml, plain_fields, write_json
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed, untyped
 from deltaloop.api.resource_type import ResourceType, TypedKind
@@ -411,7 +411,7 @@ class WriteVerbs(ReadVerbs):
             verb,
             known,
             outgoing.name,
-            body=outgoing.body,
+            body=json_for_yaml(outgoing.body) if verb == "apply" else outgoing.body,
             content_type=_APPLY if verb == "apply" else "application/json",
             version=outgoing.version,
             generate_name=outgoing.generate_name,

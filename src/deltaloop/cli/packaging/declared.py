@@ -11,12 +11,12 @@ from typing import Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.crd import kind_reconciled, program_definitions
 from deltaloop.cli.load_controllers import load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
-from deltaloop.cli.packaging.core.yaml_text import yaml_text
 from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
@@ -94,7 +94,7 @@ class DeclaredProgram:
     def manifests(self) -> str:
         """Return its objects as YAML."""
         namespace = self.command.install_namespace or self.app
-        return yaml_text(manifests(self._program(self.app, namespace)))
+        return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
     def chart(self) -> dict[str, str]:
         """Return its Helm chart: the text of each file.

@@ -50,7 +50,7 @@ def check_object(
     Args:
         served: The kind that the request names, as it is served.
         fields: The object; what Go does not know of a built-in kind is dropped from it.
-        body: Its JSON, or something else if it was not JSON.
+        body: Its JSON; empty if it was not JSON.
         mode: What to do about what is found.
         repeated: What was repeated in it, if it was YAML.
 
@@ -99,18 +99,22 @@ def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: 
     decode_sent(served, copied(fields), as_sent=as_sent)
 
 
-def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+def check_applied(repeated: tuple[str, ...], mode: FieldValidation) -> tuple[str, ...]:
     """Return the warnings about an object that is applied: only what is given twice can go unnoticed there.
+
+    Args:
+        repeated: A sentence for each key that comes twice in it.
+        mode: What to do about them.
 
     Raises:
         BadRequestError: If the mode is ``STRICT`` and there would be any.
     """
     if mode is FieldValidation.IGNORE:
         return ()
-    found = tuple(duplicate_field_texts(body))
-    if found and mode is FieldValidation.STRICT:
-        raise failures.bad_request(f"error strict decoding YAML: {', '.join(found)}")
-    return found
+    if repeated and mode is FieldValidation.STRICT:
+        (errors,) = _unmarshal_errors(repeated)
+        raise failures.bad_request(f"error strict decoding patch: error converting YAML to JSON: {errors}")
+    return repeated
 
 
 def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core import manifests
 from deltaloop.cli.packaging.core.chart_values import chart_values, values_schema, values_table, values_text
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram
-from deltaloop.cli.packaging.core.yaml_text import yaml_text
 
 NAME: Final = "HELM-name-HELM"
 NAMESPACE: Final = "HELM-namespace-HELM"
@@ -76,7 +76,7 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
     }
     table = values_table(values)
     return {
-        "Chart.yaml": yaml_text([about]),
+        "Chart.yaml": write_yaml([about], indents_lists=True),
         "README.md": f"# {program.app}\n\n{about['description']}\n\n## Values\n\n{table}",
         "values.yaml": values_text(values),
         "values.schema.json": values_schema(values),
@@ -131,7 +131,7 @@ def _templates(program: PackagedProgram) -> dict[str, str]:
 
 
 def _template(app: str, objects: Iterable[Manifest], condition: str) -> str:
-    text = _escaped(yaml_text(objects))
+    text = _escaped(write_yaml(objects, indents_lists=True))
     text = _PART.sub(_part, text)
     text = _WHOLE.sub(lambda found: _expression(found[1], app, quoted=True), text)
     text = _SLOT.sub(lambda found: _expression(found[1], app, quoted=False), text)

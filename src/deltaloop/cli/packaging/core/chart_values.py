@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core.manifests import RESOURCES
-from deltaloop.cli.packaging.core.yaml_text import yaml_text
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -73,7 +73,7 @@ def values_text(values: Sequence[ChartValue]) -> str:
             lines.append(f"{head}:")
         above, indent = head, "  " if dot else ""
         lines.append(f"{indent}# {value.description}")
-        lines += [f"{indent}{line}" for line in yaml_text([{name: value.default}]).splitlines()]
+        lines += [f"{indent}{line}" for line in write_yaml([{name: value.default}], indents_lists=True).splitlines()]
     return "\n".join(lines) + "\n"
 
 
