@@ -89,13 +89,14 @@ def test_forms() -> None:
     assert write_yaml([{"a": shared, "d": shared}]) == "a:\n  b:\n  - c\nd:\n  b:\n  - c\n"
     assert write_yaml([shared], indents_lists=True) == "b:\n  - c\n"
     assert write_yaml([shared, {"a": 1}], short_in_one_line=True) == "b: [c]\n---\n{a: 1}\n"
+    assert write_yaml([{"a": ["", "y"]}], short_in_one_line=True) == "a: ['', 'y']\n"
 
 
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ('None if looks_like_text(text) else "\'"', "None"),
-        ("""\'"\' if _FOLDED.search(text) else """, ""),
+        ("not looks_like_text(text)", "False"),
+        ("_FOLDED.search(text)", "False"),
     ],
 )
 def test_each_rule_is_needed(line: str, instead: str) -> None:

@@ -8,8 +8,8 @@ quotes, where every reader folds them. So such text is quoted here, and those ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Final, final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast, final
 
 import yaml
 
@@ -39,11 +39,22 @@ class _IndentingDumper(_Dumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     _ = dumper
-    style = '"' if _FOLDED.search(text) else None if looks_like_text(text) else "'"
-    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style=style)
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style='"' if _FOLDED.search(text) else None)
+
+
+class _TakenForMore:
+    """Stands for a pattern: text that is no text to Go's reader, so that the emitter quotes it."""
+
+    @staticmethod
+    def match(text: str) -> bool:
+        """Tell whether it is."""
+        return not looks_like_text(text)
 
 
 _Dumper.add_representer(str, _text)
+# Behind PyYAML's own patterns; its function has no types.
+_add_pattern = cast("Callable[[str, object, None], None]", _Dumper.add_implicit_resolver)  # pyright: ignore[reportUnknownMemberType]
+_add_pattern("tag:yaml.org,2002:go", _TakenForMore, None)
 
 
 def write_yaml(documents: Iterable[object], *, indents_lists: bool = False, short_in_one_line: bool = False) -> str:
