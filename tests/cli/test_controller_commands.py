@@ -13,11 +13,11 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.commands import app
 from deltaloop.cli.load_controllers import LoadError, load_controllers
@@ -234,7 +234,7 @@ async def program(server: ApiServer | None, file: Path, *flags: str) -> AsyncGen
     config = file.with_name("config")
     cluster = ["--embedded", "--write-kubeconfig", str(config)]
     if server is not None:
-        config.write_text(yaml.safe_dump(server.kubeconfig()))
+        config.write_text(write_yaml([server.kubeconfig()]))
         cluster = ["--kubeconfig", str(config)]
     common = ["--log-format", "json", "--metrics-bind-address", "0"]
     process = await asyncio.create_subprocess_exec(

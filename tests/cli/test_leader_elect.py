@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.main import main
 from deltaloop.client import connect
 from deltaloop.leaderelection import LEADER_ANNOTATION
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("leader-elect") / "config"
     with serving() as config:
-        path.write_text(yaml.safe_dump(config))
+        path.write_text(write_yaml([config]))
         yield path
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 import typer
-import yaml
 from typer.testing import CliRunner, Result
 
 import deltaloop as dl
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.commands import app
 from deltaloop.cli.load_controllers import load_controllers
@@ -354,7 +354,7 @@ async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks
         answer = await admin.create_subresource("v1/ServiceAccount", "paints", "token", asked, namespace="studio")
         config = server.kubeconfig(token=SecretText(answer["status"]["token"]))
         config["contexts"][0]["context"]["namespace"] = "studio"
-        (tmp_path / "config").write_text(yaml.safe_dump(config))
+        (tmp_path / "config").write_text(write_yaml([config]))
         (tmp_path / "config").chmod(0o600)
         given = vars(typer.main.get_command(app))["commands"]["run"].make_context(
             "run", [converting.name, *container["args"]]

@@ -12,11 +12,11 @@ from typing import Any
 import aiohttp
 import pytest
 import trustme
-import yaml
 
 import deltaloop as dl
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
 from deltaloop.cli.access_file import read_access
 from deltaloop.cli.rbac import print_roles
@@ -97,7 +97,7 @@ async def cluster(folder: Path) -> AsyncGenerator[dl.Client]:
     async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
         server.load(read_manifests(CRD))
         await admin.create(dl.kinds.NAMESPACE, {"metadata": {"name": "ops"}})
-        (folder / "config").write_text(yaml.safe_dump(server.kubeconfig(token=OPERATOR.token)))
+        (folder / "config").write_text(write_yaml([server.kubeconfig(token=OPERATOR.token)]))
         (folder / "config").chmod(0o600)
         await admin.create(ClusterRole, {"metadata": {"name": "scrape"}, "rules": [SCRAPE]})
         subjects = [{"kind": "User", "name": SCRAPER.name, "apiGroup": "rbac.authorization.k8s.io"}]

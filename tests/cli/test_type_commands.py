@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 import deltaloop as dl
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer
 from deltaloop.cli.main import main
 from deltaloop.cli.type_commands import of_group
@@ -25,7 +25,7 @@ def run(*arguments: str) -> int:
 
 def test_a_file_becomes_modules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     crds, folder = tmp_path / "crds.yaml", tmp_path / "typed"
-    crds.write_text(yaml.safe_dump_all([{"kind": "ConfigMap"}, definition(struct(size={"type": "integer"}))]))
+    crds.write_text(write_yaml([{"kind": "ConfigMap"}, definition(struct(size={"type": "integer"}))]))
     assert run(str(crds), "--output", str(folder)) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["some_example_com_v1.py", "some_example_com_v1.pyi"]
     assert capsys.readouterr().out.count("some_example_com_v1") == 2

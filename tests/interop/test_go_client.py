@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from deltaloop.api.kinds import CONFIG_MAP, ENDPOINTS, LEASE
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.client import Client, connect
 from deltaloop.leaderelection import (
     LEADER_ANNOTATION,
@@ -89,7 +89,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("interop") / "config"
     with serving() as config:
-        path.write_text(yaml.safe_dump(config))
+        path.write_text(write_yaml([config]))
         yield path
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from deltaloop.api.kinds import LEASE
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.client import Client, connect
 from deltaloop.errors import LeadershipLostError
 from deltaloop.leaderelection import (
@@ -169,7 +169,7 @@ async def test_every_lock_works_both_ways(kubeconfig: dict[str, Any], own_thread
 
 @pytest.mark.slow
 def test_the_last_resort_ends_the_process(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "config").write_text(yaml.safe_dump(kubeconfig))
+    (tmp_path / "config").write_text(write_yaml([kubeconfig]))
     program = """
         import asyncio, sys, time
         import deltaloop as dl

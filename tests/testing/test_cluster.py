@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import deltaloop as dl
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.testing.cluster import namespace_for, real_cluster, write_kubeconfig
 
 CONFIG: dict[str, Any] = {
@@ -34,7 +34,7 @@ CONFIG: dict[str, Any] = {
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "config"
-    path.write_text(yaml.safe_dump(CONFIG))
+    path.write_text(write_yaml([CONFIG]))
     return path
 
 

@@ -106,7 +106,7 @@ def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
     """Read what comes to an API server as YAML: a JSON object as YAML, too, and of several documents the first.
 
     Args:
-        body: YAML documents; behind the first they may be anything.
+        body: YAML documents; what is behind the first is not parsed.
         source: What to call it in an error.
         repeated: Gets a sentence for each key that comes twice in one map, of which the last counts.
 

@@ -15,6 +15,7 @@ import yaml
 
 from deltaloop.api.yaml_reader import looks_like_text
 
+_dump = cast("Callable[..., str]", yaml.dump)  # noqa: TID251 - here
 _WIDTH: Final = 120
 _FOLDED: Final = re.compile("[\x85\u2028\u2029]")
 
@@ -68,7 +69,7 @@ def write_yaml(documents: Iterable[object], *, indents_lists: bool = False, shor
     flow = None if short_in_one_line else False
     dumper = _IndentingDumper if indents_lists else _Dumper
     written = [
-        yaml.dump(each, Dumper=dumper, sort_keys=False, width=_WIDTH, allow_unicode=True, default_flow_style=flow)
+        _dump(each, Dumper=dumper, sort_keys=False, width=_WIDTH, allow_unicode=True, default_flow_style=flow)
         for each in documents
     ]
     return "---\n".join(written)

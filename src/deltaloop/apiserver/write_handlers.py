@@ -165,10 +165,7 @@ class WriteHandlers:
         route.served.codec.check_kind(fields)
         if not route.served.codec.is_read(fields):
             return ()  # it is refused, and its fields mean nothing here
-        repeated = request.get(REPEATED)
-        if repeated is not None:
-            body = b""  # it was YAML, of which all is said that comes twice
-        warnings = check_object(route.served, fields, body, mode, repeated=repeated or ())
+        warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED))
         warnings += owner_warnings(mapping(fields.get("metadata")))
         request[WARNINGS] = warnings
         return warnings + asked.advice_on_finalizers(route, fields, _present(route, operations))

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Final, cast, final
 from urllib.parse import urlsplit
 
-import yaml
-
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.client import Client
@@ -137,4 +136,4 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
     """Write a kubeconfig that only its owner may read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        yaml.safe_dump(dict(config), file, sort_keys=False)
+        file.write(write_yaml([dict(config)]))

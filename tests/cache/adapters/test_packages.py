@@ -69,7 +69,7 @@ async def over_kubernetes_asyncio(config: Config, folder: Path) -> Made:
 async def over_kr8s(config: Config, folder: Path) -> Made:
     package = importlib.import_module("kr8s.asyncio")
     file = folder / "kubeconfig"
-    file.write_text(yaml.dump(config))
+    file.write_text(yaml.dump(config))  # noqa: TID251 - its own text
     file.chmod(0o600)
     api = await package.api(kubeconfig=str(file))
 

@@ -43,21 +43,28 @@ class FieldValidation(Enum):
 
 
 def check_object(
-    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, repeated: Sequence[str] = ()
+    served: ServedResource,
+    fields: dict[str, Any],
+    body: bytes,
+    mode: FieldValidation,
+    *,
+    repeated: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """Return the warnings about an object as sent.
 
     Args:
         served: The kind that the request names, as it is served.
         fields: The object; what Go does not know of a built-in kind is dropped from it.
-        body: Its JSON; empty if it was not JSON.
+        body: It, as it was sent.
         mode: What to do about what is found.
-        repeated: What was repeated in it, if it was YAML.
+        repeated: What was repeated in it, if it was YAML; None if it was not.
 
     Raises:
         BadRequestError: If the mode is ``STRICT`` and there would be any.
     """
-    found = served.codec.drop_unknown(fields, body, "whole", told=mode is not FieldValidation.IGNORE)
+    # Of YAML, JSON that came as YAML among it, all is known that comes twice.
+    sent, repeated = (body, ()) if repeated is None else (b"", repeated)
+    found = served.codec.drop_unknown(fields, sent, "whole", told=mode is not FieldValidation.IGNORE)
     if mode is FieldValidation.IGNORE:
         return ()
     if found or repeated:
