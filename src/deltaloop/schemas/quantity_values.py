@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import total_ordering
+from operator import index
 from typing import final
 
 from deltaloop.root_error import DeltaloopError
@@ -85,7 +86,7 @@ class Quantity:
         return self._plus(other._parsed, -1) if _is_quantity(other) else NotImplemented
 
     def __mul__(self, times: int) -> Quantity:
-        return Quantity(ParsedQuantity(self._parsed.nanos * times, self._parsed.format))
+        return Quantity(ParsedQuantity(self._parsed.nanos * index(times), self._parsed.format))
 
     __rmul__ = __mul__
 
