@@ -67,8 +67,12 @@ from deltaloop.runtime import Result as Result
 from deltaloop.runtime import controller as controller
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
+from deltaloop.runtime import read_settings as read_settings
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
+from deltaloop.runtime import settings as settings
+from deltaloop.schemas.quantity_values import Quantity as Quantity
+from deltaloop.schemas.quantity_values import quantity as quantity
 from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch
 from deltaloop.webhooks import AdmissionRequest as AdmissionRequest

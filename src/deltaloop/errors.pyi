@@ -78,6 +78,7 @@ from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedEr
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.runtime.program_settings import SettingsError as SettingsError
 from deltaloop.simulation.one_seed import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError

@@ -50,6 +50,7 @@ async def test_crds_and_namespaces_go_first_and_twice_changes_nothing(tmp_path: 
         ),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_b}\n", 'document 1: ConfigMap "A_b" is invalid'),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: lost}\n", 'namespaces "lost" not found'),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndate: {a: b}\n", 'unknown field "date"'),
     ],
 )
 async def test_errors_name_file_and_document(tmp_path: Path, text: str, said: str) -> None:

@@ -195,10 +195,10 @@ def test_each_value_is_used_described_and_allowed(module: Path, tmp_path: Path) 
     allowed = dict[str, Any]()
     for name, value in schema["properties"].items():
         allowed |= {f"{name}.{inner}": each for inner, each in value.get("properties", {}).items()} or {name: value}
+        assert name == "global" or "default" in value or all("default" in each for each in value["properties"].values())
     del allowed["global"]
     assert used == {*allowed}
     assert all(each["description"] for each in allowed.values())
-    assert len(allowed) <= 12
     values = read_yaml(files["values.yaml"])
     for path in allowed:
         default: Any = values
@@ -207,6 +207,58 @@ def test_each_value_is_used_described_and_allowed(module: Path, tmp_path: Path) 
         assert f"| `{path}` | `{json.dumps(default)}` |" in files["README.md"]
     assert values["image"] == {"repository": "example.com/paints", "tag": "7", "pullPolicy": "IfNotPresent"}
     assert not schema["additionalProperties"]
+
+
+SETTINGS = """
+@dl.settings(prefix="PAINT_")
+class Settings(msgspec.Struct):
+    \"\"\"Settings.
+
+    Attributes:
+        bucket: Bucket | of pictures.
+    \"\"\"
+
+    bucket: str
+    coats: Annotated[int, msgspec.Meta(ge=1)] = 2
+    note: str | None = None
+"""
+
+
+def test_settings_of_the_program_are_values(module: Path, tmp_path: Path) -> None:
+    module.write_text(MODULE + SETTINGS)
+    done = run("package", "painting.py", "--helm", "chart")
+    assert done.exit_code == 0, done.output
+    assert "PAINT_BUCKET" in done.stderr
+    files = chart(tmp_path / "chart")
+    settings = json.loads(files["values.schema.json"])["properties"]["settings"]
+    assert settings["required"] == ["bucket"]
+    assert settings["properties"]["coats"]["anyOf"][0] == {"type": "integer", "minimum": 1}
+    assert read_yaml(files["values.yaml"])["settings"] == {"bucket": None, "coats": 2, "note": None}
+    line = 'include "paints.variable" (dict "name" "PAINT_COATS" "value" .Values.settings.coats)'
+    assert line in files["templates/deployment.yaml"]
+    assert "| Bucket \\| of pictures." in files["README.md"]
+
+
+def test_own_values_are_kept_and_checked(module: Path, tmp_path: Path) -> None:
+    command = ("package", "painting.py", "--helm", "chart")
+    assert run(*command).exit_code == 0
+    values = tmp_path / "chart" / "values.yaml"
+    own = values.read_text().replace("replicas: 2", "# three zones\nreplicas: 3")
+    own = own.replace("env: []", "env:\n  - name: A\n    value: b").replace(
+        "affinity: {}", "affinity: {podAffinity: {}}"
+    )
+    values.write_text(own)
+    assert run(*command, "--check").exit_code == 0
+    other = (*command, "--image", "example.com/paints:7")
+    assert run(*other, "--check").exit_code == 1
+    assert run(*other).exit_code == 0
+    kept = read_yaml(values.read_text())
+    assert (kept["replicas"], kept["env"], kept["image"]["tag"]) == (3, [{"name": "A", "value": "b"}], "7")
+    assert run(*other, "--check").exit_code == 0
+    for wrong in ("replicas: -1", "replicas: many", "env: {}", "networkPolicy: {from: x}", "podLabels: {a: 1}"):
+        values.write_text(f"{own}\n{wrong}\n" if wrong.partition(":")[0] not in own else wrong)
+        failed = run(*command, "--check")
+        assert isinstance(failed.exception, InvalidArgumentError), wrong
 
 
 @pytest.mark.parametrize("where", [("--helm", "chart"), ("--output", "deploy.yaml")])
@@ -310,7 +362,7 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
     [container] = pod["containers"]
     assert {"name": "webhooks", "containerPort": 9443} in container["ports"]
-    assert {"port": "webhooks", "protocol": "TCP"} in of_kind(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"]
+    assert {"ports": [{"port": "webhooks", "protocol": "TCP"}]} in of_kind(objects, "NetworkPolicy")["spec"]["ingress"]
     flags = vars(typer.main.get_command(app))["commands"]["run"]
     given = flags.make_context("run", ["painting.py", *container["args"]]).params
     assert (given["webhook_service"], given["webhook_bind_address"]) == ("paints", ":9443")

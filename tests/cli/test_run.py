@@ -13,9 +13,13 @@ import pytest
 from prometheus_client import REGISTRY, Counter, Gauge
 
 import deltaloop as dl
+from deltaloop.apiserver.core.controllers.manifests import ManifestError
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
+from deltaloop.cli.run_webhooks import RunWebhooks
 from deltaloop.runtime.pages import Listen
 from deltaloop.testing import eventually
+from deltaloop.webhooks import WebhookServerOptions
+from tests.client.loopback import free_port
 
 SELF_REVIEW = dl.ResourceType[dl.api.Resource](
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
@@ -87,6 +91,51 @@ async def test_an_embedded_server_has_the_definitions_of_the_programs_classes(tm
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@dl.mutate(Paint)
+def darken(paint: Paint) -> None:
+    paint.spec.colour = f"dark {paint.spec.colour}"
+
+
+def _command_with_webhook(path: Path) -> RunCommand:
+    listen = WebhookServerOptions(port=free_port())
+    return RunCommand(
+        controllers=(),
+        cluster=ClusterFlags(embedded=True, load=(path,), write_kubeconfig=path.with_suffix(".config")),
+        definitions=(dl.crd_of(Paint),),
+        health=None,
+        metrics=None,
+        webhooks=RunWebhooks(name="paints", webhooks=(darken,), listen=listen),
+    )
+
+
+@pytest.mark.real_time
+async def test_loaded_objects_pass_the_webhooks_of_the_program(tmp_path: Path) -> None:
+    file = tmp_path / "paint.json"
+    paint = {"apiVersion": "example.com/v1", "kind": "Paint", "metadata": {"name": "a"}, "spec": {"colour": "red"}}
+    file.write_text(json.dumps(paint))
+    command = _command_with_webhook(file)
+    task = asyncio.create_task(run(command, lambda line: None))
+    assert command.cluster.write_kubeconfig is not None
+    await eventually(command.cluster.write_kubeconfig.exists, every=0.02)
+    async with dl.connect(kubeconfig=command.cluster.write_kubeconfig) as client:
+        found = await eventually(lambda: client.list(Paint, namespace="default"), every=0.02)
+        assert [each.spec.colour for each in found] == ["dark red"]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.real_time
+async def test_loaded_object_with_unknown_field_ends_the_run(tmp_path: Path) -> None:
+    file = tmp_path / "paint.json"
+    paint = {"apiVersion": "example.com/v1", "kind": "Paint", "metadata": {"name": "a"}, "spec": {"color": "red"}}
+    file.write_text(json.dumps(paint))
+    with pytest.raises(ManifestError) as raised:
+        await run(_command_with_webhook(file), lambda line: None)
+    assert (raised.value.source, raised.value.number) == (str(file), 1)
+    assert "spec.color" in str(raised.value)
 
 
 async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_and_goes_with_the_program(

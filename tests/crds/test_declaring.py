@@ -253,3 +253,12 @@ def test_a_column_may_look_into_what_is_open() -> None:
     assert crd["spec"]["versions"][0]["additionalPrinterColumns"] == [
         {"name": "A", "type": "string", "jsonPath": ".spec.free.a"}
     ]
+
+
+def test_class_rules_above_custom_resource_are_rejected() -> None:
+    @custom_resource(group="example.com", version="v1")
+    class Swapped(msgspec.Struct):
+        spec: int = 0
+
+    with pytest.raises(InvalidArgumentError):
+        class_rules("self.spec > 0")(Swapped)

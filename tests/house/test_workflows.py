@@ -111,3 +111,16 @@ def test_reports_of_holes_have_a_place_and_conduct_is_named() -> None:
     assert "do not open a public issue" in security
     assert "SECURITY.md" in (ROOT / "CODE_OF_CONDUCT.md").read_text()
     assert "SECURITY.md" in (ROOT / "docs" / "security.md").read_text()
+
+
+SOURCES = [*WORKFLOWS, *ROOT.glob("src/deltaloop/cli/project/template/*.txt"), *ROOT.glob("examples/**/Containerfile")]
+
+
+def test_actions_and_images_are_pinned_by_digest() -> None:
+    text = "\n".join(path.read_text() for path in SOURCES)
+    actions = re.findall(r"^\s*(?:- )?uses: (\S+)", text, re.MULTILINE)
+    images = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert len(actions) >= 10
+    assert len(images) == 2
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in actions)
+    assert all(re.fullmatch(r"[\w.:/-]+@sha256:[0-9a-f]{64}", each) for each in images)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from deltaloop.schemas.schema_stubs import constant_name, module_name, modules
+from deltaloop.schemas.schema_stubs import UnusableDefinitionError, constant_name, module_name, modules
 from deltaloop.schemas.type_stubs import module_text
 
 
@@ -94,3 +95,45 @@ def test_names() -> None:
     assert module_name("cert-manager.io", "v1") == "cert_manager_io_v1"
     assert constant_name("HTTPRoute") == "HTTP_ROUTE"
     assert constant_name("CertificateRequest") == "CERTIFICATE_REQUEST"
+
+
+HOSTILE = ['"""\nraise SystemExit\n"""', "a\nb", "x = 1; y", "A B", "é", "../up", "", 'a"]', "ﬁeld"]
+
+
+@pytest.mark.parametrize(
+    ("path", "put"),
+    [
+        ("spec.group", lambda crd, name: crd["spec"].update(group=name)),
+        ("spec.names.kind", lambda crd, name: crd["spec"]["names"].update(kind=name)),
+        ("spec.names.plural", lambda crd, name: crd["spec"]["names"].update(plural=name)),
+        ("spec.versions[*].name", lambda crd, name: crd["spec"]["versions"][0].update(name=name)),
+    ],
+)
+def test_names_that_a_server_rejects_are_rejected(path: str, put: Callable[[dict[str, Any], str], None]) -> None:
+    for name in HOSTILE:
+        crd = definition({})
+        put(crd, name)
+        with pytest.raises(UnusableDefinitionError) as raised:
+            modules([crd])
+        assert (raised.value.path, raised.value.value) == (path, name)
+
+
+def test_hostile_properties_and_enums_stay_text() -> None:
+    names = [*HOSTILE, "\\", "'''", "\x00", "\x85", "\u2028", "__hidden", "None", "Any", "DbClusterDict", "²"]
+    schema = struct(**{name: struct(**{name: {"type": "string", "enum": names}}) for name in names})
+    tree = ast.parse(stub(schema))
+    literals = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert set(names) <= literals
+    allowed = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.ClassDef)
+    assert all(isinstance(node, allowed) for node in tree.body)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("None", "NoneObject"), ("VPA", "VPAObject"), ("My-Kind", "My_Kind")])
+def test_kinds_that_are_no_class_names_get_one(kind: str, name: str) -> None:
+    crd = definition({})
+    crd["spec"]["names"]["kind"] = kind
+    ((module, constants),) = modules([crd])
+    assert module.kinds[0].name == name
+    ast.parse(module_text(module, package="deltaloop.types"))
+    assert f'"{kind}"' in constants
+    ast.parse(constants)

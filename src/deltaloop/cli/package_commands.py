@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -88,7 +89,7 @@ def package(
     for note in program.notes:
         typer.echo(f"note: {note}", err=True)
     if helm is not None:
-        folder, texts = helm, program.chart()
+        folder, texts = helm, program.chart(partial(files.written, helm))
     elif output is not None:
         folder, texts = output.parent, {output.name: program.manifests()}
     else:

@@ -8,9 +8,10 @@ import os
 import socket
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -19,6 +20,7 @@ from deltaloop.api.plain_text import indented
 from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
+from deltaloop.cli.late_objects import create_all, run_with, split
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.run_webhooks import RunWebhooks
 from deltaloop.client import Client, ClientOptions, connect
@@ -162,7 +164,8 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
         webhooks, certificates, address = command.webhooks, None, None
         if command.cluster.embedded:
             webhooks, certificates, address = webhooks.on_embedded_server()
-        client = await stack.enter_async_context(_connected(command, metrics, recorded, show, address))
+        connected = _connected(command, metrics, recorded, show, address)
+        client, load = await stack.enter_async_context(connected)
         chosen = "" if command.election is None else command.election.identity
         identity = chosen or f"{socket.gethostname()}_{uuid.uuid4()}"
         recorder = await stack.enter_async_context(
@@ -197,7 +200,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
             ),
         )
         try:
-            await manager.run(handle_signals=True)
+            await run_with(manager, load)
         except ShutdownTimeoutError as error:
             # What was left behind would keep the interpreter from ending.
             with suppress(DeltaloopError, RuntimeError):
@@ -252,14 +255,15 @@ async def _connected(
     recorded: RecordedAccess,
     show: Callable[[str], object],
     webhooks: WebhookAddress | None,
-) -> AsyncGenerator[Client, None]:
+) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]], None]:
+    """Yield a client, and the function that creates the objects that wait for webhooks."""
     options = ClientOptions(on_request=None if command.record_access is None else recorded.sent, http=command.http)
     if metrics is not None:
         options = options.replace(metrics=metrics.requests)
     cluster = command.cluster
     if not cluster.embedded:
         async with connect(kubeconfig=cluster.kubeconfig, context=cluster.context or None, options=options) as client:
-            yield client
+            yield client, partial(create_all, client, ())
         return
     from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
     from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
@@ -267,36 +271,36 @@ async def _connected(
     if cluster.write_kubeconfig is not None:
         check_may_write(cluster.write_kubeconfig)
     manifests = [manifest for path in cluster.load for manifest in read_manifests(path)]
+    early, late = split(manifests, served=webhooks is not None)
     mode = "RBAC" if cluster.rbac else "AlwaysAllow"
     server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
     async with ApiServer(server_options) as server, AsyncExitStack() as stack:
-        server.load([*_unless_loaded(command.definitions, manifests), *manifests])
+        server.load([*_unless_loaded(command.definitions, manifests), *early])
         hint = ""
         if cluster.write_kubeconfig is not None:
             write_kubeconfig(cluster.write_kubeconfig, server.kubeconfig())
             stack.callback(remove_kubeconfig, cluster.write_kubeconfig)
             hint = f"; use it with: export KUBECONFIG={cluster.write_kubeconfig}"
         show(f"embedded API server is ready at {server.url}{hint}")
+        admin = await stack.enter_async_context(connect(kubeconfig=server.kubeconfig()))
+        load = partial(create_all, admin, late)
         if webhooks is not None:
-            async with connect(kubeconfig=server.kubeconfig()) as admin:
-                await command.webhooks.register(admin, webhooks)
+            await command.webhooks.register(admin, webhooks)
         if not cluster.rbac:
-            yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options))
+            yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options)), load
             return
-        async with connect(kubeconfig=server.kubeconfig()) as admin:
-            election = command.election
-            program = Program(
-                namespace=command.namespace,
-                lease_namespace=None if election is None else election.namespace or admin.namespace,
-                event_api=command.event_api,
-                token_review=command.metrics is not None and command.metrics.token_review,
-                reads=WebhookSet(command.webhooks.webhooks).reads,
-            )
-            rules, _ = rules_of(command.controllers, program=program)
-            config = await restricted(
-                admin, rules, name="-".join(each.name for each in command.controllers) or command.webhooks.name
-            )
-        yield await stack.enter_async_context(Client(config, options=options))
+        election = command.election
+        program = Program(
+            namespace=command.namespace,
+            lease_namespace=None if election is None else election.namespace or admin.namespace,
+            event_api=command.event_api,
+            token_review=command.metrics is not None and command.metrics.token_review,
+            reads=WebhookSet(command.webhooks.webhooks).reads,
+        )
+        rules, _ = rules_of(command.controllers, program=program)
+        names = "-".join(each.name for each in command.controllers) or command.webhooks.name
+        config = await restricted(admin, rules, name=names)
+        yield await stack.enter_async_context(Client(config, options=options)), load
 
 
 def _unless_loaded(definitions: Sequence[dict[str, Any]], manifests: Sequence[Manifest]) -> list[Manifest]:

@@ -142,11 +142,13 @@ def _tell(
     report: SimulationReport, text: str, scenario: Scenario, say: Callable[[str], None], telling: Telling
 ) -> None:
     if telling.html is not None:
-        telling.html.write_text(report_page(report, title=f"Simulation of {scenario.__name__}"))
+        telling.html.write_text(report_page(report, title=f"Simulation of {scenario.__name__}"), "utf-8")
     if telling.test is not None and report.failures:
         module = inspect.getmodule(scenario)
         name = "" if module is None else module.__name__
-        telling.test.write_text(replaying_test(report, module=name, scenario=scenario.__name__))
+        code = replaying_test(report, module=name, scenario=scenario.__name__)
+        compile(code, str(telling.test), "exec", dont_inherit=True)
+        telling.test.write_text(code, "utf-8")
     if telling.output == "json":
         text = json.dumps(report_fields(report), indent=2)
     elif telling.output == "github":

@@ -44,11 +44,13 @@ def types(
     for module, constants in modules(found):
         wanted[output / f"{module.name}.py"] = constants
         wanted[output / f"{module.name}.pyi"] = module_text(module, package="deltaloop.types")
-    other = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    for path, text in wanted.items():
+        compile(text, str(path), "exec", dont_inherit=True)  # a module that cannot be read is never written
+    other = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if not check:
         output.mkdir(parents=True, exist_ok=True)
         for path in other:
-            path.write_text(wanted[path])
+            path.write_text(wanted[path], encoding="utf-8")
     for path in other:
         typer.echo(f"{path}{' differs' if check else ''}")
     raise typer.Exit(1 if check and other else 0)

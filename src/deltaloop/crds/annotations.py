@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.pydantic_models import InModels
+from deltaloop.api.resource_type import definition_of
 
 C = TypeVar("C", bound=type)
 
@@ -81,17 +82,21 @@ class KindRule:
 def class_rules(*rules: KindRule | str) -> Callable[[C], C]:
     """Decorate a class with rules about its values; ``self`` is one of them.
 
-    It stands below ``custom_resource``, or on a class inside the kind's own.
+    Put it below ``custom_resource``, or on a class that a field of the kind uses.
 
     Args:
-        rules: The rules; a text is a rule without a message of its own.
+        rules: Rules. A string is a rule without its own message.
 
     Raises:
-        InvalidArgumentError: If there is no rule.
+        InvalidArgumentError: If there is no rule, or ``custom_resource`` has already read the class.
     """
     written = _written(rules)
 
     def decorate(cls: C) -> C:
+        if definition_of(cls) is not None:
+            raise InvalidArgumentError(
+                f"class_rules must be below custom_resource, got it above on class {cls.__name__}. Swap the decorators."
+            )
         setattr(cls, CLASS_RULES, (*cls.__dict__.get(CLASS_RULES, ()), *written))
         return cls
 

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-_Format: TypeAlias = Literal["decimal", "exponent", "binary"]
+QuantityFormat: TypeAlias = Literal["decimal", "exponent", "binary"]
 
 _QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<rest>[0-9]*))?(?P<suffix>[eEinumkKMGTP]*[-+]?[0-9]*)"
@@ -41,8 +41,8 @@ class MalformedQuantityError(ValueError):
     """What was sent is no quantity; the message says why, in the real server's words, without repeating it."""
 
 
-class _Quantity(msgspec.Struct, frozen=True):
-    """What was read.
+class ParsedQuantity(msgspec.Struct, frozen=True):
+    """A parsed quantity.
 
     Attributes:
         nanos: Whole billionths.
@@ -53,10 +53,10 @@ class _Quantity(msgspec.Struct, frozen=True):
     """
 
     nanos: int
-    format: _Format
-    scale: int
-    kept: str | None
-    units: int | None
+    format: QuantityFormat
+    scale: int = -_NANO
+    kept: str | None = None
+    units: int | None = None
 
 
 def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
@@ -80,9 +80,7 @@ def decimal_quantity(sent: str) -> tuple[int, int, bool]:
     Raises:
         MalformedQuantityError: If it is none; here, space around it makes it one.
     """
-    if sent != sent.strip():
-        raise MalformedQuantityError(_WRONG_FORMAT)
-    found = _parse(sent)
+    found = parsed_quantity(sent)
     if found.units is None:
         return found.nanos, -_NANO, False
     return found.units, found.scale, True
@@ -106,6 +104,22 @@ def added(first: str, second: str, *, times: int = 1) -> str:
     return _written(one.nanos + times * other.nanos, one.format if one.nanos else other.format)
 
 
+def parsed_quantity(sent: str) -> ParsedQuantity:
+    """Parse a quantity; space around it is an error.
+
+    Raises:
+        MalformedQuantityError: If the text is not a quantity.
+    """
+    if sent != sent.strip():
+        raise MalformedQuantityError(_WRONG_FORMAT)
+    return _parse(sent)
+
+
+def written_quantity(found: ParsedQuantity) -> str:
+    """Return a quantity in its canonical form."""
+    return _written(found.nanos, found.format) if found.kept is None else found.kept
+
+
 @lru_cache(maxsize=1024)
 def _canonical(sent: str, of_resource: bool) -> str:
     found = _parse(sent)
@@ -115,13 +129,13 @@ def _canonical(sent: str, of_resource: bool) -> str:
     return _written(nanos, found.format) if kept is None else kept
 
 
-def _written(nanos: int, form: _Format) -> str:
+def _written(nanos: int, form: QuantityFormat) -> str:
     if form == "exponent":
         return _with_exponent(nanos)
     return _binary(nanos) if form == "binary" else _decimal(nanos)
 
 
-def _parse(sent: str) -> _Quantity:
+def _parse(sent: str) -> ParsedQuantity:
     sent = sent.strip()
     match = _QUANTITY.fullmatch(sent) if 0 < len(sent) <= _LONGEST else None
     if match is None:
@@ -142,10 +156,10 @@ def _parse(sent: str) -> _Quantity:
         short = len(digits) <= _KEPT_DIGITS and scale >= -_NANO
         kept = short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
     sign = -1 if match["sign"] == "-" else 1
-    return _Quantity(sign * nanos, kind, scale, sent if kept else None, sign * number if short else None)
+    return ParsedQuantity(sign * nanos, kind, scale, sent if kept else None, sign * number if short else None)
 
 
-def _read_suffix(suffix: str) -> tuple[_Format, int]:
+def _read_suffix(suffix: str) -> tuple[QuantityFormat, int]:
     """Return the format, and the power of 10 or of 2."""
     if suffix in _DECIMAL:
         return "decimal", 3 * (_DECIMAL.index(suffix) - 3)

@@ -7,11 +7,13 @@ when it is written, and a ``str`` when it is read.
 
 from __future__ import annotations
 
-import json
+import keyword
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, final
 
+from deltaloop.root_error import DeltaloopError
+from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.type_stubs import (
     Field,
@@ -25,22 +27,50 @@ from deltaloop.schemas.type_stubs import (
     Struct,
     StructReference,
     class_name,
+    literal,
 )
 
 _TEXT: Final = Scalar("str")
 _ANY: Final = Scalar("Any")
 _SCALARS: Final = {"string": _TEXT, "integer": Scalar("int"), "number": Scalar("float"), "boolean": Scalar("bool")}
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
+# Names that a generated module imports or defines for itself.
+_USED: Final = frozenset(
+    {"Any", "AnyFields", "D", "Final", "Literal", "Mapping", "ReadOnly", "Required", "Resource", "ResourceType"}
+    | {"Sequence", "Texts", "TypeVar", "TypedDict"}
+)
+
+
+@final
+class UnusableDefinitionError(DeltaloopError, ValueError):
+    """A CustomResourceDefinition has a name that an API server rejects.
+
+    Attributes:
+        path: Path of the name in the definition, for example ``spec.group``.
+        value: The name.
+    """
+
+    def __init__(self, path: str, value: str, problem: str) -> None:
+        """Keep the path and the value."""
+        super().__init__(f"CustomResourceDefinition: {path} {value!r} is not valid: {problem}. Fix the definition.")
+        self.path = path
+        self.value = value
 
 
 def modules(definitions: Iterable[dict[str, object]]) -> list[tuple[Module, str]]:
     """Return a module for each group and version that definitions serve, and the text of its constants at run time.
 
     Args:
-        definitions: CustomResourceDefinitions, of ``apiextensions.k8s.io/v1``.
+        definitions: CustomResourceDefinitions of ``apiextensions.k8s.io/v1``.
+
+    Raises:
+        UnusableDefinitionError: If a group, version, kind or plural is not a name that an API server accepts.
     """
     found: dict[tuple[str, str], list[tuple[dict[str, object], object]]] = {}
     for definition in definitions:
+        for path, value, problems in _checked_names(definition):
+            if problems:
+                raise UnusableDefinitionError(path, value, problems[0])
         group = text(at(definition, "spec", "group"))
         for version in items(at(definition, "spec", "versions")):
             if at(version, "served") is not False:
@@ -49,14 +79,34 @@ def modules(definitions: Iterable[dict[str, object]]) -> list[tuple[Module, str]
     return [_module(group, version, found[group, version]) for group, version in sorted(found)]
 
 
+def _checked_names(definition: dict[str, object]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each name that reaches the generated code: its path, its value and its problems."""
+    group = text(at(definition, "spec", "group"))
+    kind, plural = text(at(definition, "spec", "names", "kind")), text(at(definition, "spec", "names", "plural"))
+    yield "spec.group", group, subdomain_problems(group)
+    yield "spec.names.kind", kind, label_problems(kind.lower()) if kind.isascii() else ["must be ASCII"]
+    yield "spec.names.plural", plural, label_problems(plural)
+    for version in items(at(definition, "spec", "versions")):
+        name = text(at(version, "name"))
+        yield "spec.versions[*].name", name, label_problems(name)
+
+
 def module_name(group: str, version: str) -> str:
-    """Return what the module of a group and version is called, such as ``cert_manager_io_v1``."""
-    return re.sub(r"\W", "_", f"{group}_{version}")
+    """Return the name of the module of a group and version, for example ``cert_manager_io_v1``."""
+    name = re.sub(r"\W", "_", f"{group}_{version}")
+    return name if name.isidentifier() else f"_{name}"
 
 
 def constant_name(kind: str) -> str:
-    """Return what the constant of a kind is called, such as ``CERTIFICATE_REQUEST``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).upper()
+    """Return the name of a kind's constant, for example ``CERTIFICATE_REQUEST``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind)
+    return words.replace("-", "_").upper()
+
+
+def kind_class_name(kind: str) -> str:
+    """Return the name of a kind's class: the kind, unless Python or the generated module uses that name."""
+    name = kind.replace("-", "_")
+    return f"{name}Object" if keyword.iskeyword(name) or name in _USED or name == constant_name(kind) else name
 
 
 def _module(group: str, version: str, kinds: list[tuple[dict[str, object], object]]) -> tuple[Module, str]:
@@ -66,15 +116,18 @@ def _module(group: str, version: str, kinds: list[tuple[dict[str, object], objec
     lines = [f'"""{about}"""', "", "from typing import Final", ""]
     lines += ["from deltaloop.api.resource import Resource", "from deltaloop.api.resource_type import ResourceType", ""]
     constants: list[tuple[str, str]] = []
+    for definition, _ in kinds:
+        name = kind_class_name(text(at(definition, "spec", "names", "kind")))
+        made.names.update((name, f"{name}Dict", f"{name}Type"))
     for definition, schema in kinds:
-        name, plural = text(at(definition, "spec", "names", "kind")), text(at(definition, "spec", "names", "plural"))
+        kind, plural = text(at(definition, "spec", "names", "kind")), text(at(definition, "spec", "names", "plural"))
+        name = kind_class_name(kind)
         namespaced = at(definition, "spec", "scope") != "Cluster"
-        made.names.update((name, f"{name}Type"))
         typed.append(Kind(name, f"{group}/{version}", (*_head(namespaced=namespaced), *made.top(name, schema))))
-        constants.append((constant_name(name), f"{name}Type"))
+        constants.append((constant_name(kind), f"{name}Type"))
         more = "" if namespaced else ", namespaced=False"
-        called = ", ".join(json.dumps(part) for part in (group, version, name, plural))
-        lines.append(f"{constant_name(name)}: Final = ResourceType[Resource]({called}{more})")
+        called = ", ".join(literal(part) for part in (group, version, kind, plural))
+        lines.append(f"{constant_name(kind)}: Final = ResourceType[Resource]({called}{more})")
     module = Module(module_name(group, version), about, tuple(made.structs), tuple(typed), tuple(constants))
     return module, "\n".join([*lines, ""])
 
@@ -93,7 +146,7 @@ class _Structs:
 
     def __init__(self) -> None:
         self.structs: list[Struct] = []
-        self.names = set[str]()
+        self.names = set[str](_USED)
 
     def top(self, kind: str, schema: object) -> tuple[Field, ...]:
         return tuple(field for field in self._fields(kind, mapping(schema)) if field.name not in _HEAD)
@@ -120,7 +173,7 @@ class _Structs:
         kind = text(schema.get("type"))
         choices = texts(schema.get("enum"))
         if kind == "string" and choices and len(choices) == len(items(schema.get("enum"))):
-            return Scalar("str", f"Literal[{', '.join(json.dumps(choice) for choice in choices)}]")
+            return Scalar("str", f"Literal[{', '.join(map(literal, choices))}]")
         if kind == "array":
             return ListOf(self._type(f"{path}Item", mapping(schema.get("items"))))
         if kind != "object":

@@ -11,6 +11,7 @@ to which ``Any`` can be assigned and nothing that is written out can.
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ _NAMED: Final = frozenset(
         "Required",
         "Sequence",
         "AnyFields",
+        "datetime",
+        "meta_v1",
     )
 )
 
@@ -120,10 +123,28 @@ class Module(msgspec.Struct, frozen=True):
 
 
 def class_name(text: str) -> str:
-    """Return a name of a class that is made of a field's name, such as ``DnsNames`` of ``dnsNames``."""
-    parts = [part for part in "".join(letter if letter.isalnum() else " " for letter in text).split() if part]
-    made = "".join(part[0].upper() + part[1:] for part in parts)
+    """Return a class name for a field, for example ``DnsNames`` for ``dnsNames``."""
+    # ASCII only: Python normalizes other identifiers, so two different names could become one.
+    parts = re.split(r"[^A-Za-z0-9]+", text)
+    made = "".join(part[:1].upper() + part[1:] for part in parts)
     return made if made and not made[0].isdigit() else f"Field{made}"
+
+
+def literal(text: str) -> str:
+    """Return a Python string literal whose value is the text."""
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a class body can declare a name without hiding another name or changing this one."""
+    return (
+        name.isascii()
+        and name.isidentifier()
+        and not keyword.iskeyword(name)
+        and not name[0].isupper()
+        and not name.startswith("__")  # mangled
+        and name not in _NAMED
+    )
 
 
 def module_text(module: Module, *, package: str) -> str:
@@ -242,9 +263,9 @@ def _typed_dict(name: str, fields: Sequence[tuple[str, str, bool]], *, read_only
         items.append((field, f"Required[{shown}]" if required else shown))
     if not items:
         return ["", f"class {name}(TypedDict, total=False): ..."]
-    if all(field.isidentifier() and not keyword.iskeyword(field) and field not in _NAMED for field, _ in items):
+    if all(is_plain_name(field) for field, _ in items):
         return ["", f"class {name}(TypedDict, total=False):", *(f"    {field}: {text}" for field, text in items)]
-    inner = [f'        "{field}": {text},' for field, text in items]
+    inner = [f"        {literal(field)}: {text}," for field, text in items]
     return ["", f"{name} = TypedDict(", f'    "{name}",', "    {", *inner, "    },", "    total=False,", ")"]
 
 
@@ -253,11 +274,12 @@ def _kind(kind: Kind) -> list[str]:
     ignored = "  # type: ignore[override]"
     for field in kind.fields:
         lines.append(f"    @overload{ignored}")
-        lines.append(f'    def __getitem__(self, field: Literal["{field.name}"]) -> {_reading(field.type)}: ...')
+        key = f"Literal[{literal(field.name)}]"
+        lines.append(f"    def __getitem__(self, field: {key}) -> {_reading(field.type)}: ...")
         ignored = ""
     ignored = "  # type: ignore[override]"
     for field in kind.fields:
-        key, found = f'Literal["{field.name}"]', _reading(field.type)
+        key, found = f"Literal[{literal(field.name)}]", _reading(field.type)
         none = "" if field.always else " | None"
         lines.append(f"    @overload{ignored}")
         lines.append(f"    def get(self, field: {key}, default: None = None) -> {found}{none}: ...")

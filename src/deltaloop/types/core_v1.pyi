@@ -475,11 +475,21 @@ class ContainerUser(TypedDict, total=False):
 class ContainerUserDict(TypedDict, total=False):
     linux: LinuxContainerUserDict | AnyFields
 
-class DaemonEndpoint(TypedDict, total=False):
-    Port: Required[ReadOnly[int]]
+DaemonEndpoint = TypedDict(
+    "DaemonEndpoint",
+    {
+        "Port": Required[ReadOnly[int]],
+    },
+    total=False,
+)
 
-class DaemonEndpointDict(TypedDict, total=False):
-    Port: Required[int]
+DaemonEndpointDict = TypedDict(
+    "DaemonEndpointDict",
+    {
+        "Port": Required[int],
+    },
+    total=False,
+)
 
 class DownwardAPIProjection(TypedDict, total=False):
     items: ReadOnly[Sequence[DownwardAPIVolumeFile]]

@@ -84,6 +84,31 @@ def test_items_of_a_list_are_compared_one_by_one() -> None:
     assert shown([one], [other]) == ['v1/ConfigMap default/a: metadata.finalizers.1 is "a/z", and should be "a/y"']
 
 
+def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None:
+    owned = {
+        "f:metadata": {"f:finalizers": {".": {}, 'v:"a"': {}}},
+        "f:data": {
+            "f:ports": {'k:{"port":1,"protocol":"TCP"}': {"f:name": {}}},
+            "f:conditions": {'k:{"type":"Ready"}': {".": {}, "f:inner": {'k:{"id":1}': {}}}},
+        },
+    }
+
+    def ordered(step: int, *, status: str = "True", plain: tuple[int, ...] = (1, 2)) -> Resource:
+        inner = [{"id": 1}, {"id": 2}][::step]
+        data = {
+            "conditions": [{"type": "Ready", "status": status, "inner": inner}, {"type": "Synced"}][::step],
+            "ports": [{"port": 1, "protocol": "TCP"}, {"port": 1, "protocol": "UDP"}][::step],
+            "plain": plain,
+        }
+        return config_map("a", data=data, finalizers=["a", "b"][::step], managedFields=[{"fieldsV1": owned}])
+
+    assert not shown([ordered(1)], [ordered(-1)])
+    assert shown([ordered(1)], [ordered(-1, status="False")]) == [
+        'v1/ConfigMap default/a: data.conditions.0.status is "False", and should be "True"'
+    ]
+    assert len(shown([ordered(1)], [ordered(1, plain=(2, 1))])) == 2
+
+
 def test_what_runs_without_faults_do_not_agree_on_is_ignored_and_nothing_else() -> None:
     runs = [end_state([config_map("a", data={"password": word, "user": "me"})]) for word in ("x", "y", "z")]
     ignored = learnt(runs)

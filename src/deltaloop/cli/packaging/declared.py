@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -17,11 +17,13 @@ from deltaloop.cli.load_controllers import load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
+from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_values
 from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Access, roles
 from deltaloop.runtime.program_access import Program, certificate_access, rules_of
+from deltaloop.runtime.program_settings import Setting, declared_settings
 from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.json_values import at, text
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
@@ -81,6 +83,7 @@ class DeclaredProgram:
         definitions: Definitions of its kinds.
         controllers: Its controllers.
         webhooks: Its webhooks.
+        settings: Its own settings.
         notes: What its author should know.
     """
 
@@ -89,6 +92,7 @@ class DeclaredProgram:
     definitions: tuple[Manifest, ...]
     controllers: tuple[Controller, ...]
     webhooks: tuple[Webhook, ...]
+    settings: tuple[Setting, ...]
     notes: tuple[str, ...]
 
     def manifests(self) -> str:
@@ -96,11 +100,15 @@ class DeclaredProgram:
         namespace = self.command.install_namespace or self.app
         return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
-    def chart(self) -> dict[str, str]:
+    def chart(self, there: Callable[[Iterable[str]], Mapping[str, str | None]] = lambda _: {}) -> dict[str, str]:
         """Return its Helm chart: the text of each file.
 
+        Args:
+            there: Function that reads the files of the chart as they are, for the values that its users changed.
+
         Raises:
-            InvalidArgumentError: If the image is named by what it holds, of which charts have no value.
+            InvalidArgumentError: If the image is named by its digest, for which charts have no value, or a value that
+                a user changed does not fit.
         """
         if "@" in self.command.image:
             raise InvalidArgumentError(
@@ -108,7 +116,9 @@ class DeclaredProgram:
             )
         repository, tag = split_image(self.command.image or self.app)
         program = self._program(chart.NAME, chart.NAMESPACE)
-        return chart.chart(program, version=self.command.version, repository=repository, tag=tag)
+        made = chart.chart(program, version=self.command.version, repository=repository, tag=tag)
+        values = chart.values_of(program, repository=repository, tag=tag)
+        return {**made, VALUES: with_own_values(there((VALUES, SCHEMA)), made, values)}
 
     def _program(self, name: str, namespace: str) -> PackagedProgram:
         command = self.command
@@ -142,6 +152,7 @@ class DeclaredProgram:
             arguments=tuple(arguments),
             service_monitor=command.service_monitor,
             webhooks=tuple(each for each in documents if each["kind"] != _DEFINITION),
+            settings=self.settings,
             authority=secret,
         )
 
@@ -169,7 +180,11 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         kind = kind_reconciled(controller)
         if str(kind) not in map(str, BUILT_IN) and kind.group_resource not in definitions:
             notes.append(f"no class makes the definition of {kind}; if it is this program's, give --crd FILE")
-    return DeclaredProgram(command, app, tuple(definitions.values()), controllers, webhooks, tuple(notes))
+    settings = tuple(declared_settings(module))
+    notes += [
+        f"set the variable {each.variable} in the Deployment: it has no default" for each in settings if each.required
+    ]
+    return DeclaredProgram(command, app, tuple(definitions.values()), controllers, webhooks, settings, tuple(notes))
 
 
 def _converted(definition: Manifest, documents: Iterable[Manifest]) -> Manifest:

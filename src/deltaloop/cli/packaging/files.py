@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from deltaloop.api.errors import InvalidArgumentError
 
 
-def written(folder: Path, texts: Mapping[str, str]) -> dict[str, str | None]:
+def written(folder: Path, texts: Iterable[str]) -> dict[str, str | None]:
     """Return the text of each file that is there, and None for one that is not.
 
     Args:
         folder: Where the files are.
-        texts: What they should be, by their paths in it.
+        texts: Their paths in it.
 
     Raises:
         InvalidArgumentError: If one cannot be read.

@@ -3,7 +3,8 @@
 Left out: uids, versions, generations, managed fields, and points in time wherever they stand. A uid inside a value,
 such as that of an owner, becomes the name of the object that it belongs to; so does a name that the server generated.
 How often a spec was changed counts for nothing, but whether a status speaks of the present one does. What else differs
-between runs without faults (a password, a port) is learnt from such runs, see ``learnt``.
+between runs without faults (a password, a port) is learnt from such runs, see ``learnt``. Lists that the server merges
+by key, such as ``conditions``, are compared by key.
 
 Differences are shown to people and kept in files, so they hold what ``redact`` leaves of the two objects.
 """
@@ -19,7 +20,7 @@ import msgspec
 from deltaloop.api.keys import join_key, split_meta_namespace_key
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text, value_type
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, value_type
 
 _OWN: Final = frozenset(
     {"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink", "deletionTimestamp"}
@@ -28,6 +29,7 @@ _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]
 _OBSERVED: Final = "observedGeneration"
 _MOST_SHOWN: Final = 60
 _SIGNS: Final = "-."
+_ITEM: Final = "*"
 _GONE: Final = "<gone>"
 
 Place: TypeAlias = tuple[str, ...]
@@ -120,8 +122,38 @@ class _Names:
 
 def _comparable(obj: Resource, names: _Names) -> Mapping[str, object]:
     fields = obj.to_dict()
+    managed = items(mapping(fields.get("metadata")).get("managedFields"))
+    unordered = {place: keys for entry in managed for place, keys in _unordered_lists((), at(entry, "fieldsV1"))}
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _OWN}
-    return mapping(_plain({**fields, "metadata": metadata}, obj.generation, names))
+    fields = mapping(_in_order((), {**fields, "metadata": metadata}, unordered))
+    return mapping(_plain(fields, obj.generation, names))
+
+
+def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple[str, ...]]]:
+    """Yield the lists that the server merges by key: the path of each, and its keys; sets have none.
+
+    Managed fields name the items of these lists by key (``k:``) or by value (``v:``), whatever kind the object has.
+    """
+    for step, below in mapping(owned).items():
+        sign, _, name = step.partition(":")
+        if sign == "k":
+            yield place, tuple(sorted(mapping(msgspec.json.decode(name))))
+        elif sign == "v":
+            yield place, ()
+        yield from _unordered_lists((*place, name if sign == "f" else _ITEM), below)
+
+
+def _in_order(place: Place, value: object, unordered: Mapping[Place, tuple[str, ...]]) -> object:
+    """Return a value whose unordered lists are sorted by key, so that their order is not a difference."""
+    if is_mapping(value):
+        return {name: _in_order((*place, name), item, unordered) for name, item in value.items()}
+    if value_type(value) != "array":
+        return value
+    listed = [_in_order((*place, _ITEM), item, unordered) for item in items(value)]
+    keys = unordered.get(place)
+    if keys is None:
+        return listed
+    return sorted(listed, key=lambda item: msgspec.json.encode([at(item, key) for key in keys] or item))
 
 
 def _plain(value: object, generation: int, names: _Names) -> object:

@@ -51,6 +51,20 @@ def test_a_volume_that_is_there_and_fits_is_taken_once_and_kept() -> None:
     assert fits["status"]["phase"] == "Released"
 
 
+def test_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
+    cluster = NaiveCluster("volumes")
+    cluster.create(kinds.STORAGE_CLASS, "ours", provisioner="example.com/ours")
+    for name, size in (("a-large", "10Gi"), ("b-fits", "1500Mi"), ("c-small", "900Mi")):
+        volume(cluster, name, capacity={"storage": size}, storageClassName="ours")
+    volume(cluster, "d-block", capacity={"storage": "1Gi"}, storageClassName="ours", volumeMode="Block")
+    found = claim(cluster, storageClassName="ours")
+    selected = claim(cluster, "b", storageClassName="ours", selector={"matchLabels": {"disk": "fast"}})
+    cluster.settle()
+    assert (found["status"]["phase"], found["spec"]["volumeName"]) == ("Bound", "b-fits")
+    assert found["status"]["capacity"] == {"storage": "1500Mi"}
+    assert selected["status"]["phase"] == "Pending"
+
+
 def test_a_class_that_is_there_has_a_provisioner_of_its_own() -> None:
     cluster = NaiveCluster("volumes")
     cluster.create(kinds.STORAGE_CLASS, "ours", provisioner="example.com/ours")

@@ -15,6 +15,7 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.field_validation import FieldValidation, check_object
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
@@ -76,7 +77,8 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
     """Create an object, or merge a manifest into the one that is there.
 
     Raises:
-        ManifestError: If the server refuses it, does not serve its kind, or does not get to serve what it defines.
+        ManifestError: If the server rejects it, for example because of an unknown field, does not serve its kind, or
+            does not get to serve what it defines.
     """
     fields = manifest.fields
     group, _, version = text(fields["apiVersion"]).rpartition("/")
@@ -86,9 +88,10 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
         raise manifest.error(f"{kind} of {text(fields['apiVersion'])} is not served here; is its CRD missing?")
     name = text(at(fields, "metadata", "name"))
     namespace = (text(at(fields, "metadata", "namespace")) or "default") if served.type.namespaced else ""
+    body = msgspec.json.encode(fields)
     try:
+        check_object(served, fields, body, FieldValidation.STRICT)
         if name and operations.store.get(served.storage, served.key(namespace, name)) is not None:
-            body = msgspec.json.encode(fields)
             stored = operations.patch(
                 served, namespace, name, lambda current: apply_patch(_MERGE, current, body, served), stamp=stamp
             )

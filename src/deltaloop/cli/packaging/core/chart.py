@@ -15,7 +15,14 @@ from typing import Final
 
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core import manifests
-from deltaloop.cli.packaging.core.chart_values import chart_values, values_schema, values_table, values_text
+from deltaloop.cli.packaging.core.chart_values import (
+    SETTINGS,
+    ChartValue,
+    chart_values,
+    values_schema,
+    values_table,
+    values_text,
+)
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram
 
 NAME: Final = "HELM-name-HELM"
@@ -32,11 +39,16 @@ _TEXTS: Final[Mapping[str, str]] = {
     "service": ".Release.Service",
 }
 _NUMBERS: Final[Mapping[str, str]] = {"replicas": ".Values.replicas"}
-_PARTS: Final = ("imagePullSecrets", "nodeSelector", "tolerations", "resources")
+_POD_PARTS: Final = ("imagePullSecrets", "nodeSelector", "affinity", "tolerations", "volumes", "priorityClassName")
+_PLAIN: Final = ("priorityClassName",)
 _KNOWN: Final = "|".join([*_TEXTS, *_NUMBERS])
 _SLOT: Final = re.compile(f"HELM-({_KNOWN})-HELM")
 _WHOLE: Final = re.compile(f"(?<=[:-] )HELM-({_KNOWN})-HELM$", re.MULTILINE)
-_PART: Final = re.compile(r"^( *)(\w+): HELM-part-HELM$", re.MULTILINE)
+_PART: Final = re.compile(r"^( *)(\w+): HELM-part-([\w.]+)-HELM$", re.MULTILINE)
+_ITEMS: Final = re.compile(r"^( *)(?:- HELM-items-([\w.]+)-HELM|HELM-items-([\w.]+)-HELM: .*)$", re.MULTILINE)
+_ELSE: Final = re.compile(r"^( *)- HELM-else-([\w.]+)-HELM$", re.MULTILINE)
+_END: Final = re.compile(r"^( *)- HELM-end-HELM$", re.MULTILINE)
+_SETTING: Final = re.compile(r"^( *)- HELM-setting-(\w+)-([\w.]+)-HELM$", re.MULTILINE)
 _KEEP: Final[Mapping[str, str]] = {"helm.sh/resource-policy": "keep"}
 _HELPERS: Final = """\
 {{/* The name of a release's objects. */}}
@@ -46,6 +58,23 @@ _HELPERS: Final = """\
 {{- else -}}
 {{- printf "%s-APP" .Release.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
+{{- end }}
+"""
+_SETTING_HELPER: Final = """\
+
+{{/* A variable of the container: a plain value, a reference to a Secret or ConfigMap, or nothing for null. */}}
+{{- define "APP.variable" -}}
+{{- if kindIs "map" .value }}
+- name: {{ .name }}
+  valueFrom:
+    {{- toYaml .value | nindent 4 }}
+{{- else if kindIs "string" .value }}
+- name: {{ .name }}
+  value: {{ .value | quote }}
+{{- else if not (kindIs "invalid" .value) }}
+- name: {{ .name }}
+  value: {{ .value | toJson | quote }}
+{{- end }}
 {{- end }}
 """
 _NOTES: Final = """\
@@ -64,8 +93,9 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
         repository: The image, without tag.
         tag: Its tag; empty for the version.
     """
-    values = chart_values(repository, tag, service_monitor=program.service_monitor)
+    values = values_of(program, repository=repository, tag=tag)
     slotted = _slotted(program)
+    helpers = _HELPERS + (_SETTING_HELPER if program.settings else "")
     about = {
         "apiVersion": "v2",
         "name": program.app,
@@ -80,10 +110,15 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
         "README.md": f"# {program.app}\n\n{about['description']}\n\n## Values\n\n{table}",
         "values.yaml": values_text(values),
         "values.schema.json": values_schema(values),
-        "templates/_helpers.tpl": _HELPERS.replace("APP", program.app),
+        "templates/_helpers.tpl": helpers.replace("APP", program.app),
         "templates/NOTES.txt": _NOTES.replace("APP", program.app),
         **_templates(slotted),
     }
+
+
+def values_of(program: PackagedProgram, *, repository: str, tag: str) -> list[ChartValue]:
+    """Return the values of a program's chart."""
+    return chart_values(repository, tag, service_monitor=program.service_monitor, settings=program.settings)
 
 
 def _slotted(program: PackagedProgram) -> PackagedProgram:
@@ -96,16 +131,35 @@ def _slotted(program: PackagedProgram) -> PackagedProgram:
         version="HELM-version-HELM",
         definitions=tuple(_kept(each) for each in program.definitions),
         roles=program.roles,
-        arguments=program.arguments,
+        arguments=(*program.arguments, "HELM-items-extraArgs-HELM"),
         replicas="HELM-replicas-HELM",
         log_level="HELM-logLevel-HELM",
-        resources="HELM-part-HELM",
-        pod={name: "HELM-part-HELM" for name in _PARTS if name != "resources"},
+        resources=_part("resources"),
+        pod={name: _part(name) for name in _POD_PARTS},
+        container={
+            "env": [*_variables(program), "HELM-items-env-HELM"] if program.settings else _part("env"),
+            "envFrom": _part("envFrom"),
+            "volumeMounts": _part("volumeMounts"),
+        },
+        spread=lambda default: ["HELM-else-topologySpreadConstraints-HELM", default, "HELM-end-HELM"],
+        pod_labels={"HELM-items-podLabels-HELM": ""},
+        pod_annotations=_part("podAnnotations"),
+        account_annotations=_part("serviceAccount.annotations"),
+        admitted=_part("networkPolicy.from"),
         pull_policy="HELM-pullPolicy-HELM",
         more_labels={"app.kubernetes.io/managed-by": "HELM-service-HELM"},
         webhooks=program.webhooks,
         authority=program.authority,
     )
+
+
+def _part(value: str) -> str:
+    """Return the slot for a whole field, which is left out if its value is empty."""
+    return f"HELM-part-{value}-HELM"
+
+
+def _variables(program: PackagedProgram) -> list[str]:
+    return [f"HELM-setting-{each.variable}-{SETTINGS}.{each.name}-HELM" for each in program.settings]
 
 
 def _kept(definition: Manifest) -> Manifest:
@@ -132,7 +186,11 @@ def _templates(program: PackagedProgram) -> dict[str, str]:
 
 def _template(app: str, objects: Iterable[Manifest], condition: str) -> str:
     text = _escaped(write_yaml(objects, indents_lists=True))
-    text = _PART.sub(_part, text)
+    text = _PART.sub(_optional_field, text)
+    text = _ITEMS.sub(lambda found: _with(found[1], found[2] or found[3], "{{- end }}"), text)
+    text = _ELSE.sub(lambda found: _with(found[1], found[2], "{{- else }}"), text)
+    text = _END.sub(r"\1{{- end }}", text)
+    text = _SETTING.sub(lambda found: _variable(found, app), text)
     text = _WHOLE.sub(lambda found: _expression(found[1], app, quoted=True), text)
     text = _SLOT.sub(lambda found: _expression(found[1], app, quoted=False), text)
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
@@ -145,15 +203,35 @@ def _expression(slot: str, app: str, *, quoted: bool) -> str:
     return f"{{{{ {text}{' | quote' if quoted else ''} }}}}"
 
 
-def _part(found: re.Match[str]) -> str:
-    indent, name = found[1], found[2]
+def _optional_field(found: re.Match[str]) -> str:
+    """Return a field that is left out if its value is empty."""
+    indent, name, value = found[1], found[2], found[3]
+    if value in _PLAIN:
+        return f"{indent}{{{{- with .Values.{value} }}}}\n{indent}{name}: {{{{ . | quote }}}}\n{indent}{{{{- end }}}}"
     lines = (
-        f"{{{{- with .Values.{name} }}}}",
+        f"{{{{- with .Values.{value} }}}}",
         f"{indent}{name}:",
         f"{indent}  {{{{- toYaml . | nindent {len(indent) + 2} }}}}",
         f"{indent}{{{{- end }}}}",
     )
     return f"{indent}" + "\n".join(lines)
+
+
+def _with(indent: str, value: str, last: str) -> str:
+    """Return a value's own items or entries, and the line after them."""
+    return "\n".join(
+        (
+            f"{indent}{{{{- with .Values.{value} }}}}",
+            f"{indent}{{{{- toYaml . | nindent {len(indent)} }}}}",
+            f"{indent}{last}",
+        )
+    )
+
+
+def _variable(found: re.Match[str], app: str) -> str:
+    indent, variable, value = found[1], found[2], found[3]
+    given = f'(dict "name" "{variable}" "value" .Values.{value})'
+    return f'{indent}{{{{- include "{app}.variable" {given} | indent {len(indent)} }}}}'
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What users of a chart may set: few things, each said once. Its file, its schema and its table are made of that."""
+"""The values of a chart: one list, from which ``values.yaml``, its schema and the table of the README are made."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from typing import Any, Final, final
 
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core.manifests import RESOURCES
+from deltaloop.runtime.program_settings import Setting
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _FLAG: Final[dict[str, Any]] = {"type": "boolean"}
 _OBJECT: Final[dict[str, Any]] = {"type": "object"}
+_OBJECTS: Final[dict[str, Any]] = {"type": "array", "items": _OBJECT}
+_TEXTS: Final[dict[str, Any]] = {"type": "object", "additionalProperties": _TEXT}
+_NAMED: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {**_TEXT, "minLength": 1}},
+}
+_SOURCES: Final = ("secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef")
+SETTINGS: Final = "settings"
+"""Values of the program's own settings."""
 
 
 @final
@@ -34,33 +45,78 @@ class ChartValue:
     schema: dict[str, Any]
 
 
-def chart_values(repository: str, tag: str, *, service_monitor: bool) -> list[ChartValue]:
+def chart_values(
+    repository: str, tag: str, *, service_monitor: bool, settings: Sequence[Setting] = ()
+) -> list[ChartValue]:
     """Return the values of a chart.
 
     Args:
-        repository: The image's.
-        tag: The image's; empty for the chart's ``appVersion``.
-        service_monitor: Whether Prometheus' operator is told of the program where nobody says so.
+        repository: Repository of the image.
+        tag: Tag of the image. Empty means the chart's ``appVersion``.
+        service_monitor: Whether Prometheus' operator scrapes the program by default.
+        settings: The program's own settings.
     """
     policies = {**_TEXT, "enum": ["Always", "IfNotPresent", "Never"]}
     levels = {**_TEXT, "enum": ["DEBUG", "INFO", "WARNING", "ERROR"]}
-    secrets = {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT}}}
-    tolerations = {"type": "array", "items": _OBJECT}
-    selector = {"type": "object", "additionalProperties": _TEXT}
+    named = {"type": "array", "items": _NAMED}
+    peers = "Peers (from) that may reach metrics and health; all if empty. Kubelets must be among them."
     return [
-        ChartValue("image.repository", repository, "The image, without its tag.", {**_TEXT, "minLength": 1}),
-        ChartValue("image.tag", tag, "Its tag; the chart's appVersion if it is empty.", _TEXT),
-        ChartValue("image.pullPolicy", "IfNotPresent", "When nodes pull it.", policies),
-        ChartValue("imagePullSecrets", [], "Secrets to pull it with, such as [{name: registry}].", secrets),
-        ChartValue("replicas", 2, "Pods; one works, the others stand by.", {"type": "integer", "minimum": 0}),
+        ChartValue("image.repository", repository, "Image, without its tag.", {**_TEXT, "minLength": 1}),
+        ChartValue("image.tag", tag, "Tag of the image; the chart's appVersion if empty.", _TEXT),
+        ChartValue("image.pullPolicy", "IfNotPresent", "When nodes pull the image.", policies),
+        ChartValue("imagePullSecrets", [], "Secrets to pull the image with, such as [{name: registry}].", named),
+        ChartValue("replicas", 2, "Number of Pods; one works, the others stand by.", {"type": "integer", "minimum": 0}),
         ChartValue("logLevel", "INFO", "DEBUG, INFO, WARNING or ERROR.", levels),
-        ChartValue("resources", RESOURCES, "What a Pod asks for, and may have.", _OBJECT),
-        ChartValue("nodeSelector", {}, "Labels of the nodes that Pods may run on.", selector),
-        ChartValue("tolerations", [], "Taints of nodes that Pods stand.", tolerations),
-        ChartValue("crds.install", True, "Whether the chart brings the definitions; they stay when it goes.", _FLAG),
-        ChartValue("networkPolicy.enabled", True, "Whether only probes and metrics are let in.", _FLAG),
-        ChartValue("serviceMonitor.enabled", service_monitor, "Whether Prometheus' operator scrapes it.", _FLAG),
+        *(_of_setting(each) for each in settings),
+        ChartValue("env", [], "Further environment variables of the container.", named),
+        ChartValue("envFrom", [], "ConfigMaps and Secrets whose keys become environment variables.", _OBJECTS),
+        ChartValue("extraArgs", [], "Further flags of `deltaloop run`.", {"type": "array", "items": _TEXT}),
+        ChartValue("resources", RESOURCES, "Resource requests and limits of the container.", _OBJECT),
+        ChartValue("volumes", [], "Volumes of the Pod.", named),
+        ChartValue("volumeMounts", [], "Mounts of these volumes in the container.", named),
+        ChartValue("podAnnotations", {}, "Annotations of the Pods.", _TEXTS),
+        ChartValue("podLabels", {}, "Further labels of the Pods.", _TEXTS),
+        ChartValue("serviceAccount.annotations", {}, "Annotations of the service account.", _TEXTS),
+        ChartValue("nodeSelector", {}, "Labels of the nodes on which Pods may run.", _TEXTS),
+        ChartValue("affinity", {}, "Affinity of the Pods.", _OBJECT),
+        ChartValue("tolerations", [], "Taints of nodes that the Pods tolerate.", _OBJECTS),
+        ChartValue("topologySpreadConstraints", [], "Spread of the Pods; over nodes if empty.", _OBJECTS),
+        ChartValue("priorityClassName", "", "Priority class of the Pods.", _TEXT),
+        ChartValue("crds.install", True, "Whether the chart installs the CRDs; they stay when it is removed.", _FLAG),
+        ChartValue("networkPolicy.enabled", True, "Whether a NetworkPolicy limits traffic to the Pods.", _FLAG),
+        ChartValue("networkPolicy.from", [], peers, _OBJECTS),
+        ChartValue("serviceMonitor.enabled", service_monitor, "Whether Prometheus' operator scrapes the Pods.", _FLAG),
     ]
+
+
+def _of_setting(setting: Setting) -> ChartValue:
+    """Return the value of a setting: a value of its own type, or a reference to a Secret, a ConfigMap or a field."""
+    plain = _json_schema(
+        {name: each for name, each in setting.schema.items() if name not in ("default", "description")}
+    )
+    sources = [{"required": [name], "properties": {name: _OBJECT}} for name in _SOURCES]
+    schema = {"anyOf": [plain, {"type": "object", "oneOf": sources}, *([] if setting.required else [{"type": "null"}])]}
+    about = str(setting.schema.get("description", "")).strip().replace("\n", " ").replace("|", "\\|")
+    text = (
+        f"{about} Variable {setting.variable}; required."
+        if setting.required
+        else f"{about} Variable {setting.variable}."
+    )
+    return ChartValue(f"{SETTINGS}.{setting.name}", setting.schema.get("default"), text.strip(), schema)
+
+
+def _json_schema(value: Any) -> Any:
+    """Return a schema of Kubernetes as plain JSON Schema."""
+    if isinstance(value, list):
+        return [_json_schema(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("x-kubernetes-int-or-string"):
+        return {"type": ["integer", "string"]}
+    kept = {name: _json_schema(each) for name, each in value.items() if not name.startswith("x-")}
+    if kept.pop("nullable", False) and "type" in kept:
+        kept["type"] = [kept["type"], "null"]
+    return kept
 
 
 def values_text(values: Sequence[ChartValue]) -> str:
@@ -78,20 +134,26 @@ def values_text(values: Sequence[ChartValue]) -> str:
 
 
 def values_schema(values: Sequence[ChartValue]) -> str:
-    """Return ``values.schema.json``: Helm refuses what it does not allow, names that are not known among it."""
+    """Return ``values.schema.json``, by which Helm rejects unknown values and values of another type."""
+    return json.dumps(schema_of(values), indent=2) + "\n"
+
+
+def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
+    """Return the JSON schema of all values."""
     properties: dict[str, Any] = {}
     for value in values:
         head, dot, name = value.path.rpartition(".")
-        said = {"description": value.description, **value.schema}
+        said = {"description": value.description, "default": value.default, **value.schema}
         if dot:
             outer = properties.setdefault(head, {"type": "object", "additionalProperties": False, "properties": {}})
             outer["properties"][name] = said
+            if head == SETTINGS and value.default is None and {"type": "null"} not in said["anyOf"]:
+                outer.setdefault("required", []).append(name)
         else:
             properties[name] = said
     # Charts that this one is part of, and Helm itself, set these.
     properties["global"] = {"description": "What a chart around this one gives to all its parts.", **_OBJECT}
-    whole = {"$schema": _DRAFT, "type": "object", "additionalProperties": False, "properties": properties}
-    return json.dumps(whole, indent=2) + "\n"
+    return {"$schema": _DRAFT, "type": "object", "additionalProperties": False, "properties": properties}
 
 
 def values_table(values: Sequence[ChartValue]) -> str:

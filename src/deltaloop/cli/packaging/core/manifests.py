@@ -8,9 +8,11 @@ Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ (re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
+
+from deltaloop.runtime.program_settings import Setting
 
 Manifest = dict[str, Any]
 
@@ -47,7 +49,14 @@ class PackagedProgram:
         log_level: DEBUG, INFO, WARNING or ERROR.
         resources: What its container asks for, and may have.
         pull_policy: When nodes pull the image; empty for their own rule.
-        pod: Fields of its Pods beside those that are always there.
+        pod: Further fields of its Pods.
+        container: Further fields of its container.
+        spread: Function from the default topology spread constraint to all constraints of its Pods.
+        pod_labels: Further labels of its Pods.
+        pod_annotations: Annotations of its Pods.
+        account_annotations: Annotations of its service account.
+        admitted: Peers that its network policy admits to metrics and health. None means all.
+        settings: Its own settings, which environment variables give it.
         more_labels: Labels of its objects beside those that are always there.
         service_monitor: Whether Prometheus' operator is told to scrape it.
         webhooks: Configurations of its webhooks, by the Service of its name; none if it has none.
@@ -67,6 +76,13 @@ class PackagedProgram:
     resources: Any = field(default_factory=lambda: RESOURCES)
     pull_policy: str = ""
     pod: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    container: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    spread: Callable[[Manifest], Any] = lambda default: [default]
+    pod_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    pod_annotations: Any = None
+    account_annotations: Any = None
+    admitted: Any = None
+    settings: tuple[Setting, ...] = ()
     more_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     service_monitor: bool = False
     webhooks: tuple[Manifest, ...] = ()
@@ -117,7 +133,8 @@ def namespace(program: PackagedProgram) -> Manifest:
 
 def service_account(program: PackagedProgram) -> Manifest:
     """Return the account that the program has."""
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": program.metadata()}
+    more = {"annotations": program.account_annotations} if program.account_annotations else {}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": program.metadata(**more)}
 
 
 def access(program: PackagedProgram) -> list[Manifest]:
@@ -164,10 +181,11 @@ def deployment(program: PackagedProgram) -> Manifest:
         "serviceAccountName": program.name,
         "terminationGracePeriodSeconds": _BEFORE_KILL,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "topologySpreadConstraints": [{**spread, "labelSelector": selector}],
+        "topologySpreadConstraints": program.spread({**spread, "labelSelector": selector}),
         "containers": [container(program)],
     }
-    template = {"metadata": {"labels": program.labels}, "spec": pod}
+    annotations = {"annotations": program.pod_annotations} if program.pod_annotations else {}
+    template = {"metadata": {"labels": {**program.labels, **program.pod_labels}, **annotations}, "spec": pod}
     spec = {"replicas": program.replicas, "selector": selector, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": program.metadata(), "spec": spec}
 
@@ -200,6 +218,7 @@ def container(program: PackagedProgram) -> Manifest:
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}, "periodSeconds": 5},
         "resources": program.resources,
+        **program.container,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -219,13 +238,11 @@ def network_policy(program: PackagedProgram) -> Manifest:
 
     What goes out is not limited: no label says which addresses the API server has.
     """
-    names = ("metrics", "health", "webhooks") if program.authority else ("metrics", "health")
-    ports = [{"port": name, "protocol": "TCP"} for name in names]
-    spec = {
-        "podSelector": {"matchLabels": program.selector},
-        "policyTypes": ["Ingress"],
-        "ingress": [{"ports": ports}],
-    }
+    admitted = {"from": program.admitted} if program.admitted else {}
+    ingress = [{"ports": [{"port": name, "protocol": "TCP"} for name in ("metrics", "health")], **admitted}]
+    if program.authority:
+        ingress.append({"ports": [{"port": "webhooks", "protocol": "TCP"}]})  # the API server has no label to select
+    spec = {"podSelector": {"matchLabels": program.selector}, "policyTypes": ["Ingress"], "ingress": ingress}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

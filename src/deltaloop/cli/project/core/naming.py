@@ -69,7 +69,7 @@ class ProjectNames:
         for ending in _ENDINGS:
             short = short.removesuffix(ending)
         kind = kind or "".join(part.capitalize() for part in short.split("-"))
-        if not _KIND.fullmatch(kind):
+        if not _KIND.fullmatch(kind) or keyword.iskeyword(kind):
             raise InvalidArgumentError(f"--kind {kind!r} is none: letters and digits, first a capital, such as Paint")
         if "." not in group or subdomain_problems(group):
             raise InvalidArgumentError(f"--group {group!r} is none: a domain of yours with a dot, such as example.com")

@@ -6,10 +6,12 @@ claim gone    ──▶ the volume is Released, and gone if its policy says so
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
+from deltaloop.schemas.quantity import amount
 from deltaloop.testing.environment.core.agenda import EnvironmentStep
 from deltaloop.testing.environment.core.cluster_view import (
     REACTS,
@@ -19,6 +21,7 @@ from deltaloop.testing.environment.core.cluster_view import (
     deletes,
     patches,
     reports,
+    selects,
 )
 
 PROVISIONER: Final = "deltaloop.dev/environment"
@@ -54,7 +57,7 @@ def _claimed(claim: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
     mine = [each for each in view.of(kinds.PERSISTENT_VOLUME) if _is_for(each, claim)]
     if not mine:
         return _provisioned(claim, view)
-    volume = min(mine, key=lambda each: (at(each.spec, "claimRef", "uid") != claim.uid, each.name))
+    volume = min(mine, key=lambda each: (at(each.spec, "claimRef", "uid") != claim.uid, _capacity(each), each.name))
     if at(volume.spec, "claimRef", "uid") != claim.uid:
         return [_reserved(volume, claim)]
     body = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": volume.name}}
@@ -72,9 +75,27 @@ def _is_for(volume: ClusterObject, claim: ClusterObject) -> bool:
     return (
         text(volume.spec.get("storageClassName")) == text(claim.spec.get("storageClassName"))
         and {*texts(claim.spec.get("accessModes"))} <= {*texts(volume.spec.get("accessModes"))}
-        and at(volume.spec, "capacity", "storage") == at(claim.spec, "resources", "requests", "storage")
-        and not claim.spec.get("selector")
+        and _mode(volume) == _mode(claim)
+        and _capacity(volume) >= _requested(claim)
+        and (not claim.spec.get("selector") or _is_selected(volume, claim))
     )
+
+
+def _is_selected(volume: ClusterObject, claim: ClusterObject) -> bool:
+    by_expressions = at(claim.spec, "selector", "matchExpressions")  # not modeled
+    return not by_expressions and selects(at(claim.spec, "selector", "matchLabels"), volume.labels)
+
+
+def _mode(obj: ClusterObject) -> str:
+    return text(obj.spec.get("volumeMode")) or "Filesystem"
+
+
+def _capacity(volume: ClusterObject) -> Fraction:
+    return amount(at(volume.spec, "capacity", "storage"))
+
+
+def _requested(claim: ClusterObject) -> Fraction:
+    return amount(at(claim.spec, "resources", "requests", "storage"))
 
 
 def _reserved(volume: ClusterObject, claim: ClusterObject) -> EnvironmentStep:
@@ -101,7 +122,7 @@ def _provisioned(claim: ClusterObject, view: ClusterView) -> list[EnvironmentSte
         "accessModes": items(claim.spec.get("accessModes")),
         "claimRef": _reference(claim),
         "persistentVolumeReclaimPolicy": "Delete",
-        "volumeMode": text(claim.spec.get("volumeMode")) or "Filesystem",
+        "volumeMode": _mode(claim),
         "hostPath": {"path": f"/volumes/{name}"},
         **({"storageClassName": storage_class} if storage_class else {}),
     }
@@ -112,7 +133,7 @@ def _provisioned(claim: ClusterObject, view: ClusterView) -> list[EnvironmentSte
 def _bound(claim: ClusterObject, volume: ClusterObject) -> list[EnvironmentStep]:
     asked = at(claim.spec, "resources", "requests", "storage")
     capacity = mapping(volume.spec.get("capacity"))
-    if claim.phase == "Bound" and capacity.get("storage") != asked and _is_ours(volume):
+    if claim.phase == "Bound" and _capacity(volume) < _requested(claim) and _is_ours(volume):
         return [patches(volume, {"spec": {"capacity": {"storage": asked}}}, f"{volume} grows to {asked}")]
     status = {
         **claim.status,
