@@ -33,7 +33,9 @@ async def serving(handler: Handler, *, tls: ssl.SSLContext | None = None) -> Asy
 
 
 @asynccontextmanager
-async def raw_server(script: Callable[[int, asyncio.StreamWriter], Awaitable[None]]) -> AsyncGenerator[str, None]:
+async def raw_server(
+    script: Callable[[int, asyncio.StreamWriter], Awaitable[None]], *, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[str, None]:
     """Read a request's headers, then let the script write and close; it is told how many requests came before.
 
     A connection is served until the script closes it.
@@ -56,7 +58,7 @@ async def raw_server(script: Callable[[int, asyncio.StreamWriter], Awaitable[Non
             writer.close()
             connections.discard(task)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     try:
         yield f"127.0.0.1:{port}"

@@ -12,6 +12,7 @@ import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
 from deltaloop.client import AiohttpTransport, ClientConfig, Pool
+from deltaloop.client.core.broken_tries import Reuse
 from deltaloop.client.transport_aiohttp import _PersistentConnector, _socket, failure_of
 from tests.client.loopback import free_port
 
@@ -106,7 +107,7 @@ async def test_a_connection_of_leader_election_is_begun_four_times() -> None:
         made += 1
         return _socket(address)
 
-    async with aiohttp.ClientSession(connector=_PersistentConnector(socket_factory=count)) as session:
+    async with aiohttp.ClientSession(connector=_PersistentConnector(reuse=Reuse(), socket_factory=count)) as session:
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"http://127.0.0.1:{free_port()}")
     assert made == 4

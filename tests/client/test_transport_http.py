@@ -292,6 +292,84 @@ async def test_a_kept_connection_that_turns_out_to_be_dead(method: str, attempts
     assert len(served) == attempts
 
 
+async def close_at_once(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def reset_at_once(writer: asyncio.StreamWriter) -> None:
+    abort(writer)
+
+
+async def close_a_turn_later(writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0)
+    writer.close()
+
+
+async def say_goodbye(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+
+
+KEPT_BY_HTTP_10 = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize(
+    ("ends", "head"),
+    [
+        (close_at_once, OK),
+        (reset_at_once, OK),
+        (close_a_turn_later, OK),
+        (say_goodbye, OK),
+        (close_at_once, KEPT_BY_HTTP_10),
+    ],
+)
+async def test_write_uses_no_connection_that_ended_right_after_an_answer(
+    ends: Callable[[asyncio.StreamWriter], Awaitable[None]], head: bytes, encrypted: bool, authority: Authority
+) -> None:
+    async def answer(_: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        await ends(writer)
+
+    async with raw_server(answer, tls=authority.server_context() if encrypted else None) as address:
+        tls = TlsConfig(ca_data=authority.pem) if encrypted else TlsConfig()
+        transport = open_transport(ClientConfig(server=f"{'https' if encrypted else 'http'}://{address}", tls=tls))
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert (await transport.request(GET)).body == b"ok"
+            assert (await transport.request(HttpRequest(method=method, path="/x", timeout=5.0))).body == b"ok"
+        await transport.close()
+
+
+async def test_write_through_a_proxy_that_closes_after_each_answer() -> None:
+    async def answer(_: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(OK)
+        writer.close()
+
+    async with raw_server(answer) as proxy:
+        transport = open_transport(ClientConfig(server="http://shop.example", proxy_url=f"http://{proxy}"))
+        assert (await transport.request(GET)).body == b"ok"
+        assert (await transport.request(HttpRequest(method="POST", path="/x", timeout=5.0))).body == b"ok"
+        await transport.close()
+
+
+async def test_connections_that_end_late_fail_one_write_only() -> None:
+    async def answer(_: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(OK)
+        await asyncio.sleep(0.001)
+        writer.close()
+
+    failed = 0
+    async with raw_server(answer) as address:
+        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        for _ in range(5):
+            assert (await transport.request(GET)).body == b"ok"
+            try:
+                await transport.request(HttpRequest(method="POST", path="/x", timeout=5.0))
+            except TransportError:
+                failed += 1
+        await transport.close()
+    assert failed <= 1
+
+
 async def test_a_body_that_breaks_off() -> None:
     async def half(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")

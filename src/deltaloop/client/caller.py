@@ -22,6 +22,7 @@ from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
+from deltaloop.client.core.answers import is_unserved_path
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
@@ -80,6 +81,11 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     version: str = ""
     generate_name: str = ""
     timeout: float | None = None
+
+    @property
+    def names_version(self) -> bool:
+        """Whether the body is an object of the resource type, which names its version."""
+        return self.verb in ("update", "apply") or (self.verb == "create" and not self.subresource)
 
     @property
     def dry_run(self) -> bool:
@@ -144,6 +150,20 @@ class Caller:
         Raises:
             NotFoundError: If there is none of that name.
         """
+        try:
+            return await self._read_once(known, name, namespace, subresource, timeout)
+        except NotFoundError as error:
+            moved = await self._moved(known, error, timeout)
+            return await self._read_once(moved, name, namespace, subresource, timeout)
+
+    async def _read_once(
+        self,
+        known: ResourceType[Any],
+        name: str,
+        namespace: str | None,
+        subresource: str | None,
+        timeout: float | None,
+    ) -> Resource:
         place = self._namespace(known, namespace)
         path = known.path(namespace=place, name=name, subresource=subresource)
         self._check_access("get", known, place, subresource)
@@ -170,9 +190,25 @@ class Caller:
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
         """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
+        options = selected(options, selector)
+        try:
+            return await self._list_once(known, namespace, options, timeout, metadata_only=metadata_only)
+        except NotFoundError as error:
+            moved = await self._moved(known, error, timeout)
+            return await self._list_once(moved, namespace, options, timeout, metadata_only=metadata_only)
+
+    async def _list_once(
+        self,
+        known: ResourceType[Any],
+        namespace: str | None,
+        options: ListOptions,
+        timeout: float | None,
+        *,
+        metadata_only: bool,
+    ) -> ResourceList[Any]:
         from deltaloop.client.core.list_splitter import ListSplitter
 
-        options = selected(options, selector)
+        namespace = self._usable(known, namespace)
         self._check_access("list", known, namespace)
         drop_managed_fields = options.drop_managed_fields
         body = await self._sender.receive(
@@ -194,6 +230,19 @@ class Caller:
 
     async def _write(self, request: WriteRequest) -> bytes:
         """Send a write, and return what the server answers."""
+        try:
+            return await self._write_once(request)
+        except NotFoundError as error:
+            known = request.resource_type
+            moved = await self._moved(known, error, request.timeout)
+            if moved.api_version != known.api_version and request.names_version:
+                raise  # `_store` encodes the object again, for the other version
+            if moved.namespaced and not request.namespace and request.verb == "delete_collection":
+                raise  # it takes no default
+            place = self._namespace(moved, request.namespace)
+            return await self._write_once(msgspec.structs.replace(request, resource_type=moved, namespace=place))
+
+    async def _write_once(self, request: WriteRequest) -> bytes:
         of_collection = request.verb == "delete_collection" or (request.verb == "create" and not request.subresource)
         name, body = None if of_collection else request.name, request.body
         if isinstance(request.options, DeleteOptions) and body is None:
@@ -216,7 +265,7 @@ class Caller:
 
     def _answered(self, known: ResourceType[T], body: bytes) -> T:
         """Return what ``_write`` returned as an object."""
-        return decode_object(known, body)
+        return decode_object(self._discovery.current(known), body)
 
     # -- what these need
 
@@ -230,11 +279,23 @@ class Caller:
         """Find a resource: classes and built-in kinds without a question, anything else by discovery."""
         rt = as_kind(rt)
         if isinstance(rt, ResourceType):
-            return rt
+            return self._discovery.current(rt)
         try:
             return parse_resource_type(rt)
         except UnknownResourceError:
             return await self._discovery.find(rt, timeout=timeout)  # type: ignore[return-value]  # T is Resource then
+
+    async def _moved(self, known: ResourceType[T], error: NotFoundError, timeout: float | None) -> ResourceType[T]:
+        """Return a resource as it is served now, if a 404 shows that its path is not served any more.
+
+        Raises:
+            NotFoundError: The 404 itself, if it is about an object, or if the server serves nothing else.
+            UnknownResourceError: If the resource was found by a name that no longer exists.
+        """
+        moved = await self._discovery.moved(known, timeout=timeout) if is_unserved_path(error) else None
+        if moved is None:
+            raise error
+        return moved
 
     def _with(self, **changes: object) -> Self:
         """Return a copy on the same connections."""
@@ -243,7 +304,13 @@ class Caller:
         return other
 
     def _namespace(self, known: ResourceType[Any], namespace: str | None) -> str | None:
-        return (namespace or self.namespace) if known.namespaced else namespace
+        return (namespace or self.namespace) if known.namespaced else self._usable(known, namespace)
+
+    def _usable(self, known: ResourceType[Any], namespace: str | None) -> str | None:
+        """Return a namespace; drop the default one if the kind has become cluster-scoped since its use began."""
+        if not namespace or known.namespaced or namespace != self.namespace:
+            return namespace
+        return None if self._discovery.is_moved(known) else namespace
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:

@@ -2,7 +2,8 @@
 
 Everything is asked at once, on first use, and kept; again when a name is not found, because a CRD may have been
 installed meanwhile: three times in a row, then once in five seconds, so that a name that exists nowhere does not become
-a load.
+a load. A 404 about a path, not about an object, makes it ask again as well: a version may have been removed from a CRD,
+or a CRD may have been created again with another plural or scope.
 
 ``/api`` and ``/apis`` are asked for in the aggregated form, which says everything in one answer. Where a server answers
 in the legacy form, each group version is asked for its resources. The same is done for a version that the aggregated
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError
 from deltaloop.api.resource import Resource
@@ -30,6 +32,8 @@ from deltaloop.pacing import TokenBucket
 if TYPE_CHECKING:  # the cores are imported when a server is first asked: most programs name kinds that are known
     from deltaloop.client.core.aggregated_discovery import DiscoveredVersion
     from deltaloop.client.core.resource_index import DiscoveredResource, ResourceIndex
+
+T = TypeVar("T")
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -48,6 +52,8 @@ class Discovery:
         self._sender = sender
         self._index: ResourceIndex | None = None
         self._lock = asyncio.Lock()
+        self._found: dict[ResourceType[Any], tuple[ResourceType[Any], str]] = {}
+        self._moved: dict[ResourceType[Any], ResourceType[Any]] = {}
         self._refreshes = TokenBucket(rate=1 / _REFRESH_INTERVAL, burst=_REFRESHES)
 
     async def find(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
@@ -64,13 +70,60 @@ class Discovery:
             TransportError: There was no answer.
         """
         before = self._index
-        if before is not None and (found := before.find(name)) is not None:
-            return found
-        index = await self._refreshed(before, timeout)
-        found = index.find(name)
+        found = before.find(name) if before is not None else None
         if found is None:
-            raise index.unknown(name)
+            index = await self._refreshed(before, timeout)
+            found = index.find(name)
+            if found is None:
+                raise index.unknown(name)
+        self._found[found] = (found, name)
         return found
+
+    def current(self, known: ResourceType[T]) -> ResourceType[T]:
+        """Return the resource type that took the place of another one; the same one if none did."""
+        if not self._moved or (moved := self._moved.get(known)) is None:
+            return known
+        return moved if known.model is moved.model else replace(moved, model=known.model)
+
+    def is_moved(self, known: ResourceType[Any]) -> bool:
+        """Return whether a resource type took the place of another one."""
+        return known in self._moved.values()
+
+    async def moved(self, known: ResourceType[T], *, timeout: float | None = None) -> ResourceType[T] | None:
+        """Find a resource again whose path the server does not serve.
+
+        A resource that was found by a name is looked up by that name, any other by its group, version and kind.
+
+        Args:
+            known: The resource as it was.
+            timeout: Timeout of each request in seconds.
+
+        Returns:
+            The resource as it is served now; None if nothing has changed, or the server does not serve it.
+
+        Raises:
+            UnknownResourceError: If it was found by a name that no longer exists.
+        """
+        before, name = self._found.get(known, (None, ""))
+        by_name = before is known
+        if not by_name and "." not in known.group:
+            return None  # built-in kinds do not move: groups of CRDs have a dot
+        try:
+            index = await self._refreshed(self._index, timeout)
+        except DeltaloopError as error:
+            _log.debug("discovery failed", extra={"error_type": type(error).__name__})
+            return None
+        found = index.find(name if by_name else f"{known.api_version}/{known.kind}")
+        if found is None and by_name:
+            raise index.unknown(name)
+        if found is None or found == known:
+            return None
+        if by_name:
+            self._found[found] = (found, name)
+        for old in [known, *(old for old, now in self._moved.items() if now == known)]:
+            self._moved[old] = found
+        self._moved.pop(found, None)
+        return replace(cast("ResourceType[Any]", found), model=known.model)
 
     async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
         """Return everything that is known, asking the server if nothing is."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final, cast, final
 
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
+from deltaloop.client.kept_sockets import input_check
 
 _SLICE: Final = 256 * 1024
 _RECORD: Final = 16 * 1024
@@ -78,6 +79,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._writes = True  # there is room for more
         self._reads = True
         self._lost = False
+        self._has_input: Callable[[], bool] | None = None
 
     # -- asyncio.Protocol
 
@@ -103,11 +105,13 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         try:
             while self._incoming.pending or tls.pending():
-                self._take(tls.read(_RECORD))
+                data = tls.read(_RECORD)
+                if not data:  # close_notify
+                    self.transport.close()
+                    break
+                self._take(data)
         except ssl.SSLWantReadError:
             pass
-        except ssl.SSLZeroReturnError:
-            self.transport.close()  # the other side has said that it is done
         except ssl.SSLError as error:
             self._fail(error)
         if self._outgoing.pending:
@@ -239,6 +243,13 @@ class HttpConnection(asyncio.BufferedProtocol):
     def usable(self) -> bool:
         """Whether a request can be sent: nobody has closed it, and nothing came that nobody had asked for."""
         return not self._lost and self._error is None and not self.transport.is_closing()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the socket of a usable connection has no input, such as its end, that the loop has not seen yet."""
+        if self._has_input is None:
+            self._has_input = input_check(self.transport)
+        return not self._has_input()
 
     def abort(self) -> None:
         """Close the connection at once, without saying goodbye; nothing happens if there is none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from deltaloop.api.keys import join_key
@@ -15,6 +15,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed, untyped
 from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import EVERYTHING, Caller, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
@@ -179,20 +180,40 @@ class ReadVerbs(Caller):
         when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
         """
         known = await self._known(rt, timeout)
+        options = selected(options, selector)
+        async with AsyncExitStack() as stack:
+            try:
+                opening = self._open_watch(known, namespace, options, timeout, metadata_only=metadata_only)
+                events = await stack.enter_async_context(opening)
+            except NotFoundError as error:
+                moved = await self._moved(known, error, timeout)
+                opening = self._open_watch(moved, namespace, options, timeout, metadata_only=metadata_only)
+                events = await stack.enter_async_context(opening)
+            yield events
+
+    def _open_watch(
+        self,
+        known: ResourceType[Any],
+        namespace: str | None,
+        options: ListOptions,
+        timeout: float | None,
+        *,
+        metadata_only: bool,
+    ) -> AbstractAsyncContextManager[WatchStream]:
+        namespace = self._usable(known, namespace)
         self._check_access("watch", known, namespace)
-        async with open_watch(
+        return open_watch(
             self._sender,
             known,
             known.path(namespace=namespace),
-            selected(options, selector).to_query(),
+            options.to_query(),
             timeout_seconds=options.timeout_seconds,
             timeout=timeout,
             on_warning=self._on_warning,
             metadata_only=metadata_only,
             drop_managed_fields=options.drop_managed_fields,
             max_event_bytes=self._config.max_event_bytes,
-        ) as events:
-            yield events
+        )
 
     @overload
     async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[RequestKeywords]) -> None: ...

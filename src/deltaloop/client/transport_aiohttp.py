@@ -18,6 +18,7 @@ from yarl import URL
 
 from deltaloop.api.redaction import redact
 from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.broken_tries import Reuse
 from deltaloop.client.core.connection_failures import (
     CUTS,
     ConnectionFailure,
@@ -26,6 +27,7 @@ from deltaloop.client.core.connection_failures import (
     of_connecting,
 )
 from deltaloop.client.core.credential import Credential
+from deltaloop.client.kept_sockets import input_check
 from deltaloop.client.transport import Headers, HttpRequest, Pool
 from deltaloop.client.transport_http import (
     CONNECTS,
@@ -94,8 +96,9 @@ class AiohttpTransport(HttpTransport):
         return session
 
     def _make_session(self, pool: str) -> aiohttp.ClientSession:
-        make_connector = _PersistentConnector if pool == Pool.LEADER_ELECTION else aiohttp.TCPConnector
+        make_connector = _PersistentConnector if pool == Pool.LEADER_ELECTION else _Connector
         connector = make_connector(
+            reuse=self._reuse,
             limit=0,
             keepalive_timeout=IDLE_CONNECTION,
             resolver=aiohttp.ThreadedResolver(),
@@ -147,7 +150,26 @@ class _Answer:
         self._answer.close()  # a complete answer has given its connection back already
 
 
-class _PersistentConnector(aiohttp.TCPConnector):
+class _Connector(aiohttp.TCPConnector):
+    """Reuse a kept connection only if its socket has no input, such as the end of the connection."""
+
+    def __init__(self, *, reuse: Reuse, **keywords: Any) -> None:
+        super().__init__(**keywords)  # pyright: ignore[reportUnknownMemberType]  # of addresses
+        self._reuse = reuse
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        # There is no public way to look at a connection before a request is sent on it.
+        while (found := await super()._get(key, traces)) is not None:
+            now = asyncio.get_running_loop().time()
+            if self._reuse.is_allowed(now):
+                if found.transport is not None and not input_check(found.transport)():
+                    return found
+                self._reuse.failed(now)
+            found.close()
+        return None
+
+
+class _PersistentConnector(_Connector):
     """Begins to connect several times, a quarter of a second apart; see ``CONNECTS``."""
 
     async def _wrap_create_connection(self, *args: Any, addr_infos: list[Any], **kwargs: Any) -> Any:
@@ -173,11 +195,15 @@ def _tracing() -> aiohttp.TraceConfig:
         # aiohttp calls this before it writes: the connection stands, and nothing has gone out yet.
         _attempt(context).sends()
 
+    async def connection_made(_: object, context: SimpleNamespace, __: object) -> None:
+        _attempt(context).reused = False
+
     async def connection_reused(_: object, context: SimpleNamespace, __: object) -> None:
         _attempt(context).reused = True
 
     tracing: Any = aiohttp.TraceConfig()
     tracing.on_request_headers_sent.append(headers_sent)
+    tracing.on_connection_create_start.append(connection_made)
     tracing.on_connection_reuseconn.append(connection_reused)
     return tracing  # type: ignore[no-any-return]  # its signals are typed for each kind of context
 

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.broken_tries import REPEATED
 from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, of_breaking, of_connecting
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
@@ -117,7 +118,7 @@ class AsyncioTransport(HttpTransport):
         now = loop.time()
         tls = self._tls.context(credential.certificate, now=now) if self._tls is not None else None
         head = self._head(request, encoding, credential)
-        connection = self._take(pool, tls, now)
+        connection = self._take(pool, tls, now, quiet=request.method not in REPEATED)
         attempt.reused = connection is not None
         if connection is None:
             connection = await self._connect(loop, pool, tls)
@@ -175,13 +176,27 @@ class AsyncioTransport(HttpTransport):
 
     # -- connections
 
-    def _take(self, pool: str, tls: ssl.SSLContext | None, now: float) -> HttpConnection | None:
-        """Return the kept connection that was used last; those that are too old, or of another certificate, close."""
+    def _take(self, pool: str, tls: ssl.SSLContext | None, now: float, *, quiet: bool) -> HttpConnection | None:
+        """Return the kept connection that was used last, and close those that cannot be used.
+
+        Args:
+            pool: Name of the pool.
+            tls: TLS context that the connection must have been made with.
+            now: Time of the loop.
+            quiet: Whether to look at the socket first, because the request is not sent again if the connection is dead.
+        """
         kept = self._kept.get(pool)
         while kept:
             connection = kept.pop()
-            if connection.usable and connection.made_with is tls and now - connection.kept_at < IDLE_CONNECTION:
-                return connection
+            if (
+                connection.usable
+                and connection.made_with is tls
+                and now - connection.kept_at < IDLE_CONNECTION
+                and self._reuse.is_allowed(now)
+            ):
+                if not quiet or connection.quiet:
+                    return connection
+                self._reuse.failed(now)
             connection.abort()
         return None
 

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.core.broken_tries import after_break
+from deltaloop.client.core.broken_tries import Reuse, after_break
 from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
@@ -136,6 +136,7 @@ class HttpTransport(ABC):
             _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
         self._identity = impersonation_headers(config.impersonate) if config.impersonate is not None else []
         self._encoding = "gzip" if config.compression else "identity"
+        self._reuse = Reuse()
         self._closed = False
 
     # -- of what speaks HTTP
@@ -251,7 +252,9 @@ class HttpTransport(ABC):
                 return await self._open(request, pool, encoding, credential, attempt)
             except self.breaks as error:
                 failure, how = self._error(error, request, attempt)
-                tls = self._tls
+                tls, now = self._tls, asyncio.get_running_loop().time()
+                if attempt.reused and how.cut:
+                    self._reuse.failed(now)
                 then = after_break(
                     request.method,
                     reused=attempt.reused,
@@ -259,7 +262,7 @@ class HttpTransport(ABC):
                     in_handshake=how.in_handshake,
                     cut=how.cut,
                 )
-                if then.again or (then.reload and tls is not None and tls.reload(asyncio.get_running_loop().time())):
+                if then.again or (then.reload and tls is not None and tls.reload(now)):
                     continue
                 if then.suspect and tls is not None:
                     tls.suspect()

@@ -403,6 +403,23 @@ class WriteVerbs(ReadVerbs):
         **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Any:
         known = await self._known(rt, keywords.get("timeout"))
+        try:
+            return await self._store_once(verb, known, obj, force=force, **keywords)
+        except NotFoundError:
+            current = await self._known(rt, keywords.get("timeout"))
+            if current.api_version == known.api_version:
+                raise
+            return await self._store_once(verb, current, obj, force=force, **keywords)
+
+    async def _store_once(
+        self,
+        verb: Literal["create", "update", "apply"],
+        known: ResourceType[Any],
+        obj: object,
+        *,
+        force: bool,
+        **keywords: Unpack[SubresourceWriteKeywords],
+    ) -> Any:
         outgoing = encode_object(known, obj)
         keywords["namespace"] = keywords.get("namespace") or outgoing.namespace
         if not outgoing.name and verb != "create":

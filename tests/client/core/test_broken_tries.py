@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from deltaloop.client.core.broken_tries import AfterBreak, after_break
+from deltaloop.client.core.broken_tries import AfterBreak, Reuse, after_break
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
@@ -19,3 +19,11 @@ def test_every_combination(method: str) -> None:
         assert not found.again, "a write may have been carried out, and a new connection was alive"
         assert found.reload is (tls and in_handshake)
         assert found.suspect is (tls and cut)
+
+
+def test_an_unseen_end_stops_the_use_of_kept_connections_for_five_seconds() -> None:
+    reuse = Reuse()
+    assert reuse.is_allowed(0.0)
+    reuse.failed(1.0)
+    assert not reuse.is_allowed(5.9)
+    assert reuse.is_allowed(6.0)

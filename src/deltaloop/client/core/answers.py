@@ -42,6 +42,12 @@ def is_success(status: int) -> bool:
     return 200 <= status < 300
 
 
+def is_unserved_path(error: ApiError) -> bool:
+    """Return whether a 404 is about the path, not about an object: only the latter names the object."""
+    details = error.status.details
+    return error.status.code == 404 and (details is None or not details.name)
+
+
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
     """Make the error that belongs to an answer.
 

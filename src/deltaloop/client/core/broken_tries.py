@@ -14,11 +14,40 @@ that both end.
 
 from __future__ import annotations
 
+import math
 from typing import Final, final
 
 import msgspec
 
-_SAFE: Final = frozenset({"GET", "HEAD"})
+REPEATED: Final = frozenset({"GET", "HEAD"})
+"""Methods whose requests are sent again if a kept connection turns out to be dead."""
+
+
+_PAUSE: Final = 5.0
+
+
+@final
+class Reuse:
+    """Decide whether requests may use kept connections.
+
+    A server may close each connection right after its answer without saying so. A request on such a connection races
+    with the end of the connection, so the first end that comes too late to be seen stops the use of kept connections
+    for some seconds.
+    """
+
+    __slots__ = ("_begins_at",)
+
+    def __init__(self) -> None:
+        """Allow it."""
+        self._begins_at = -math.inf
+
+    def is_allowed(self, now: float) -> bool:
+        """Return whether a request may use a kept connection."""
+        return now >= self._begins_at
+
+    def failed(self, now: float) -> None:
+        """Note that a kept connection had ended before the event loop noticed it."""
+        self._begins_at = now + _PAUSE
 
 
 @final
@@ -46,6 +75,6 @@ def after_break(method: str, *, reused: bool, tls: bool, in_handshake: bool, cut
         in_handshake: Whether TLS itself failed.
         cut: Whether the other side, or the way to it, cut the connection.
     """
-    if reused and method in _SAFE:
+    if reused and method in REPEATED:
         return AfterBreak(again=True)
     return AfterBreak(reload=tls and in_handshake, suspect=tls and cut)
