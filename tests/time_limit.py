@@ -20,7 +20,7 @@ import pytest
 _MOST_SECONDS_BETWEEN: Final = 10.0
 
 
-class TimeLimitReached(KeyboardInterrupt):  # noqa: N818 - not an error of the program
+class TimeLimitReached(KeyboardInterrupt):
     """Raised wherever the main thread is when a test's limit has passed."""
 
 
