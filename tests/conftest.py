@@ -15,7 +15,7 @@ from tests.parity.session import EveryNamedTestPasses
 from tests.parity.tables import named_tests
 
 # The plugins are tested by running pytest inside a test. pytest takes this from the topmost conftest only.
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.time_limit"]
 
 # How long an example takes says how busy the machine is, and nothing about the code. Continuous integration draws the
 # same examples each time, so that chance decides no landing; elsewhere each run draws new ones.

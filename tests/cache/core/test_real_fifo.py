@@ -150,6 +150,26 @@ def test_the_version_follows_what_was_processed() -> None:
     assert queue.processed_version == "12"
 
 
+def test_a_batch_with_several_versions_reaches_the_last_one() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.write_all([(DeltaType.ADDED, pod("a", 5), "5"), (DeltaType.ADDED, pod("b", 7), "7")])
+    queue.write_all([(DeltaType.ADDED, pod("c", 8), "")])
+    queue.processed(pop(queue))
+    assert queue.processed_version == "7"
+
+
+def test_a_version_that_comes_while_a_batch_is_processed_waits_for_later_writes() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.write_all([(DeltaType.ADDED, pod("a", 5), "5")])
+    batch = pop(queue)
+    queue.write_all([(DeltaType.UPDATED, pod("a", 7), "7")])
+    assert not queue.update_resource_version("9")
+    queue.processed(batch)
+    assert queue.processed_version == "5"
+    queue.processed(pop(queue))
+    assert queue.processed_version == "9"
+
+
 def test_a_transform_fails_a_list_as_a_whole() -> None:
     def picky(obj: Resource) -> Resource:
         if obj.name == "b":

@@ -269,6 +269,31 @@ def test_an_absence_without_a_known_version_leaves_no_tombstone() -> None:
     assert len(overlay) == 0
 
 
+def test_a_tombstone_has_the_version_of_our_newer_write() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="4", now=0.0)
+    overlay.deleted("default/a", uid="u", version="5", reached="4", now=0.0)
+    assert overlay.show("default/a", None, reached="6", now=1.0) is None
+    assert overlay.show("default/a", obj("default/a", 7), reached="7", now=1.0) is None
+
+
+def test_a_late_answer_about_a_predecessor_leaves_the_tombstone() -> None:
+    overlay = Overlay()
+    overlay.deleted("default/a", uid="u2", version="9", reached="4", now=0.0)
+    overlay.wrote(obj("default/a", 5, "u1"), reached="4", now=0.0)
+    assert overlay.show("default/a", None, reached="4", now=0.0) is None
+    assert overlay.show("default/a", obj("default/a", 9, "u2"), reached="9", now=1.0) is None
+
+
+def test_a_deletion_of_an_unknown_uid_stays_uncertain_while_an_object_is_there() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.DELETE, now=0.0)
+    overlay.settle("default/a", obj("default/a", 5), reached="5", now=1.0)
+    assert overlay.is_uncertain("default/a", now=1.0)
+    overlay.settle("default/a", None, reached="5", now=2.0)
+    assert not overlay.is_uncertain("default/a", now=2.0)
+
+
 # -- the machine
 
 

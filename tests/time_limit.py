@@ -1,0 +1,93 @@
+"""A pytest plugin: end a test at the limit of pytest-timeout, also if its code keeps what the limit raises.
+
+pytest-timeout raises ``Failed`` once. asyncio stores it as the result of the task that happens to run, so a loop that
+spins continues; Hypothesis takes it for a finding, and runs the example again. Both let a ``KeyboardInterrupt`` pass.
+It is raised again until the phase of the test (setup, call or teardown) has ended, each of which has the whole limit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from types import FrameType
+from typing import Final, Protocol
+
+import pytest
+
+_MOST_SECONDS_BETWEEN: Final = 10.0
+
+
+class TimeLimitReached(KeyboardInterrupt):
+    """Raised wherever the main thread is when a test's limit has passed."""
+
+
+class _Settings(Protocol):
+    @property
+    def timeout(self) -> float: ...
+
+    @property
+    def method(self) -> str: ...
+
+
+_LIMIT: Final = pytest.StashKey[float]()
+_REACHED: Final = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: _Settings) -> bool | None:
+    """Take the limit of a test from pytest-timeout; leave tests outside the main thread to it."""
+    if settings.method != "signal" or threading.current_thread() is not threading.main_thread():
+        return None
+    item.stash[_LIMIT] = settings.timeout
+    return True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _limited(item))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _limited(item))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _limited(item))
+
+
+def _limited(item: pytest.Item) -> Generator[None, object, object]:
+    limit = item.stash.get(_LIMIT, None)
+    if limit is None:
+        return (yield)
+
+    def reached(_number: int, _frame: FrameType | None) -> None:
+        raise TimeLimitReached(f"the test has run for {limit:g} s")
+
+    before = signal.signal(signal.SIGALRM, reached)
+    left = signal.setitimer(signal.ITIMER_REAL, limit, min(limit, _MOST_SECONDS_BETWEEN))
+    try:
+        return (yield)
+    except TimeLimitReached as error:
+        item.config.stash[_REACHED] = True
+        raise pytest.fail.Exception(str(error)).with_traceback(error.__traceback__) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *left)  # of the test that runs pytest within itself, if one does
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the process although a thread of a test that reached its limit never ends: Python would wait for it."""
+    if not config.stash.get(_REACHED, False):
+        return
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    if others:
+        sys.stderr.write(f"threads that do not end: {', '.join(sorted(thread.name for thread in others))}\n")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
