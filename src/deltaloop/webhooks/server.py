@@ -220,7 +220,9 @@ class WebhookServer:
             self._count(path, -1)
             self._answered.set()
         if answer.error is not None:
-            self._log(path, answer.error)
+            self._log(path, answer.error, answer.key)
+        if answer.misfit is not None:
+            self._log_misfit(path, answer)
         if self._metrics is not None:
             seconds = asyncio.get_running_loop().time() - arrived_at
             self._metrics.answered(path, answer.status, answer.outcome, seconds)
@@ -258,9 +260,20 @@ class WebhookServer:
             )
         return answer
 
-    def _log(self, path: str, error: Exception) -> None:
-        """Say that a function failed, and where; its text, which may have data of the object, is for debugging."""
+    def _log_misfit(self, path: str, answer: Answer) -> None:
+        seen, webhook = answer.misfit, self.webhooks.name_at(path)
+        assert seen is not None
+        extra = {"webhook": webhook, "key": seen.key, "field": seen.field, "problem": seen.problem}
+        if answer.outcome == "invalid":
+            _logger.error("cannot convert an object", extra=extra)
+        else:
+            _logger.warning("object does not fit the class of a webhook", extra={**extra, "objects": seen.objects})
+
+    def _log(self, path: str, error: Exception, key: str) -> None:
+        """Log the failure of a function; its text, which may have data of the object, is logged at DEBUG only."""
         extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
+        if key:
+            extra["key"] = key
         if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
             extra["reason"] = told(error)
         if isinstance(error, InvalidReviewResultError) and error.where:
