@@ -18,7 +18,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.plain_text import one_line
-from deltaloop.api.resource import Resource, typed
+from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
 from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
@@ -37,6 +37,7 @@ from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookEr
 from deltaloop.webhooks.steps import Steps, finished
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
 _PLAIN: Final = (None, Resource, dict)
 
 
@@ -140,20 +141,15 @@ def answer_conversion(conversion: KindConversion, body: bytes | bytearray) -> An
         return refused_conversion(error)
     review = ReviewConversion(conversion, request.uid, request.desired)
     for obj in request.objects:
-        try:
-            review.add(write_object(finished(review.steps(obj))))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
-            return review.failed(obj, error)
+        answer = finished(review.object_steps(obj))
+        if answer is not None:
+            return answer
     return review.converted()
 
 
 def refused_conversion(error: InvalidReviewError) -> Answer:
     """Return the response to a body that is not a review."""
     return refused_body(error, lambda uid, status: unconverted_response(uid, status.message))
-
-
-write_object: Final = msgspec.json.Encoder().encode
-"""Writes a converted object as JSON."""
 
 
 @final
@@ -174,24 +170,33 @@ class ReviewConversion:
         self._results: list[msgspec.Raw] = []
         self._misfits: list[SeenMisfit] = []
 
-    def steps(self, obj: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Convert the next object in steps."""
-        if self._group != self._conversion.type.group:
-            path, group = self._conversion.path, self._conversion.type.group
-            raise NoConversionError(f"{path} converts to versions of {group}")
-        return self._conversion.steps(obj, self._version, self._misfits)
+    def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:
+        """Convert the next object in steps; return the response if it cannot be converted.
 
-    def add(self, converted: bytes) -> None:
-        """Take a converted object, written as JSON."""
-        self._results.append(msgspec.Raw(converted))
+        Args:
+            obj: The object, decoded or as JSON.
+        """
+        try:
+            decoded = obj if isinstance(obj, dict) else _decode(obj)
+        except DECODE_ERRORS as error:
+            problem = f"an object of the review is not JSON: {without_data(error)}"
+            return refused_conversion(InvalidReviewError(problem, uid=self._uid))
+        try:
+            if self._group != self._conversion.type.group:
+                path, group = self._conversion.path, self._conversion.type.group
+                raise NoConversionError(f"{path} converts to versions of {group}")
+            result = yield from self._conversion.steps(decoded, self._version, self._misfits)
+            self._results.append(msgspec.Raw(_encode(result)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
+            return self._failed(decoded, error)
+        return None
 
     def converted(self) -> Answer:
         """Return the response with all objects."""
         seen = self._misfits[0]._replace(objects=len(self._misfits)) if self._misfits else None
         return Answer(200, converted_response(self._uid, self._results), "converted", misfit=seen)
 
-    def failed(self, obj: Mapping[str, Any], error: Exception) -> Answer:
-        """Return the response for an object that cannot be converted."""
+    def _failed(self, obj: Mapping[str, Any], error: Exception) -> Answer:
         key, named = _key(obj), f"{self._conversion.type.group_resource} {one_line(_key(obj))}"
         if isinstance(error, NoConversionError | MalformedObjectError):
             path = error.path if isinstance(error, MalformedObjectError) else ""
