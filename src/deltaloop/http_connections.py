@@ -1,7 +1,8 @@
-"""An HTTP server whose connections are bounded, for servers that anybody may reach who reaches the port; no core.
+"""HTTP servers whose connections and memory are bounded, for ports that others may reach.
 
-A new connection takes the place of the one that has waited longest for a request, so that connections on which nothing
-is asked keep nobody away. A connection without a request ends after a while, and so does one that is kept.
+A new connection takes the place of the one that has waited longest for a request, so that idle connections keep nobody
+away; a new TLS handshake does the same with the oldest handshake. A connection without a request ends after a while, as
+do kept connections and responses that are not read.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -19,6 +20,14 @@ from deltaloop.api.logs import http_logger
 IDLE: Final = 60.0
 FIRST_REQUEST: Final = 10.0
 HANDSHAKE: Final = 10.0
+SENDING: Final = 30.0
+"""Seconds in which a client must read a response."""
+MOST_HANDSHAKES: Final = 100
+_PIECE: Final = 64 * 1024
+_UNBUFFERED: Final = 32 * 1024  # less than what makes a transport wait
+# Lines of a request: its first line and its headers, of at most 8 KiB each.
+_MOST_HEADERS: Final = 48
+_ACCEPTS: Final = "_accept_connection2"  # asyncio's task for a connection, which makes the handshake
 
 
 @dataclass(slots=True)
@@ -50,11 +59,23 @@ class BoundedServer(web.Server):
             keepalive_timeout=IDLE,
             auto_decompress=False,
             lingering_time=0.0,
+            max_headers=_MOST_HEADERS,
             logger=http_logger(logger, unreadable=HttpProcessingError),
         )
         self._answer = answer
         self._most = most
         self._open: dict[web.RequestHandler, _Connection] = {}
+        self._handshakes: dict[asyncio.Task[Any], None] = {}
+
+    def __call__(self) -> web.RequestHandler:
+        """Take a connection that has been accepted; one with TLS makes its handshake next."""
+        task = asyncio.current_task()
+        if task is not None and getattr(task.get_coro(), "__name__", "") == _ACCEPTS:
+            self._handshakes[task] = None
+            task.add_done_callback(lambda done: self._handshakes.pop(done, None))
+            if len(self._handshakes) > MOST_HANDSHAKES:
+                next(iter(self._handshakes)).cancel()
+        return super().__call__()
 
     async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = self._open.pop(request.protocol, None)
@@ -92,3 +113,36 @@ class BoundedServer(web.Server):
         connection = self._open.pop(handler)
         connection.first_request.cancel()
         return connection.transport
+
+
+async def send(request: web.BaseRequest, response: web.Response) -> web.StreamResponse:
+    """Send a response, a large one in pieces, and return the response that was sent.
+
+    Raises:
+        ConnectionResetError: If the client does not read it in time; the connection is cut.
+    """
+    body, transport = response.body, request.transport
+    size = len(body) if isinstance(body, bytes) else 0
+    if transport is not None and size <= _UNBUFFERED and not transport.get_write_buffer_size():
+        await response.prepare(request)
+        await response.write_eof()
+        return response
+    sent: web.StreamResponse = response
+    try:
+        async with asyncio.timeout(SENDING):
+            if size > _PIECE and request.method != "HEAD":
+                sent = web.StreamResponse(status=response.status, headers=response.headers)
+                sent.content_length = size
+                await sent.prepare(request)
+                whole = memoryview(body if isinstance(body, bytes) else b"")
+                for begin in range(0, size, _PIECE):
+                    await sent.write(bytes(whole[begin : begin + _PIECE]))
+                    await asyncio.sleep(0)
+            else:
+                await sent.prepare(request)
+            await sent.write_eof()
+    except TimeoutError:
+        if transport is not None:
+            transport.abort()
+        raise ConnectionResetError("the client does not read the response") from None
+    return sent

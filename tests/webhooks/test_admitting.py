@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 import deltaloop as dl
@@ -92,14 +93,119 @@ def test_an_update_has_the_object_before_warnings_and_notes() -> None:
     }
 
 
-def test_an_object_before_that_does_not_fit_the_class_is_in_the_way_of_those_who_read_it_alone() -> None:
+def test_an_old_object_that_does_not_fit_does_not_keep_a_repair_away() -> None:
     @dl.validate(Database)
-    def looks_at_the_new_one(database: Database) -> None:
-        assert database.spec.replicas == 1
+    def reads_old(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+        if database.spec.replicas > 9:
+            yield dl.Finding("spec.replicas", "9 at most")
+        assert request.old is not None
+
+    @dl.mutate(Database)
+    def mutates(database: Database, request: dl.AdmissionRequest[Database]) -> None:
+        database.spec.owner = "nobody"
+        assert request.old is not None
 
     old = database(replicas="many")
-    assert response(ask(looks_at_the_new_one, database(replicas=1), old=old))["allowed"] is True
-    assert ask(check, database(replicas=1), old=old).status == 500
+    for webhook in (reads_old, mutates):
+        answer = ask(webhook, database(replicas=1), old=old)
+        found = response(answer)
+        assert (found["allowed"], "patch" in found, answer.outcome) == (True, False, "allowed")
+        assert "does not fit at spec.replicas" in found["warnings"][0]
+        assert answer.misfit is not None
+        assert (answer.misfit.key, answer.misfit.field) == ("shop/a", "spec.replicas")
+    assert response(ask(reads_old, database(replicas=10), old=old))["allowed"] is False, "what it found before counts"
+
+
+def test_another_malformed_object_is_a_failure_of_the_function() -> None:
+    @dl.validate(Database)
+    def decodes(_: Database) -> None:
+        dl.Resource.from_dict({"metadata": {}}).decode(Database)
+
+    assert ask(decodes, database(replicas=1), old=database(replicas=2)).status == 500
+
+
+class NewSpec(msgspec.Struct):
+    owner: str
+    replicas: int = 1
+
+
+@dl.custom_resource(group="example.com", version="v1", kind="Database")
+class NewDatabase(msgspec.Struct):
+    """The class of a later release: ``owner`` became required."""
+
+    spec: NewSpec
+    metadata: dl.ObjectMeta = msgspec.field(default_factory=dl.ObjectMeta)
+
+
+CALLS: list[object] = []
+
+
+@dl.validate(NewDatabase, operations=["CREATE", "UPDATE", "DELETE"], name="new.databases.example.com")
+def check_new(database: NewDatabase) -> dl.Finding:
+    CALLS.append(database)
+    return dl.Finding("", "never")
+
+
+@dl.mutate(NewDatabase, failure_policy="Ignore")
+def complete_new(database: NewDatabase) -> None:
+    CALLS.append(database)
+
+
+@dl.validate(NewDatabase, subresources=["status"], name="status.databases.example.com")
+def check_status(database: NewDatabase) -> None:
+    CALLS.append(database)
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+STORED = database(replicas=1)
+
+
+@pytest.mark.parametrize(
+    ("webhook", "obj", "fields"),
+    [
+        (check_new, None, {"old": STORED}),
+        (check_new, {**STORED, "metadata": {"name": "a", "labels": {"a": "b"}}}, {"old": STORED}),
+        (complete_new, {**STORED, "metadata": {"name": "a", "labels": {"a": "b"}}}, {"old": STORED}),
+        (
+            check_new,
+            {**STORED, "metadata": {"name": "a", **DELETED}},
+            {"old": {**STORED, "metadata": {"name": "a", **DELETED, "finalizers": ["a/b"]}}},
+        ),
+        (check_new, {**STORED, "spec": {"replicas": 2}}, {"old": STORED}),
+        (check_status, {**STORED, "status": {"ready": True}}, {"old": STORED, "subResource": "status"}),
+    ],
+    ids=["delete", "label", "label, mutating", "finalizer", "another field", "status"],
+)
+def test_a_misfit_that_a_change_does_not_touch_passes_without_a_call(
+    webhook: AdmissionWebhook, obj: dict[str, Any] | None, fields: dict[str, Any]
+) -> None:
+    CALLS.clear()
+    answer = ask(webhook, obj, **fields)
+    found = response(answer)
+    assert (found["allowed"], "patch" in found, CALLS) == (True, False, [])
+    assert found["warnings"] == [
+        f"webhook {webhook.name} did not check this request: the stored Database does not fit at spec.owner"
+    ]
+    assert answer.misfit is not None
+    assert (answer.misfit.key, answer.misfit.field) == ("shop/a", "spec.owner")
+
+
+@pytest.mark.parametrize(
+    ("obj", "old", "field", "reason"),
+    [
+        (STORED, None, "spec.owner", "FieldValueRequired"),
+        ({**STORED, "spec": {"owner": "a", "replicas": "x"}}, STORED, "spec.replicas", "FieldValueTypeInvalid"),
+        ({**STORED, "spec": {"replicas": "x"}}, STORED, "spec.replicas", "FieldValueTypeInvalid"),
+        (STORED, database(owner="a"), "spec.owner", "FieldValueRequired"),
+    ],
+)
+@pytest.mark.parametrize("webhook", [check_new, complete_new])
+def test_a_misfit_that_a_change_makes_is_refused(
+    webhook: AdmissionWebhook, obj: dict[str, Any], old: dict[str, Any] | None, field: str, reason: str
+) -> None:
+    status = response(ask(webhook, obj, **({} if old is None else {"old": old})))["status"]
+    [cause] = status["details"]["causes"]
+    assert (status["code"], cause["field"], cause["reason"]) == (422, field, reason)
 
 
 def test_what_is_not_utf8_in_what_the_class_does_not_know_is_no_fault_of_the_function() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 
 import deltaloop as dl
 from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
 from deltaloop.webhooks import KindConversion, WebhookSet
 from deltaloop.webhooks.converting import answer_conversion
-from tests.webhooks.kinds import ALL, Database, OldDatabase, conversion, database, response, sent, to_new, to_old
+from tests.webhooks.kinds import ALL, Database, OldDatabase, Spec, conversion, database, response, sent, to_new, to_old
 
 TYPED = KindConversion([to_new, to_old])
 
@@ -107,6 +108,69 @@ def test_one_object_that_cannot_be_converted_fails_all(
     found = response(answer)
     assert (found["result"]["status"], found["convertedObjects"], answer.outcome) == ("Failure", [], outcome)
     assert why in found["result"]["message"]
+
+
+class RequiredSpec(msgspec.Struct):
+    size: int
+    version: str
+
+
+@dl.custom_resource(group="example.com", version="v1beta1", kind="Database")
+class RequiredDatabase(msgspec.Struct):
+    spec: RequiredSpec
+    metadata: dl.ObjectMeta = msgspec.field(default_factory=dl.ObjectMeta)
+
+
+@dl.convert(RequiredDatabase, Database)
+def from_required(old: RequiredDatabase) -> Database:
+    return Database(spec=Spec(replicas=old.spec.size, image=f"postgres:{old.spec.version}"))
+
+
+STRICT = KindConversion([from_required, to_old])
+
+
+def old_database(name: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "example.com/v1beta1", "kind": "Database", "metadata": metadata, "spec": spec}
+
+
+def test_an_absent_required_field_does_not_fail_a_list() -> None:
+    objects = [old_database(f"a{number}", size=number, version="18") for number in range(7)]
+    absent = [old_database("b", version="18"), old_database("c", size=2)]
+    body = sent(conversion("example.com/v1", *objects, *absent))
+    answer = answer_conversion(STRICT, body)
+    found = response(answer)
+    assert (found["result"], answer.outcome) == ({"status": "Success"}, "converted")
+    made = {each["metadata"]["name"]: each["spec"] for each in found["convertedObjects"]}
+    assert (made["a6"], made["b"]["replicas"]) == ({"replicas": 6, "image": "postgres:18"}, 0)
+    assert made["c"] == {"replicas": 2, "image": "postgres:"}
+    assert answer.misfit == ("shop/b", "spec.size", "the required field is absent", 2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        (old_database("bad", size="secret", version="18"), "spec.size"),
+        (old_database("bad", size="secret"), "spec.size"),
+        ({**old_database("bad"), "spec": "secret"}, "spec"),
+    ],
+)
+def test_an_object_that_fails_is_named_with_its_field(bad: dict[str, Any], field: str) -> None:
+    good = [old_database(f"a{number}", size=1, version="18") for number in range(7)]
+    answer = answer_conversion(STRICT, sent(conversion("example.com/v1", *good, bad)))
+    found = response(answer)
+    assert found["result"]["status"] == "Failure"
+    assert "databases.example.com shop/bad" in found["result"]["message"]
+    assert f" at {field}: " in found["result"]["message"]
+    assert "secret" not in found["result"]["message"]
+    assert answer.misfit is not None
+    assert (answer.misfit.key, answer.misfit.field, answer.outcome) == ("shop/bad", field, "invalid")
+
+
+def test_an_object_whose_function_fails_is_named() -> None:
+    answer = answer_conversion(FIELDS, sent(conversion("example.com/v1beta1", {**database(replicas=1), "spec": None})))
+    assert "databases.example.com shop/a to v1beta1 failed: AttributeError" in response(answer)["result"]["message"]
+    assert answer.key == "shop/a"
 
 
 @pytest.mark.parametrize(

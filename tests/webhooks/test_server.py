@@ -99,6 +99,20 @@ async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog:
     assert not [each for each in caplog.records if "hidden" in str(vars(each))]
 
 
+async def test_an_object_that_does_not_fit_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    bad = database(replicas="secret")
+    async with serving(ALL) as caller:
+        with caplog.at_level(logging.INFO, "deltaloop.webhooks"):
+            await caller.ask(CONVERT, conversion("example.com/v1beta1", database(replicas=1), bad))
+            await caller.ask(CHECK, review(bad, old=bad))
+    told = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert [(each.levelname, vars(each)["key"], vars(each)["field"]) for each in told] == [
+        ("ERROR", "shop/a", "spec.replicas"),
+        ("WARNING", "shop/a", "spec.replicas"),
+    ]
+    assert "secret" not in str([vars(each) for each in told])
+
+
 async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_defined(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -1,23 +1,22 @@
-"""Has the function of a webhook judge or change the object of a review.
+"""Call the function of a webhook for a review and make the response.
 
-Cores: ``core/admission_review.py``, ``core/findings.py``, ``core/object_patch.py``.
-
-    the review cannot be read, or is none of this webhook's     refused, 400
-    the object does not fit its class                           refused, 422
-    the function finds something                                refused, 422 or 403
-    the function fails, or says what means nothing              500: the failure policy decides
-    a cache that it reads is not filled yet                     503: the failure policy decides
+the review cannot be read, or is for another webhook     400
+the object does not fit its class                        422, or allowed without a call (``core/misfits.py``)
+the function finds something                             422 or 403
+the function fails, or returns something else            500: the failure policy decides
+a cache that it reads is not filled yet                  503: the failure policy decides
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import plain_fields, write_json
+from deltaloop.api.keys import join_key
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import as_kind
 from deltaloop.api.set_fields import set_fields
@@ -27,7 +26,7 @@ from deltaloop.client.core.edited_objects import edited_object
 from deltaloop.client.request_keywords import Kind
 from deltaloop.schemas.json_values import mapping
 from deltaloop.tracebacks import defined_at
-from deltaloop.webhooks.answer import Answer, failed, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMisfit, failed, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
     InvalidReviewError,
     ReviewedRequest,
@@ -35,24 +34,33 @@ from deltaloop.webhooks.core.admission_review import (
     read_admission_review,
 )
 from deltaloop.webhooks.core.findings import Finding, refusal
+from deltaloop.webhooks.core.misfits import decide_misfit
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError, InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest, Listers
+from deltaloop.webhooks.steps import Steps, finished
 
 _Fields: TypeAlias = dict[str, Any]
+_REQUIRED: Final = "FieldValueRequired"
+_TYPE: Final = "FieldValueTypeInvalid"
 _KEPT: Final = ("name", "generateName", "namespace", "uid")
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
+def admit(webhook: AdmissionWebhook, body: bytes | bytearray, listers: Listers) -> Answer:
     """Answer a review.
 
     Args:
-        webhook: Whom it was sent to.
-        body: The review, as it came.
-        listers: Gives the readers of caches.
+        webhook: The webhook that it was sent to.
+        body: The review, as received.
+        listers: Function that returns the reader of a cache.
     """
+    return finished(admission_steps(webhook, body, listers))
+
+
+def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers: Listers) -> Steps[Answer]:
+    """Answer a review in steps: the function of the webhook runs in every second one."""
     try:
         review = read_admission_review(body)
         _check(webhook, review)
@@ -62,22 +70,33 @@ def admit(webhook: AdmissionWebhook, body: bytes, listers: Listers) -> Answer:
         given = _given(webhook, review)
         stored = _stored(webhook, review)
     except MalformedObjectError as error:
-        return _answer(review, refused=_misfit(webhook, review, error))
-    reads = _declared(webhook, listers)
-    request = AdmissionRequest[Any](webhook.name, review, old=lambda: _old(webhook, review), listers=reads)
+        return _misfit(webhook, review, error)
+    misread: list[MalformedObjectError] = []
+    request = AdmissionRequest[Any](
+        webhook.name, review, old=lambda: _old(webhook, review, misread), listers=_declared(webhook, listers)
+    )
+    found: list[Finding] = []
     try:
+        before: _Fields = plain_fields(given) if webhook.mutates and webhook.is_typed else {}
+        yield
+        returned = _called(webhook, given, request)
+        if not webhook.mutates:
+            _collect(webhook, returned, found)
+        yield
         if webhook.mutates:
-            return _answer(review, request, patch=_changes(webhook, stored, given, request))
-        findings = _findings(webhook, _called(webhook, given, request))
+            return _answer(review, request, patch=_changes(webhook, stored, given, before, returned))
     except CachesNotFilledError as error:
         return failed(503, "ServiceUnavailable", str(error), error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
-        return failed(500, "InternalError", f"webhook {webhook.name} failed: {told(error)}", error)
-    if not findings:
+        if error not in misread:
+            return failed(500, "InternalError", f"webhook {webhook.name} failed: {told(error)}", error)
+        if not found:
+            return _passed(webhook, review, cast("MalformedObjectError", error).path, str(error), request)
+    if not found:
         return _answer(review, request)
     name = request.name or (given.name if isinstance(given, Resource) else "")
     kind = review.kind
-    return _answer(review, request, refused=refusal(findings, group=kind.group, kind=kind.kind, name=name))
+    return _answer(review, request, refused=refusal(found, group=kind.group, kind=kind.kind, name=name))
 
 
 def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
@@ -103,12 +122,13 @@ def _answer(
     *,
     refused: Status | None = None,
     patch: list[PatchOperation] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Answer:
     body = admission_response(
         review.uid,
         refused=refused,
         patch=patch or (),
-        warnings=() if request is None else request.warnings,
+        warnings=warnings if request is None else (*request.warnings, *warnings),
         annotations=None if request is None else request.annotations,
     )
     return Answer(200, body, "denied" if refused is not None else "allowed")
@@ -153,12 +173,16 @@ def _stored(webhook: AdmissionWebhook, review: ReviewedRequest) -> _Fields:
     return {} if review.new is None or not webhook.mutates else _fields(review.new)
 
 
-def _old(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
+def _old(webhook: AdmissionWebhook, review: ReviewedRequest, misread: list[MalformedObjectError]) -> Any:
     """Return the object as it is, as its class; a mutation is given a ``Resource`` where there is no class."""
     if review.old is None:
         return None
-    found = _resource(webhook, review, review.old)
-    return typed(webhook.type, found) if webhook.is_typed or not webhook.mutates else found
+    try:
+        found = _resource(webhook, review, review.old)
+        return typed(webhook.type, found) if webhook.is_typed or not webhook.mutates else found
+    except MalformedObjectError as error:
+        misread.append(error)
+        raise
 
 
 def _object(webhook: AdmissionWebhook, review: ReviewedRequest, raw: bytes) -> Any:
@@ -182,10 +206,42 @@ def _fields(raw: bytes) -> _Fields:
         raise MalformedObjectError(f"the object cannot be read: {without_data(error)}") from None
 
 
-def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Status:
-    """Return the refusal of an object that is none of its class."""
-    finding = Finding(error.path or "metadata", str(error), "FieldValueTypeInvalid")
-    return refusal([finding], group=review.kind.group, kind=webhook.type.kind, name=review.name)
+def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Answer:
+    """Answer a review whose object does not fit its class."""
+    new, old = _if_readable(review.new), _if_readable(review.old)
+    judged = old if review.operation == "DELETE" else new
+    model: Any = webhook.type.model if webhook.is_typed and judged is not None else None
+    decision = decide_misfit(
+        review.operation, model, new, old, subresource=review.sub_resource, problem=str(error) or "it cannot be read"
+    )
+    if decision.rejecting is None:
+        return _passed(webhook, review, decision.first.field, decision.first.problem)
+    found = decision.rejecting
+    message = f"does not fit {model.__name__}: {found.problem}" if model is not None else found.problem
+    finding = Finding(found.field or "metadata", message, _REQUIRED if found.absent else _TYPE)
+    kind = webhook.type.kind
+    return _answer(review, refused=refusal([finding], group=review.kind.group, kind=kind, name=review.name))
+
+
+def _passed(
+    webhook: AdmissionWebhook,
+    review: ReviewedRequest,
+    field: str,
+    problem: str,
+    request: AdmissionRequest[Any] | None = None,
+) -> Answer:
+    """Allow a request without a verdict: the stored object does not fit, which is not the fault of the change."""
+    where = f" at {field}" if field else ""
+    warning = f"webhook {webhook.name} did not check this request: the stored {webhook.type.kind} does not fit{where}"
+    given = _answer(review, request, warnings=[warning])
+    return given._replace(misfit=SeenMisfit(join_key(review.namespace, review.name), field, problem))
+
+
+def _if_readable(raw: bytes | None) -> _Fields | None:
+    try:
+        return None if raw is None else _decode(raw)
+    except DECODE_ERRORS:
+        return None
 
 
 def _called(webhook: AdmissionWebhook, given: Any, request: AdmissionRequest[Any]) -> Any:
@@ -193,33 +249,29 @@ def _called(webhook: AdmissionWebhook, given: Any, request: AdmissionRequest[Any
     return call(given, request) if webhook.takes_request else call(given)
 
 
-def _findings(webhook: AdmissionWebhook, returned: object) -> list[Finding]:
+def _collect(webhook: AdmissionWebhook, returned: object, found: list[Finding]) -> None:
+    """Add what a function returned or yields; what it yields before it fails is kept."""
     if returned is None:
-        return []
-    if isinstance(returned, Finding):
-        return [returned]
-    found = [*cast("Iterable[object]", returned)] if isinstance(returned, Iterable) else [returned]
-    for each in found:
+        return
+    single = isinstance(returned, Finding) or not isinstance(returned, Iterable)
+    for each in [returned] if single else cast("Iterable[object]", returned):
         if not isinstance(each, Finding):
             problem = f"its function gave a {type(each).__name__}; it returns or yields dl.Finding(path, message)"
             raise _wrong(webhook, problem)
-    return cast("list[Finding]", found)
+        found.append(each)
 
 
 def _changes(
-    webhook: AdmissionWebhook, stored: _Fields, given: Any, request: AdmissionRequest[Any]
+    webhook: AdmissionWebhook, stored: _Fields, given: Any, before: _Fields, changed: Any
 ) -> list[PatchOperation]:
+    edited = given if changed is None else changed
     if webhook.is_typed:
-        before = plain_fields(given)
-        changed = _called(webhook, given, request)
-        edited = given if changed is None else changed
         if not isinstance(edited, type(given)):
             problem = f"its function gave a {type(edited).__name__}, and not a {type(given).__name__} or nothing"
             raise _wrong(webhook, problem)
         after: Mapping[str, Any] = edited_object(stored, before, plain_fields(edited), set_fields(edited))
     else:
-        changed = _called(webhook, given, request)
-        after = given if changed is None else changed
+        after = edited
         if not isinstance(after, Mapping):
             raise _wrong(webhook, f"its function gave a {type(changed).__name__}, and not a dict or nothing")
     result = _decode(write_json(after, "the changed object"))

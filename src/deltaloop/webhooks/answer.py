@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, final
 
 from deltaloop.api.status import Status
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
@@ -11,6 +11,23 @@ from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookEr
 
 Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "failed"]
 """Allowed, or denied by the function's word; converted; sent in a form that means nothing; failed on this side."""
+
+
+@final
+class SeenMisfit(NamedTuple):
+    """An object that does not fit a class, for the log.
+
+    Attributes:
+        key: Key of the object.
+        field: Path of the value; empty for the object as a whole.
+        problem: Description without any data of the object.
+        objects: Number of objects of the review that do not fit.
+    """
+
+    key: str
+    field: str
+    problem: str
+    objects: int = 1
 
 
 class Answer(NamedTuple):
@@ -21,12 +38,16 @@ class Answer(NamedTuple):
         body: A review, or a Status.
         outcome: What it comes to.
         error: Why it failed.
+        misfit: Object that does not fit a class, if the review is not refused for it.
+        key: Key of the object whose conversion failed.
     """
 
     status: int
     body: bytes
     outcome: Outcome
     error: Exception | None = None
+    misfit: SeenMisfit | None = None
+    key: str = ""
 
 
 def told(error: Exception) -> str:

@@ -1,7 +1,9 @@
-"""Has functions convert the objects of a review. Cores: ``core/conversion_review.py``, ``core/hub.py``.
+"""Call conversion functions for the objects of a review and make the response.
 
-Name, namespace and all other metadata stay as they were; a conversion from dict to dict may change labels and
-annotations. One object that cannot be converted fails the review, as the API server has it.
+Name, namespace and all other metadata stay as they were. A conversion from dict to dict may change labels and
+annotations. One object that cannot be converted fails the review, because the protocol has one result for all of them:
+the message and the log name the object and the field. An absent required field does not fail: it reads as the zero
+value of its type (``core/zero_values.py``).
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import plain_fields, write_json
-from deltaloop.api.resource import Resource, typed
+from deltaloop.api.keys import join_key
+from deltaloop.api.plain_text import one_line
+from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
 from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
 from deltaloop.tracebacks import defined_at
-from deltaloop.webhooks.answer import Answer, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMisfit, refused_body, told
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.conversion_review import (
     converted_response,
@@ -27,10 +31,13 @@ from deltaloop.webhooks.core.conversion_review import (
     unconverted_response,
 )
 from deltaloop.webhooks.core.hub import Hub, HubError, NoConversionError
+from deltaloop.webhooks.core.zero_values import unset_choices, with_zero_values
 from deltaloop.webhooks.declaring import ConversionFunction
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError
+from deltaloop.webhooks.steps import Steps, finished
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
 _PLAIN: Final = (None, Resource, dict)
 
 
@@ -76,16 +83,31 @@ class KindConversion:
         )
 
     def convert(self, obj: Mapping[str, Any], version: str) -> dict[str, Any]:
-        """Return an object in another version; the one that is given is not changed.
+        """Return an object in another version. The argument is not changed.
 
         Args:
             obj: The object, in any version of the kind.
-            version: Such as ``v1``.
+            version: Target version, such as ``v1``.
 
         Raises:
             NoConversionError: If one of the versions is not converted, or the object is of another kind.
             MalformedObjectError: If the object does not fit the class of a function.
-            InvalidReviewResultError: If a function returned no object.
+            InvalidReviewResultError: If a function does not return an object.
+        """
+        return finished(self.steps(obj, version))
+
+    def steps(
+        self, obj: Mapping[str, Any], version: str, misfits: list[SeenMisfit] | None = None
+    ) -> Steps[dict[str, Any]]:
+        """Convert an object in steps: functions run in every second one.
+
+        Args:
+            obj: The object, in any version of the kind.
+            version: Target version.
+            misfits: List to which absent fields are added.
+
+        Raises:
+            NoConversionError: As ``convert`` does, and so with the other errors.
         """
         group, _, source = text(obj.get("apiVersion")).rpartition("/")
         if (group, obj.get("kind")) != (self.type.group, self.type.kind):
@@ -93,7 +115,11 @@ class KindConversion:
         original = copied(dict(obj))
         result: dict[str, Any] = copied(dict(obj))
         for function in self._hub.way(source, version):
-            result = _converted(function, result)
+            given = _given(function, result, misfits if misfits is not None else [])
+            yield
+            returned = function.function(given)
+            yield
+            result = _taken(function, result, returned)
             result["apiVersion"], result["kind"] = function.target.api_version, self.type.kind
             result["metadata"] = _metadata(mapping(original.get("metadata")), mapping(result.get("metadata")))
         return result
@@ -102,35 +128,123 @@ class KindConversion:
         return f"<KindConversion of {self.type.group_resource}: {self.hub}, {', '.join(self.spokes)}>"
 
 
-def answer_conversion(conversion: KindConversion, body: bytes) -> Answer:
+def answer_conversion(conversion: KindConversion, body: bytes | bytearray) -> Answer:
     """Answer a review.
 
     Args:
-        conversion: The kind whose objects it is about.
-        body: The review, as it came.
+        conversion: Conversions of the kind of its objects.
+        body: The review, as received.
     """
     try:
         request = read_conversion_review(body)
     except InvalidReviewError as error:
-        return refused_body(error, lambda uid, status: unconverted_response(uid, status.message))
-    group, _, version = request.desired.rpartition("/")
+        return refused_conversion(error)
+    review = ReviewConversion(conversion, request.uid, request.desired)
+    for obj in request.objects:
+        answer = finished(review.object_steps(obj))
+        if answer is not None:
+            return answer
+    return review.converted()
+
+
+def refused_conversion(error: InvalidReviewError) -> Answer:
+    """Return the response to a body that is not a review."""
+    return refused_body(error, lambda uid, status: unconverted_response(uid, status.message))
+
+
+@final
+class ReviewConversion:
+    """One review whose objects are converted one by one."""
+
+    def __init__(self, conversion: KindConversion, uid: str, desired: str) -> None:
+        """Begin a review.
+
+        Args:
+            conversion: Conversions of the kind.
+            uid: Uid of the review.
+            desired: API version that the objects must have.
+        """
+        self._conversion = conversion
+        self._uid = uid
+        self._group, _, self._version = desired.rpartition("/")
+        self._results: list[msgspec.Raw] = []
+        self._misfits: list[SeenMisfit] = []
+
+    def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:
+        """Convert the next object in steps; return the response if it cannot be converted.
+
+        Args:
+            obj: The object, decoded or as JSON.
+        """
+        try:
+            decoded = obj if isinstance(obj, dict) else _decode(obj)
+        except DECODE_ERRORS as error:
+            problem = f"an object of the review is not JSON: {without_data(error)}"
+            return refused_conversion(InvalidReviewError(problem, uid=self._uid))
+        try:
+            if self._group != self._conversion.type.group:
+                path, group = self._conversion.path, self._conversion.type.group
+                raise NoConversionError(f"{path} converts to versions of {group}")
+            result = yield from self._conversion.steps(decoded, self._version, self._misfits)
+            self._results.append(msgspec.Raw(_encode(result)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
+            return self._failed(decoded, error)
+        return None
+
+    def converted(self) -> Answer:
+        """Return the response with all objects."""
+        seen = self._misfits[0]._replace(objects=len(self._misfits)) if self._misfits else None
+        return Answer(200, converted_response(self._uid, self._results), "converted", misfit=seen)
+
+    def _failed(self, obj: Mapping[str, Any], error: Exception) -> Answer:
+        key, named = _key(obj), f"{self._conversion.type.group_resource} {one_line(_key(obj))}"
+        if isinstance(error, NoConversionError | MalformedObjectError):
+            path = error.path if isinstance(error, MalformedObjectError) else ""
+            body = unconverted_response(self._uid, f"{named}: {error}")
+            return Answer(200, body, "invalid", misfit=SeenMisfit(key, path, str(error)))
+        why = f"the conversion of {named} to {self._version} failed: {told(error)}"
+        return Answer(200, unconverted_response(self._uid, why), "failed", error, key=key)
+
+
+def _key(obj: Mapping[str, Any]) -> str:
+    metadata = mapping(obj.get("metadata"))
+    return join_key(text(metadata.get("namespace")), text(metadata.get("name")))
+
+
+def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMisfit]) -> Any:
+    """Return the argument of a function; absent fields of a class get zero values.
+
+    Raises:
+        MalformedObjectError: If the object does not fit the class in another way.
+    """
+    source = function.source
+    if source.model in _PLAIN:
+        return obj
+    resource = Resource.from_dict(obj, source)
     try:
-        if group != conversion.type.group:
-            raise NoConversionError(f"{conversion.path} converts to versions of {conversion.type.group}")
-        results = [conversion.convert(obj, version) for obj in request.objects]
-    except (NoConversionError, MalformedObjectError) as error:
-        return Answer(200, unconverted_response(request.uid, str(error)), "invalid")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
-        why = f"the conversion of {conversion.type.group_resource} to {version} failed: {told(error)}"
-        return Answer(200, unconverted_response(request.uid, why), "failed", error)
-    return Answer(200, converted_response(request.uid, results), "converted")
+        return typed(source, resource)
+    except MalformedObjectError as error:
+        model: Any = source.model
+        filled = with_zero_values(model, obj)
+        wrong = next((each for each in filled.found if not each.absent), None)
+        if wrong is not None:
+            problem = f"it does not fit {model.__name__} at {wrong.field}: {wrong.problem}"
+            raise MalformedObjectError(problem, path=wrong.field) from None
+        if not filled.found:
+            raise
+        try:
+            given = typed(source, Resource.from_dict(filled.fields, source))
+        except MalformedObjectError:  # the zero value is not allowed either
+            absent = filled.found[0]
+            problem = f"it does not fit {model.__name__} at {absent.field}: {absent.problem}"
+            raise MalformedObjectError(problem, path=absent.field) from error
+        unset_choices(given, filled.choices)
+        seen.append(SeenMisfit(_key(obj), filled.found[0].field, filled.found[0].problem))
+        return given
 
 
-def _converted(function: ConversionFunction, obj: dict[str, Any]) -> dict[str, Any]:
-    given: Any = obj
-    if function.source.model not in _PLAIN:
-        given = typed(function.source, Resource.from_dict(obj, function.source))
-    returned = function.function(given)
+def _taken(function: ConversionFunction, obj: dict[str, Any], returned: Any) -> dict[str, Any]:
+    """Return the object that a function returned, decoded."""
     if function.target.model not in _PLAIN:
         model: Any = function.target.model
         if not isinstance(returned, model):

@@ -1,12 +1,13 @@
-"""Serves webhooks over HTTPS, on every replica, whether it leads or not. Core: ``core/time_limit.py``.
+"""Serve webhooks over HTTPS, on every replica, whether it leads or not.
 
-What is asked for that is not there, too large, too slow or no JSON is answered by a Status, as an API server does; all
-else is a review's affair (``admitting.py``, ``converting.py``). Functions run on the event loop, one after another. A
-review that comes too late to be heard is not begun.
+Requests that are not reviews get a Status, as from an API server. Functions run on the event loop, one after another. A
+review for which the API server does not wait any more is not begun. Every review is bounded in bytes, objects, values
+and nesting before it is decoded; all of them together are bounded in bytes. Large ones are read in a thread, and
+conversions take turns of a few milliseconds (``turns.py``), so that the rest of the program goes on.
 
-    listening ──▶ certificate ──▶ it answers itself: ready ──▶ stop: no new connections, what is asked is answered
+    listening ──▶ certificate ──▶ it answers itself: ready ──▶ stop: no new connections, open reviews are answered
 
-This module is the one in its room that may import aiohttp, and it is imported by a manager that serves webhooks only.
+This module is the only one of its package that may import aiohttp. A manager imports it only if it serves webhooks.
 
 Source: controller-runtime pkg/webhook/server.go, pkg/webhook/admission/http.go.
 """
@@ -19,22 +20,29 @@ import logging
 import ssl
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
 
 from aiohttp import web
 
 from deltaloop.api.status import Status
-from deltaloop.http_connections import HANDSHAKE, BoundedServer
+from deltaloop.http_connections import HANDSHAKE, BoundedServer, send
 from deltaloop.tracebacks import ErrorSummaries, own_frames
+from deltaloop.webhooks.admitting import admission_steps, admit
 from deltaloop.webhooks.answer import Answer, Outcome, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
+from deltaloop.webhooks.conversion_turns import convert_review
+from deltaloop.webhooks.converting import KindConversion
+from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes
+from deltaloop.webhooks.core.review_splitting import MOST_VALUES, TooLargeError, count_values
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
 from deltaloop.webhooks.metrics import WebhookMetrics
 from deltaloop.webhooks.request import Listers, no_listers
 from deltaloop.webhooks.server_options import WebhookServerOptions
+from deltaloop.webhooks.turns import LARGE, LateError, Turns
 from deltaloop.webhooks.webhook_set import WebhookSet
 
 _logger: Final = logging.getLogger("deltaloop.webhooks")
@@ -43,6 +51,7 @@ _JSON: Final = "application/json"
 _PROBE_PERIOD: Final = 1.0
 _EXPIRY_PERIOD: Final = 10.0
 _CLOSE_PATIENCE: Final = 1.0
+_COUNTED: Final = 1024 * 1024
 _PROBE: Final = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
@@ -52,8 +61,7 @@ class _RefusedError(Exception):
 
     def __init__(self, code: int, reason: str, message: str, *, outcome: Outcome = "invalid") -> None:
         super().__init__(message)
-        self.status = Status(code=code, reason=reason, message=message)
-        self.outcome: Outcome = outcome
+        self.answer = Answer(code, Status(code=code, reason=reason, message=message).to_json(), outcome)
 
 
 @final
@@ -84,6 +92,8 @@ class WebhookServer:
         self._listers = listers
         self._metrics = metrics
         self._in_flight = Counter[str]()
+        self._bytes = BytesInFlight(self.options.most_bytes_in_flight)
+        self._turns = Turns()
         self._errors = ErrorSummaries()
         self._answered = asyncio.Event()
         self._server: BoundedServer | None = None
@@ -114,15 +124,18 @@ class WebhookServer:
         """Start to listen.
 
         Raises:
-            WebhookServerError: If the address cannot be used.
+            WebhookServerError: If the address, or the file of client authorities, cannot be used.
         """
         options, server = self.options, BoundedServer(self._handle, most=self.options.most_connections, logger=_LOGGER)
+        context = self._certificates.context()
+        if options.client_ca is not None:
+            self._require_clients_of(context, options.client_ca)
         try:
             listener = await asyncio.get_running_loop().create_server(
                 server,
                 options.host or None,
                 options.port,
-                ssl=self._certificates.context(),
+                ssl=context,
                 ssl_handshake_timeout=HANDSHAKE,
             )
         except OSError as error:
@@ -155,6 +168,7 @@ class WebhookServer:
             self._server.pre_shutdown()
             await self._server.shutdown(_CLOSE_PATIENCE)
             self._server.abort()
+        self._turns.close()
 
     async def _all_answered(self) -> None:
         """Wait until nothing is being answered; the library's own shutdown would drop bodies that are under way."""
@@ -180,8 +194,10 @@ class WebhookServer:
                     writer.write(_PROBE)
                     self._answers = (await reader.readline()).startswith(b"HTTP/1.1 404")
                     writer.transport.abort()
-            except (OSError, TimeoutError, asyncio.IncompleteReadError):
-                pass
+            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                # Over TLS it asks for the certificate that only others have.
+                if self.options.client_ca is not None and isinstance(error, ssl.SSLError):
+                    self._answers = "CERTIFICATE_REQUIRED" in (error.reason or "")
             if not self._answers:
                 await asyncio.sleep(_PROBE_PERIOD)
 
@@ -194,6 +210,16 @@ class WebhookServer:
                 metrics.certificate_valid_until(found)
                 told = found
             await asyncio.sleep(_EXPIRY_PERIOD)
+
+    def _require_clients_of(self, context: ssl.SSLContext, authorities: Path) -> None:
+        """Have clients present a certificate of one of these authorities."""
+        try:
+            context.load_verify_locations(cafile=authorities)
+        except (OSError, ssl.SSLError) as error:
+            reason = (error.strerror if not isinstance(error, ssl.SSLError) else "") or type(error).__name__
+            message = f"cannot read client authorities from {authorities}: {reason}"
+            raise WebhookServerError(message, host=self.options.host, port=self.options.port) from error
+        context.verify_mode = ssl.CERT_REQUIRED
 
     def _error(self, error: OSError) -> WebhookServerError:
         host, port = self.options.host, self.options.port
@@ -210,57 +236,90 @@ class WebhookServer:
         arrived_at = asyncio.get_running_loop().time()
         path = request.path
         if path not in self.webhooks.by_path:  # of whatever length and number: neither counted nor logged
-            return _response(404, Status(code=404, reason="NotFound", message="there is no webhook here").to_json())
+            status = Status(code=404, reason="NotFound", message="there is no webhook here")
+            return await send(request, _response(404, status.to_json()))
+        held = HeldBytes(self._bytes)
         self._count(path, 1)
         try:
-            answer = await self._answer(request, arrived_at)
+            answer = await self._answer(request, arrived_at, held)
         except _RefusedError as refused:
-            answer = Answer(refused.status.code, refused.status.to_json(), refused.outcome)
+            answer = refused.answer
+        except BaseException:
+            held.release()
+            raise
         finally:
             self._count(path, -1)
             self._answered.set()
-        if answer.error is not None:
-            self._log(path, answer.error)
-        if self._metrics is not None:
-            seconds = asyncio.get_running_loop().time() - arrived_at
-            self._metrics.answered(path, answer.status, answer.outcome, seconds)
-        return _response(answer.status, answer.body)
+        held.change(len(answer.body))
+        try:
+            if answer.error is not None:
+                self._log(path, answer.error, answer.key)
+            if answer.misfit is not None:
+                self._log_misfit(path, answer)
+            if self._metrics is not None:
+                seconds = asyncio.get_running_loop().time() - arrived_at
+                self._metrics.answered(path, answer.status, answer.outcome, seconds)
+            return await send(request, _response(answer.status, answer.body))
+        finally:
+            held.release()
 
     def _count(self, path: str, number: int) -> None:
         self._in_flight[path] += number
         if self._metrics is not None:
             self._metrics.in_flight(path, self._in_flight[path])
 
-    async def _answer(self, request: web.BaseRequest, arrived_at: float) -> Answer:
+    async def _answer(self, request: web.BaseRequest, arrived_at: float, held: HeldBytes) -> Answer:
         if request.method != "POST":
             raise _RefusedError(405, "MethodNotAllowed", "reviews are sent by POST")
         if request.content_type != _JSON:
             raise _RefusedError(415, "UnsupportedMediaType", f"reviews are sent as {_JSON}")
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise _RefusedError(415, "UnsupportedMediaType", "reviews are not sent in another encoding")
-        found = self.webhooks.by_path[request.path]
+        loop, path = asyncio.get_running_loop(), request.path
+        found = self.webhooks.by_path[path]
         most, declared = self.options.most_conversion_bytes, CONVERSION_SECONDS
         if isinstance(found, AdmissionWebhook):
             most, declared = self.options.most_bytes, float(found.timeout)
         limit = time_limit(request.query.get("timeout", ""), declared)
+        deadline = arrived_at + limit
         try:
-            async with asyncio.timeout_at(arrived_at + limit):
-                body = await _bounded(request, most)
-        except TimeoutError:
-            raise _late(limit) from None
-        if asyncio.get_running_loop().time() > arrived_at + limit:
-            raise _late(limit)
-        answer = self.webhooks.answer(request.path, body, self._listers)
-        if asyncio.get_running_loop().time() > arrived_at + limit:
+            async with asyncio.timeout_at(deadline):
+                body = await _bounded(request, most, held)
+            if loop.time() > deadline:
+                raise LateError
+            if isinstance(found, KindConversion):
+                answer = await convert_review(found, body, self._turns, deadline, self.options.most_objects)
+            elif len(body) <= LARGE:
+                answer = admit(found, body, self._listers)
+            else:
+                await _check_values(body)
+                answer = await self._turns.outside(admission_steps(found, body, self._listers), deadline)
+        except TooLargeError as error:
+            raise _too_large(str(error)) from None
+        except (TimeoutError, LateError):
+            message = f"the review could not be answered within {limit:g} s"
+            raise _RefusedError(504, "Timeout", message, outcome="failed") from None
+        if loop.time() > deadline:
             _logger.warning(
                 "a webhook's function took longer than the API server waits",
-                extra={"webhook": self.webhooks.name_at(request.path), "limit": limit},
+                extra={"webhook": self.webhooks.name_at(path), "limit": limit},
             )
         return answer
 
-    def _log(self, path: str, error: Exception) -> None:
-        """Say that a function failed, and where; its text, which may have data of the object, is for debugging."""
+    def _log_misfit(self, path: str, answer: Answer) -> None:
+        seen, webhook = answer.misfit, self.webhooks.name_at(path)
+        assert seen is not None
+        extra = {"webhook": webhook, "key": seen.key, "field": seen.field, "problem": seen.problem}
+        if answer.outcome == "invalid":
+            _logger.error("cannot convert an object", extra=extra)
+        else:
+            _logger.warning("object does not fit the class of a webhook", extra={**extra, "objects": seen.objects})
+
+    def _log(self, path: str, error: Exception, key: str) -> None:
+        """Log the failure of a function; its text, which may have data of the object, is logged at DEBUG only."""
         extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
+        if key:
+            extra["key"] = key
         if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
             extra["reason"] = told(error)
         if isinstance(error, InvalidReviewResultError) and error.where:
@@ -273,28 +332,45 @@ class WebhookServer:
 _LOGGER: Final = "deltaloop.webhooks.http"
 
 
-async def _bounded(request: web.BaseRequest, most: int) -> bytes:
+async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> bytearray:
     """Read a body.
 
     Raises:
-        _RefusedError: If it is too large; it is read no further.
+        _RefusedError: If it is too large, or all bodies together are; it is read no further.
     """
-    too_large = _RefusedError(413, "RequestEntityTooLarge", f"a review has {most} bytes at most")
+    too_large = f"a review has {most} bytes at most"
     if (request.content_length or 0) > most:
-        raise too_large
+        raise _too_large(too_large)
     body = bytearray()
     async for part in request.content.iter_any():
+        if len(body) + len(part) > most:
+            raise _too_large(too_large)
+        if not held.grow(len(part)):
+            raise _RefusedError(429, "TooManyRequests", "too many bytes of reviews are in flight", outcome="failed")
         body += part
-        if len(body) > most:
-            raise too_large
-    return bytes(body)
+    return body
 
 
-def _late(limit: float) -> _RefusedError:
-    message = f"the review could not be answered within {limit:g} s"
-    return _RefusedError(504, "Timeout", message, outcome="failed")
+async def _check_values(body: bytearray) -> None:
+    """Reject a review that takes far more memory decoded than its bytes.
+
+    Raises:
+        _RefusedError: If it has too many values.
+    """
+    values = 0
+    for begin in range(0, len(body), _COUNTED):
+        values += count_values(body, begin, begin + _COUNTED)
+        if values > 2 * MOST_VALUES:
+            raise _too_large(f"a review has {2 * MOST_VALUES} values at most")
+        await asyncio.sleep(0)
+
+
+def _too_large(message: str) -> _RefusedError:
+    return _RefusedError(413, "RequestEntityTooLarge", message)
 
 
 def _response(status: int, body: bytes) -> web.Response:
     headers = {"Content-Type": _JSON, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    if status == 429:
+        headers["Retry-After"] = "1"
     return web.Response(body=body, status=status, headers=headers)

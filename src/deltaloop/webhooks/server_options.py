@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Self, final
 
 from deltaloop.api.errors import InvalidArgumentError
@@ -10,6 +11,7 @@ from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
 PORT: Final = 9443
+GRACE: Final = 5.0
 _MEGABYTES: Final = 1024 * 1024
 
 
@@ -21,9 +23,16 @@ class WebhookServerOptions:
     Attributes:
         host: Address to listen on; empty for all, since API servers are elsewhere.
         port: TCP port; 0 takes a free one.
-        most_bytes: Of a review of admission: an object before and after, each as large as one may be.
-        most_conversion_bytes: Of a review of conversion, which may have all objects of a list.
-        most_connections: At a time; a new one takes the place of one on which nothing is asked.
+        client_ca: PEM file of the authorities whose client certificates are accepted; None accepts every client. The
+            file is read at the start.
+        most_bytes: Most bytes of an admission review: an object before and after, each as large as one may be.
+        most_conversion_bytes: Most bytes of a conversion review, which may have all objects of a list.
+        most_objects: Most objects of a conversion review.
+        most_bytes_in_flight: Most bytes of all reviews that are received or answered at a time; above, reviews are
+            rejected with 429 and ``Retry-After``. It must not be less than the bounds of one review.
+        most_connections: Most connections at a time. A new one takes the place of one that waits for a request.
+        grace: Seconds for which the server goes on accepting reviews after the program began to end, because the
+            endpoints of its Service change only once ``/readyz`` fails.
         stop_patience: Seconds that reviews have, at the end, to be answered.
 
     Source: controller-runtime pkg/webhook/server.go (port), pkg/webhook/admission/http.go (7 MiB).
@@ -31,13 +40,17 @@ class WebhookServerOptions:
 
     host: str = ""
     port: int = PORT
+    client_ca: Path | None = None
     most_bytes: int = 7 * _MEGABYTES
-    most_conversion_bytes: int = 64 * _MEGABYTES
-    most_connections: int = 1000
+    most_conversion_bytes: int = 32 * _MEGABYTES
+    most_objects: int = 50_000
+    most_bytes_in_flight: int = 64 * _MEGABYTES
+    most_connections: int = 250
+    grace: float = GRACE
     stop_patience: float = 5.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no port, size or time."""
+        """Reject invalid ports, sizes and times."""
         check_types(self)
         if not 0 <= self.port <= 65535:
             raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
@@ -45,9 +58,17 @@ class WebhookServerOptions:
             "WebhookServerOptions",
             most_bytes=self.most_bytes,
             most_conversion_bytes=self.most_conversion_bytes,
+            most_objects=self.most_objects,
+            most_bytes_in_flight=self.most_bytes_in_flight,
             most_connections=self.most_connections,
         )
-        require_not_negative("WebhookServerOptions", stop_patience=self.stop_patience)
+        require_not_negative("WebhookServerOptions", grace=self.grace, stop_patience=self.stop_patience)
+        largest = max(self.most_bytes, self.most_conversion_bytes)
+        if self.most_bytes_in_flight < largest:
+            raise InvalidArgumentError(
+                f"WebhookServerOptions.most_bytes_in_flight must be at least {largest}, the bound of one review, "
+                f"got {self.most_bytes_in_flight}."
+            )
 
     @classmethod
     def parse(cls, address: str) -> Self | None:

@@ -122,7 +122,7 @@ _decode_answerable: Final = msgspec.json.Decoder(_Answerable).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def read_admission_review(body: bytes) -> ReviewedRequest:
+def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
     """Return what a review asks.
 
     Raises:
@@ -180,7 +180,7 @@ def _present(raw: msgspec.Raw) -> bytes | None:
     return None if found == _NULL else found
 
 
-def _uid_of(body: bytes) -> str:
+def _uid_of(body: bytes | bytearray) -> str:
     try:
         review = _decode_answerable(body)
     except DECODE_ERRORS:

@@ -44,7 +44,7 @@ _decode: Final = msgspec.json.Decoder(_Review).decode
 _decode_loose: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def read_conversion_review(body: bytes) -> ConversionRequest:
+def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
     """Return what a review asks.
 
     Raises:
@@ -61,22 +61,22 @@ def read_conversion_review(body: bytes) -> ConversionRequest:
     return review.request
 
 
-def converted_response(uid: str, objects: Sequence[dict[str, Any]]) -> bytes:
-    """Return the review that gives converted objects, in the order of those that were sent."""
+def converted_response(uid: str, objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
+    """Return the review with the converted objects, in the order of the request."""
     return _response(uid, {"status": "Success"}, objects)
 
 
 def unconverted_response(uid: str, why: str) -> bytes:
-    """Return the review that says why nothing is converted; one object that cannot be is enough."""
+    """Return the review that reports a failure; one object that cannot be converted is enough."""
     return _response(uid, {"status": "Failure", "message": one_line(why)}, ())
 
 
-def _response(uid: str, result: dict[str, str], objects: Sequence[dict[str, Any]]) -> bytes:
+def _response(uid: str, result: dict[str, str], objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
     response = {"uid": uid, "result": result, "convertedObjects": objects}
     return _encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 
-def _uid_of(body: bytes) -> str:
+def _uid_of(body: bytes | bytearray) -> str:
     try:
         review = _decode_loose(body)
     except DECODE_ERRORS:

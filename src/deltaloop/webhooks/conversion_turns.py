@@ -1,0 +1,64 @@
+"""Answer conversion reviews in turns, so that a long list does not hold up the rest of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from deltaloop.webhooks.answer import Answer
+from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refused_conversion
+from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_conversion_review
+from deltaloop.webhooks.core.review_splitting import TooLargeError, split_review
+from deltaloop.webhooks.steps import finished
+from deltaloop.webhooks.turns import LARGE, Turn, Turns
+
+
+async def convert_review(
+    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, most_objects: int
+) -> Answer:
+    """Answer a review.
+
+    Args:
+        conversion: Conversions of the kind of its objects.
+        body: The review, as received.
+        turns: Turns of the server.
+        deadline: Time on the clock of the loop after which the API server does not wait.
+        most_objects: Most objects of a review.
+
+    Raises:
+        TooLargeError: If the review, or one of its objects, exceeds a bound.
+        LateError: If the deadline has passed.
+    """
+    async with turns.take(deadline) as turn:
+        try:
+            if len(body) <= LARGE:
+                request = read_conversion_review(body)
+                objects: Iterable[dict[str, Any] | bytearray] = request.objects
+            else:
+                request, spans = await _split(body, turn, most_objects)
+                objects = (body[begin:end] for begin, end in spans)
+        except TooLargeError:
+            raise
+        except InvalidReviewError as error:
+            return refused_conversion(error)
+        review = ReviewConversion(conversion, request.uid, request.desired)
+        for obj in objects:
+            steps = review.object_steps(obj)
+            large = len(obj) > LARGE and not isinstance(obj, dict)
+            answer = await turn.outside(steps) if large else finished(steps)
+            if answer is not None:
+                return answer
+            await turn.worked()
+        return review.converted()
+
+
+async def _split(body: bytearray, turn: Turn, most_objects: int) -> tuple[ConversionRequest, list[tuple[int, int]]]:
+    splitting = split_review(body, most_objects=most_objects)
+    while True:
+        try:
+            next(splitting)
+        except StopIteration as stop:
+            split = stop.value
+            return read_conversion_review(split.envelope), split.spans
+        await turn.worked()

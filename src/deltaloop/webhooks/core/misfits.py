@@ -1,0 +1,358 @@
+"""Decide what happens to an object that does not fit the class of a webhook.
+
+    CREATE, CONNECT                             each misfit rejects the request
+    UPDATE, of the object or a subresource      a misfit rejects the request if the change touches it
+    UPDATE of an object that is being deleted   allowed, the function is not called
+    DELETE                                      allowed, the function is not called
+    conversion                                  an absent field gets its zero value, other misfits fail
+
+A change does not touch a misfit if the value is the same in the old object, as with ratcheting of CEL rules. Items of a
+list are compared by the map keys that the class declares with ``keyed_by``. Other items are compared with an equal item
+of the old list, or else with the item of the same index.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    TypeAlias,
+    Union,
+    cast,
+    final,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import msgspec
+
+from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.pydantic_models import is_model_class, model_of
+from deltaloop.api.resource import DECODE_ERRORS, without_data
+from deltaloop.schemas.json_values import items, mapping, text
+from deltaloop.webhooks.core.admission_review import ReviewOperation
+
+_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
+_MISSING: Final = object()
+_MOST: Final = 1000
+_SHOWN_STEP: Final = 100
+
+
+class ListItem(msgspec.Struct, frozen=True):
+    """A step of a path into a list: the index, and the fields that identify the item if the class declares them."""
+
+    index: int
+    keys: tuple[str, ...] = ()
+
+
+Step: TypeAlias = str | ListItem
+
+
+@final
+class Misfit(msgspec.Struct, frozen=True):
+    """One value of an object that does not fit its class.
+
+    Attributes:
+        path: Steps from the object to the value; empty for the object as a whole.
+        problem: Description without any data of the object.
+        absent: Whether a required field is absent.
+        hint: Annotation of the field.
+    """
+
+    path: tuple[Step, ...]
+    problem: str
+    absent: bool = False
+    hint: Any = None
+
+    @property
+    def field(self) -> str:
+        """The path as Kubernetes writes it, such as ``spec.ports[0].name``."""
+        shown = ""
+        for step in self.path:
+            if isinstance(step, ListItem):
+                shown += f"[{step.index}]"
+            elif step.isidentifier() and len(step) <= _SHOWN_STEP:
+                shown += f".{step}" if shown else step
+            else:
+                shown += f"[{step[:_SHOWN_STEP]!r}]"
+        return shown
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}" if self.path else self.problem
+
+
+class ClassField(msgspec.Struct, frozen=True):
+    """A field of a class: its name in JSON and in Python, its annotation, and whether it must be present."""
+
+    name: str
+    attribute: str
+    hint: Any
+    required: bool
+
+
+@final
+class MisfitDecision(msgspec.Struct, frozen=True):
+    """What happens to a request whose object does not fit.
+
+    Attributes:
+        first: First misfit of the object.
+        rejecting: Misfit that rejects the request; None if it passes without the function being called.
+    """
+
+    first: Misfit
+    rejecting: Misfit | None
+
+
+def decide_misfit(
+    operation: ReviewOperation, cls: Any, new: object, old: object, *, subresource: str = "", problem: str = ""
+) -> MisfitDecision:
+    """Decide about a request whose object does not fit its class.
+
+    Args:
+        operation: Operation of the request.
+        cls: The class; None for kinds without a class.
+        new: The object as it would be stored, decoded; None for ``DELETE``.
+        old: The stored object, decoded; None for ``CREATE``.
+        subresource: Subresource that is written; empty for the object itself.
+        problem: Description of an object that cannot be read at all.
+    """
+    judged = old if operation == "DELETE" else new
+    found = ([] if cls is None else misfits(cls, judged)) or [Misfit((), problem)]
+    first = found[0]
+    if operation == "DELETE":
+        return MisfitDecision(first, None)
+    if operation != "UPDATE":
+        return MisfitDecision(first, first)
+    if text(mapping(mapping(old).get("metadata")).get("deletionTimestamp")):
+        return MisfitDecision(first, None)
+    skipped = {"metadata"}
+    if subresource and not first.path and cls is not None and any(not each.path for each in misfits(cls, old)):
+        skipped.add(subresource)
+    touched = (each for each in found if not _unchanged(each, new, old, skipped))
+    return MisfitDecision(first, next(touched, None))
+
+
+def misfits(cls: Any, value: object) -> list[Misfit]:
+    """Return the misfits of a decoded object, in the order of the fields of its class; empty if it fits."""
+    return [each for each, _ in zip(_walk(cls, value, ()), range(_MOST), strict=False)]
+
+
+def class_fields(hint: Any) -> list[ClassField] | None:
+    """Return the fields of a Struct, a dataclass, a TypedDict or a model of pydantic; None for other types."""
+    cls: Any = get_origin(hint) or hint
+    if not isinstance(cls, type):
+        return None
+    if issubclass(cls, msgspec.Struct):
+        return [
+            ClassField(each.encode_name, each.name, each.type, each.required) for each in msgspec.structs.fields(hint)
+        ]
+    if is_model_class(cls):
+        model: Any = cls
+        return [
+            ClassField(str(info.validation_alias or name), name, info.annotation, bool(info.is_required()))
+            for name, info in model.model_fields.items()
+        ]
+    if is_typeddict(cls):
+        required: frozenset[str] = getattr(cls, "__required_keys__")  # noqa: B009 - types have no such attribute
+        return [_dict_field(name, each, name in required) for name, each in _hints(cls).items()]
+    if dataclasses.is_dataclass(cls):
+        hints = _hints(cls)
+        return [
+            ClassField(
+                each.name,
+                each.name,
+                hints[each.name],
+                each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING,
+            )
+            for each in dataclasses.fields(cls)
+            if each.init
+        ]
+    return None
+
+
+def bare(hint: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a type without annotations and ``None``, and the map keys that annotations of a list declare."""
+    keys: tuple[str, ...] = ()
+    while True:
+        origin = get_origin(hint)
+        if origin is Annotated:
+            hint, *notes = get_args(hint)
+            for note in notes:
+                extra: object = getattr(note, "extra_json_schema", None)
+                keys = tuple(text(key) for key in items(mapping(extra).get(_MAP_KEYS))) or keys
+        elif origin in (Union, UnionType):
+            members = [each for each in get_args(hint) if each is not type(None) and each is not msgspec.UnsetType]
+            if len(members) != 1:
+                return hint, keys
+            hint = members[0]
+        else:
+            return hint, keys
+
+
+# -- finding
+
+
+def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+    problem = _problem(hint, value)
+    if not problem:
+        return
+    inner = _inside(hint, value, path)
+    first = next(inner, None)
+    if first is None:
+        yield Misfit(path, problem)
+        return
+    yield first
+    yield from inner
+
+
+def _problem(hint: Any, value: object) -> str:
+    """Return the first problem of a value, without its place; empty if it fits."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(value), type=hint, dec_hook=model_of)
+    except DECODE_ERRORS as error:
+        return without_data(error).partition(" - at `$")[0]
+    return ""
+
+
+def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+    """Yield the misfits below a value that does not fit."""
+    kind, keys = bare(hint)
+    if get_origin(kind) in (Union, UnionType):
+        for member in get_args(kind):
+            if isinstance(value, dict) and class_fields(bare(member)[0]) is not None:
+                yield from _inside(member, value, path)
+    elif is_model_class(kind):
+        yield from _inside_model(kind, value, path)
+    elif isinstance(value, dict):
+        yield from _inside_object(kind, cast("dict[str, object]", value), path)
+    elif isinstance(value, list):
+        arguments = get_args(kind)
+        if get_origin(kind) is tuple and arguments[1:] != (...,):
+            return
+        for index, item in enumerate(cast("list[object]", value)) if arguments else ():
+            yield from _walk(arguments[0], item, (*path, ListItem(index, keys)))
+
+
+def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) -> Iterator[Misfit]:
+    fields = class_fields(kind)
+    if fields is None:
+        arguments = get_args(kind)
+        for name, item in value.items() if len(arguments) == 2 else ():
+            yield from _walk(arguments[1], item, (*path, name))
+        return
+    for field in fields:
+        if field.name in value:
+            yield from _walk(field.hint, value[field.name], (*path, field.name))
+        elif field.required:
+            yield Misfit((*path, field.name), "the required field is absent", absent=True, hint=field.hint)
+    config = getattr(get_origin(kind) or kind, "__struct_config__", None)
+    if getattr(config, "forbid_unknown_fields", False):
+        known = {field.name for field in fields}
+        for name in value:
+            if name not in known:
+                yield Misfit((*path, name), "the class does not have this field")
+
+
+def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+    """Yield the misfits that pydantic finds; a validator of the model as a whole is a misfit of the value itself."""
+    try:
+        cls.model_validate(value)
+    except ValueError as error:
+        found: Any = error
+        for each in found.errors(include_input=False, include_url=False, include_context=False):
+            absent = each["type"] == "missing"
+            steps, hint = _steps_of(cls, value, each["loc"], absent=absent)
+            # The message of a validator may repeat its input.
+            own = each["type"] in ("value_error", "assertion_error")
+            problem = "a validator rejects it" if own else each["msg"]
+            if steps:
+                yield Misfit((*path, *steps), problem, absent=absent, hint=hint)
+
+
+def _steps_of(cls: Any, value: object, location: Sequence[object], *, absent: bool) -> tuple[tuple[Step, ...], Any]:
+    """Return a location of pydantic without the names of union members, and the annotation there."""
+    steps: list[Step] = []
+    hint: Any = cls
+    for place, each in enumerate(location):
+        kind, keys = bare(hint)
+        last = absent and place == len(location) - 1
+        if isinstance(value, dict) and (each in value or last):
+            known = {field.name: field.hint for field in class_fields(kind) or ()}
+            hint = known.get(str(each), (get_args(kind) or (None,))[-1])
+            value = cast("dict[object, object]", value).get(each)
+            steps.append(str(each))
+        elif isinstance(value, list) and isinstance(each, int) and each < len(cast("list[object]", value)):
+            hint = (get_args(kind) or (None,))[0]
+            value = cast("list[object]", value)[each]
+            steps.append(ListItem(each, keys))
+    return tuple(steps), hint
+
+
+def _dict_field(name: str, hint: Any, required: bool) -> ClassField:
+    """Return a field of a TypedDict; annotations that are kept as text do not reach ``__required_keys__``."""
+    while (qualifier := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
+        hint = get_args(hint)[0]
+        required = required if qualifier == "ReadOnly" else qualifier == "Required"
+    return ClassField(name, name, hint, required)
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+# -- ratcheting
+
+
+def _unchanged(misfit: Misfit, new: object, old: object, skipped: AbstractSet[str]) -> bool:
+    """Tell whether a change leaves a misfit alone; a misfit of the whole object is compared without some fields."""
+    if not misfit.path:
+        return _same(_without(new, skipped), _without(old, skipped))
+    *above, last = misfit.path
+    for step in above:
+        if _same(new, old):
+            return True
+        new, old = _below(new, step), _old_below(new, old, step)
+    if misfit.absent:
+        return isinstance(old, dict) and last not in old
+    was = _old_below(new, old, last)
+    return was is not _MISSING and _same(_below(new, last), was)
+
+
+def _without(obj: object, skipped: AbstractSet[str]) -> dict[str, object]:
+    return {name: value for name, value in mapping(obj).items() if name not in skipped}
+
+
+def _below(value: object, step: Step) -> object:
+    if isinstance(step, ListItem):
+        listed = items(value)
+        return listed[step.index] if step.index < len(listed) else _MISSING
+    return mapping(value).get(step, _MISSING)
+
+
+def _old_below(new: object, old: object, step: Step) -> object:
+    """Return the old value that belongs to a value below ``new``."""
+    if not isinstance(step, ListItem):
+        return mapping(old).get(step, _MISSING) if isinstance(old, dict) else _MISSING
+    item, listed = _below(new, step), items(old)
+    if step.keys and isinstance(item, dict):
+        wanted = _identity(cast("dict[str, object]", item), step.keys)
+        return next((each for each in listed if _same(_identity(mapping(each), step.keys), wanted)), _MISSING)
+    equal = next((each for each in listed if _same(each, item)), _MISSING)
+    return equal if equal is not _MISSING else _below(old, step)
+
+
+def _identity(item: Mapping[str, object], keys: Sequence[str]) -> list[object]:
+    return [item.get(key) for key in keys]
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and is_same_json(one, other) is True)

@@ -1,0 +1,177 @@
+"""Find the objects of a large conversion review without decoding the review.
+
+A decoder in C runs to its end while everything else waits, and takes many times the memory of the body. So large bodies
+are scanned in small parts, and objects are decoded one by one. The scan checks the bounds on each object before any of
+them is decoded. It does not check the JSON itself: the decoders of the envelope and of the objects do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Final, final
+
+import msgspec
+
+from deltaloop.webhooks.core.admission_review import InvalidReviewError
+
+MOST_OBJECT_BYTES: Final = 3 * 1024 * 1024
+"""Largest object that is converted; API servers do not accept larger requests, and etcd stores half of it."""
+MOST_VALUES: Final = 200_000
+"""Most values of one object: its size in memory depends on their number more than on its bytes."""
+MOST_DEPTH: Final = 136
+_MOST_ENVELOPE: Final = 64 * 1024
+_TOKEN: Final = re.compile(rb'["{}\[\]]')
+_WINDOW: Final = 256 * 1024
+_TOKENS: Final = 2048
+_REQUEST, _OBJECTS = b'"request"', b'"objects"'
+_QUOTE, _OPENING = 0x22, (0x7B, 0x5B)
+_BRACE: Final = 0x7B
+
+
+@final
+class TooLargeError(InvalidReviewError):
+    """A review exceeds a bound."""
+
+
+@final
+class SplitReview(msgspec.Struct, frozen=True):
+    """A review in parts.
+
+    Attributes:
+        envelope: The review without its objects.
+        spans: Begin and end of each object in the body.
+    """
+
+    envelope: bytes
+    spans: list[tuple[int, int]]
+
+
+def count_values(body: bytes | bytearray, begin: int, end: int) -> int:
+    """Return how many values a part of a body can have at most."""
+    return sum(body.count(mark, begin, end) for mark in (b",", b"{", b"["))
+
+
+def split_review(
+    body: bytes | bytearray, *, most_objects: int, most_object_bytes: int = MOST_OBJECT_BYTES
+) -> Generator[None, None, SplitReview]:
+    """Find the objects of a review; each step takes about a millisecond.
+
+    Args:
+        body: The review, as received.
+        most_objects: Most objects.
+        most_object_bytes: Most bytes of an object.
+
+    Raises:
+        InvalidReviewError: If it is not a review.
+        TooLargeError: If it exceeds a bound.
+    """
+    splitter = _Splitter(body, most_objects, most_object_bytes)
+    while splitter.scan():
+        yield
+    return splitter.result()
+
+
+class _Splitter:
+    def __init__(self, body: bytes | bytearray, most_objects: int, most_object_bytes: int) -> None:
+        self._body = body
+        self._most_objects = most_objects
+        self._most_object_bytes = most_object_bytes
+        self._at = 0
+        self._depth = 0
+        self._string = -1  # where the current string begins
+        self._last = (0, 0)  # the last string, with its quotes
+        self._in_request = False
+        self._list: tuple[int, int] = (-1, -1)
+        self._object = -1
+        self._gap = 0  # where the part between two objects begins
+        self._spans: list[tuple[int, int]] = []
+
+    def scan(self) -> bool:
+        """Scan some tokens; return whether there is more."""
+        body, size = self._body, len(self._body)
+        for _ in range(_TOKENS):
+            if self._string >= 0:
+                self._scan_string()
+                continue
+            until = min(self._at + _WINDOW, size)
+            found = _TOKEN.search(body, self._at, until)
+            if found is None:
+                self._at = until
+                return until != size
+            at = found.start()
+            self._at = at + 1
+            mark = body[at]
+            if mark == _QUOTE:
+                self._string = at
+            elif mark in _OPENING:
+                self._open(at, mark)
+            else:
+                self._close(at)
+        return True
+
+    def result(self) -> SplitReview:
+        if self._depth or self._string >= 0:
+            raise InvalidReviewError("the body is not a ConversionReview: it ends too early")
+        begin, end = self._list
+        envelope = bytes(self._body) if begin < 0 else b"".join((self._body[:begin], b"[]", self._body[end:]))
+        if len(envelope) > _MOST_ENVELOPE:
+            raise TooLargeError(f"a ConversionReview without its objects must have at most {_MOST_ENVELOPE} bytes")
+        return SplitReview(envelope, self._spans)
+
+    def _scan_string(self) -> None:
+        """Go on to the next quotation mark, and leave the string if it is not escaped."""
+        end = self._body.find(b'"', self._at)
+        if end < 0:
+            raise InvalidReviewError("the body is not a ConversionReview: it ends too early")
+        before = self._body[self._at : end]
+        self._at = end + 1
+        self._check_object(end)
+        if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:
+            self._last, self._string = (self._string, end + 1), -1
+
+    def _open(self, at: int, mark: int) -> None:
+        self._depth += 1
+        depth = self._depth
+        if depth > MOST_DEPTH + 3:
+            raise TooLargeError(f"an object must have at most {MOST_DEPTH} levels")
+        if depth == 2:
+            self._in_request = mark == _BRACE and self._key(at) == _REQUEST
+        elif depth == 3 and self._in_request and mark != _BRACE and self._key(at) == _OBJECTS:
+            if self._list[0] >= 0:
+                raise InvalidReviewError("the body is not a ConversionReview: it has two lists of objects")
+            self._list, self._gap = (at, -1), at + 1
+        elif depth == 4 and self._list[0] >= 0 and self._list[1] < 0:
+            self._check_gap(at, b"," if self._spans else b"")
+            if mark != _BRACE:
+                raise InvalidReviewError("the body is not a ConversionReview: an item of objects is not an object")
+            self._object = at
+
+    def _close(self, at: int) -> None:
+        self._depth -= 1
+        if self._depth < 0:
+            raise InvalidReviewError("the body is not a ConversionReview: it is not JSON")
+        if self._depth == 3 and self._object >= 0:
+            self._check_object(at)
+            if count_values(self._body, self._object, at) > MOST_VALUES:
+                raise TooLargeError(f"an object must have at most {MOST_VALUES} values")
+            self._spans.append((self._object, at + 1))
+            self._object, self._gap = -1, at + 1
+            if len(self._spans) > self._most_objects:
+                raise TooLargeError(f"a ConversionReview must have at most {self._most_objects} objects")
+        elif self._depth == 2 and self._list[0] >= 0 and self._list[1] < 0:
+            self._check_gap(at, b"")
+            self._list = (self._list[0], at + 1)
+
+    def _check_object(self, at: int) -> None:
+        if self._object >= 0 and at - self._object > self._most_object_bytes:
+            raise TooLargeError(f"an object must have at most {self._most_object_bytes} bytes")
+
+    def _check_gap(self, at: int, expected: bytes) -> None:
+        if self._body[self._gap : at].strip() != expected:
+            raise InvalidReviewError("the body is not a ConversionReview: an item of objects is not an object")
+
+    def _key(self, at: int) -> bytes:
+        """Return the name of the field whose value begins here; empty for other values."""
+        begin, end = self._last
+        return bytes(self._body[begin:end]) if self._body[end:at].strip() == b":" else b""

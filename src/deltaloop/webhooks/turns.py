@@ -1,0 +1,144 @@
+"""Share the event loop with long work: conversions take turns of a few milliseconds, large objects go to a thread.
+
+At most one turn of all requests is taken in a few passes of the loop, so that the number of requests does not matter to
+the rest of the program. There is one thread, because each one that computes delays the loop by the switch interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Final, ParamSpec, Self, TypeVar, final
+
+from deltaloop.webhooks.steps import Steps
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGE: Final = 64 * 1024
+"""Bytes of a body or an object that are read outside of the loop."""
+_TURN: Final = 0.005
+_STEPS: Final = 16
+_PASSES: Final = 3
+
+
+@final
+class LateError(Exception):
+    """The API server does not wait for the response any more."""
+
+
+@final
+class Turns:
+    """The turns of one server."""
+
+    def __init__(self) -> None:
+        """Start nothing: the thread starts with the first large object."""
+        self._lock = asyncio.Lock()
+        self._thread: ThreadPoolExecutor | None = None
+
+    def take(self, deadline: float) -> Turn:
+        """Return the turns of one request, to be entered.
+
+        Args:
+            deadline: Time on the clock of the loop after which the response is of no use.
+        """
+        return Turn(self, self._lock, deadline)
+
+    async def in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in the thread."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
+
+    async def outside(self, steps: Steps[T], deadline: float) -> T:
+        """Make steps in the thread, but every second one, which calls a function of the program, on the loop.
+
+        Raises:
+            LateError: If the deadline has passed before such a function begins.
+        """
+        while True:
+            done, result = await self.in_thread(_advance, steps)
+            if not done:
+                _check(deadline)
+                done, result = _advance(steps)
+            if done:
+                return result
+
+    def close(self) -> None:
+        """End the thread once it is idle."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+
+
+@final
+class Turn:
+    """The turns of one request, while it is entered."""
+
+    def __init__(self, turns: Turns, lock: asyncio.Lock, deadline: float) -> None:
+        """Made by ``Turns.take``."""
+        self._turns = turns
+        self._lock = lock
+        self._deadline = deadline
+        self._loop = asyncio.get_running_loop()
+        self._has_turn = False
+        self._began = 0.0
+        self._steps = 0
+
+    async def __aenter__(self) -> Self:
+        """Wait for a turn."""
+        await self._begin()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the turn."""
+        self._end()
+
+    async def worked(self) -> None:
+        """Let others run if this turn has been long enough.
+
+        Raises:
+            LateError: If the deadline has passed.
+        """
+        self._steps += 1
+        if self._steps < _STEPS and self._loop.time() - self._began < _TURN:
+            return
+        _check(self._deadline)
+        for _ in range(_PASSES):
+            await asyncio.sleep(0)
+        self._end()
+        await self._begin()
+
+    async def outside(self, steps: Steps[T]) -> T:
+        """Make steps in the thread, while others have their turns."""
+        self._end()
+        result = await self._turns.outside(steps, self._deadline)
+        await self._begin()
+        return result
+
+    async def _begin(self) -> None:
+        await self._lock.acquire()
+        self._has_turn = True
+        self._began, self._steps = self._loop.time(), 0
+
+    def _end(self) -> None:
+        if self._has_turn:  # not while it waits for one
+            self._has_turn = False
+            self._lock.release()
+
+
+def _check(deadline: float) -> None:
+    if asyncio.get_running_loop().time() > deadline:
+        raise LateError
+
+
+def _advance(steps: Steps[Any]) -> tuple[bool, Any]:
+    """Make one step; tell whether it was the last one, and its result."""
+    try:
+        next(steps)
+    except StopIteration as stop:
+        return True, stop.value
+    return False, None
