@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from deltaloop.cel.costs import Cost
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload, sound
-from deltaloop.cel.operators import find, is_missing, sorting_key
+from deltaloop.cel.operators import find, in_order, is_missing, sorting_key
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 from deltaloop.schemas.work import build
 from deltaloop.schemas.work import charge as charge_work
@@ -445,8 +445,7 @@ def _sort_by(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], 
         if prices is not None:
             cost = prices.sorting.actual(((), keys), None) if prices.sorting is not None else 1
             charge(frame, cost or 0)
-        sorting_key(keys)
-        return [found[place][0] for place in sorted(range(len(found)), key=keys.__getitem__)]
+        return in_order(sorting_key(keys), [item for item, _ in found])
 
     return run
 

@@ -66,8 +66,7 @@ class Account:
         before = self.steps, self.room
         if not self.is_shared:
             self.steps = MOST_STEPS
-        if self.room > MOST_BYTES:
-            self.room = MOST_BYTES
+        self.room = min(self.room, MOST_BYTES)
         return before
 
     def end(self, before: tuple[int, int]) -> None:
