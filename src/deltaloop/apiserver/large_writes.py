@@ -1,8 +1,12 @@
-"""Writes of large objects, which run in a thread, so that the loop goes on serving others. Core: ``core/draft.py``.
+"""Writes that run in a thread because they are large or compute much, so that the loop can serve other requests.
 
-Up to ``LARGE`` bytes, of what is sent and what is there together, a write runs on the loop, in one step. Above that it
-is worked out in a thread, one at a time, and carried out on the loop if nothing that it read has changed meanwhile;
-else it is worked out anew, five times at most, as the real server does with patches.
+A write of up to ``LARGE`` bytes (the body and the stored object together) runs on the loop, in one step. Larger writes
+are computed in a thread over a draft (``core/storage/draft.py``) and carried out on the loop if the objects that they
+read have not changed. Otherwise they are computed again, five times at most, as the real server does with patches.
+
+Each attempt has an account of its work (``schemas.work``). If the small account of the loop is empty, the write begins
+again in the thread for large writes, and from there in the thread for long ones. Large writes of other clients wait
+for each other, but not for those that compute for seconds.
 """
 
 from __future__ import annotations
@@ -10,20 +14,44 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, final
 
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.outside import Outside, QuestionError
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
 from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.work import MOST_STEPS, Account, LongWorkError, WorkLimitError, limited
 
 T = TypeVar("T")
 
 LARGE: Final = 64 * 1024
+STEPS_ON_LOOP: Final = 50_000
+"""Steps of work of a write on the loop, some milliseconds."""
+STEPS_OF_LARGE: Final = 2_000_000
+"""Steps of work of a write in the thread for large ones, which is some tenths of a second."""
 TRIES: Final = 5
 MOST_QUESTIONS: Final = 500
 """Of one write: an object that others change all the time may be asked about again and again."""
 _LOOK_EVERY: Final = 0.2
+
+
+class _Place(NamedTuple):
+    """Where a write is computed: the name of the thread, "" on the loop; and the steps before it begins elsewhere."""
+
+    thread: str
+    steps: int
+    error: type[Exception] = LongWorkError
+
+    def account(self) -> Account:
+        return Account(self.steps, error=self.error)
+
+
+_PLACES: Final = (
+    _Place("", STEPS_ON_LOOP),
+    _Place("large-writes", STEPS_OF_LARGE),
+    _Place("long-writes", MOST_STEPS, WorkLimitError),
+)
 
 
 class _ClosedError(Exception):
@@ -46,7 +74,7 @@ class LargeWrites:
         """
         self._operations = operations
         self._answer = answer
-        self._thread: ThreadPoolExecutor | None = None
+        self._threads: dict[str, ThreadPoolExecutor] = {}
         self._closed = False
 
     async def run(
@@ -70,12 +98,17 @@ class LargeWrites:
             outside: Gets the answers to the write's questions, for which it is run anew; None if it asks none.
 
         Raises:
-            ApiError: The refusal.
+            ApiError: The refusal; or a timeout, if the write computes more than one request may.
             Exception: What the write raises.
         """
+        place = 0 if size <= LARGE else 1
         while True:
             try:
-                return await self._run(write, size=size, refusal=refusal)
+                return await self._run(write, _PLACES[place], refusal=refusal)
+            except LongWorkError:
+                place += 1
+            except WorkLimitError:
+                raise failures.work_limit() from None
             except QuestionError as asked:
                 if outside is None or self._answer is None:
                     raise
@@ -85,25 +118,31 @@ class LargeWrites:
             outside.tell(question, await self._answer(question))
 
     async def _run(
-        self, write: Callable[[Operations, Ask], T], *, size: int, refusal: Callable[[], ApiError]
+        self, write: Callable[[Operations, Ask], T], place: _Place, *, refusal: Callable[[], ApiError]
     ) -> tuple[T, Commit]:
-        if size <= LARGE:
-            return write(self._operations, ask_at_once), NO_DRAFT
+        if not place.thread:
+            with limited(place.account()):
+                return write(self._operations, ask_at_once), NO_DRAFT
         for _ in range(TRIES):
-            done = await self._beside(write)
+            done = await self._beside(write, place)
             if done is not None:
                 return done
         raise refusal()
 
-    async def _beside(self, write: Callable[[Operations, Ask], T]) -> tuple[T, Commit] | None:
-        """Work a write out in the thread, and carry it out; None if what it read has changed meanwhile."""
+    async def _beside(self, write: Callable[[Operations, Ask], T], place: _Place) -> tuple[T, Commit] | None:
+        """Compute a write in a thread, and carry it out; None if an object that it read has changed meanwhile."""
         loop = asyncio.get_running_loop()
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="deltaloop-apiserver-large-writes")
+        if place.thread not in self._threads:
+            self._threads[place.thread] = ThreadPoolExecutor(1, thread_name_prefix=f"deltaloop-apiserver-{place.thread}")
+
+        def compute(operations: Operations, ask: Ask) -> T:
+            with limited(place.account()):
+                return write(operations, ask)
+
         ask = self._ask_on(loop)
         drafted = self._operations.draft(ask)
         try:
-            result = await loop.run_in_executor(self._thread, write, drafted, ask)
+            result = await loop.run_in_executor(self._threads[place.thread], compute, drafted, ask)
         except Exception:
             if self._operations.is_current(drafted):
                 raise
@@ -137,5 +176,5 @@ class LargeWrites:
     def close(self) -> None:
         """End: what has not been worked out will not be carried out."""
         self._closed = True
-        if self._thread is not None:
-            self._thread.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads.values():
+            thread.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,6 @@
 """Calls of library functions as closures: what a call computes, which overload does, and what that costs.
 
-Which overload takes the values is found by their types, and remembered for these. With costs, the quick way is gone
-first; if something fails, the call is made again, with care for what cel-go counts of it.
+Which overload takes the values is found by their types, and remembered for these.
 """
 
 from __future__ import annotations
@@ -105,31 +104,48 @@ def priced_call(
 
 
 def priced_call_of_two(
-    compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price, thorough: Closure
+    compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price, *, both: bool
 ) -> Closure:
-    """Return a call with two arguments that counts what it costs, quickly if nothing fails."""
+    """Return a call with two arguments that counts its cost; ``both`` is that of ``priced_call``.
+
+    Each argument is evaluated once, also after an error: a second evaluation would double with each level of a tree.
+    """
     left, right = operands
     known: dict[tuple[type[object], type[object]], Implementation] = {}
 
     def counted(frame: Frame) -> Any:
-        before = frame[SPENT]
+        error: EvaluationError | None = None
+        one = other = result = None
         try:
-            one, other = left(frame), right(frame)
-            kinds = (kind_of(one), kind_of(other))
-            if FailedValue in kinds:
-                raise no_such_overload(one, other)
-            implementation = compute or known.get(kinds)
-            if implementation is None:
-                implementation = known[kinds] = choose((one, other))
-            result = implementation(one, other)
-            frame[SPENT] += price((one, other), result)
+            one = left(frame)
+            if kind_of(one) is FailedValue:
+                raise one.error
         except CostLimitError:
             raise
-        except EvaluationError:
-            frame[SPENT] = before
-            return thorough(frame)
+        except EvaluationError as raised:
+            if not both:
+                raise
+            error, one = raised, None
+        try:
+            other = right(frame)
+            if kind_of(other) is FailedValue:
+                raise other.error
+            if error is None:
+                kinds = (kind_of(one), kind_of(other))
+                implementation = compute or known.get(kinds)
+                if implementation is None:
+                    implementation = known[kinds] = choose((one, other))
+                result = implementation(one, other)
+        except CostLimitError:
+            raise
+        except EvaluationError as raised:
+            error = error or raised
+            other = None if kind_of(other) is FailedValue else other
+        frame[SPENT] += price((one, other), result)
         if frame[SPENT] > frame[BUDGET]:
             raise CostLimitError
+        if error is not None:
+            raise error
         return result
 
     return counted

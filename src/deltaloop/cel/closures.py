@@ -66,17 +66,16 @@ def optional_field(operand: Any, name: str) -> OptionalValue:
     return optional_index(operand, name)
 
 
-def logical(operands: Sequence[Closure], *, deciding: bool, again: bool) -> Closure:
+def logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
     """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten.
 
     Args:
         operands: Two or more.
         deciding: The verdict that decides.
-        again: Whether operands may be evaluated again if one fails; so they need not be watched one by one.
     """
     other = not deciding
 
-    def thorough(frame: Frame) -> Any:
+    def combined(frame: Frame) -> Any:
         error: EvaluationError | None = None
         for operand in operands:
             try:
@@ -86,33 +85,16 @@ def logical(operands: Sequence[Closure], *, deciding: bool, again: bool) -> Clos
             except EvaluationError as raised:
                 error = error or raised
                 continue
+            if verdict is other:
+                continue
             if verdict is deciding:
                 return deciding
-            if kind_of(verdict) is not bool:
-                error = error or no_such_overload(verdict)
+            error = error or no_such_overload(verdict)
         if error is not None:
             raise error
-        return not deciding
+        return other
 
-    def quick(frame: Frame) -> Any:
-        before = frame[SPENT]
-        try:
-            for operand in operands:
-                verdict = operand(frame)
-                if verdict is deciding:
-                    return deciding
-                if verdict is not other:
-                    break
-            else:
-                return other
-        except CostLimitError:
-            raise
-        except EvaluationError:
-            pass
-        frame[SPENT] = before
-        return thorough(frame)
-
-    return quick if again else thorough
+    return combined
 
 
 def conditional(operands: Sequence[Closure]) -> Closure:

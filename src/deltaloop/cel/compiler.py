@@ -52,6 +52,7 @@ from deltaloop.cel.costs import (
     MAP_COST,
     OBJECT_COST,
     STANDARD_COSTS,
+    UNLIMITED,
     Cost,
     paired,
 )
@@ -219,7 +220,7 @@ class Compiler:
         if not all(operand in self._plain for operand in operands):
             return self._priced(closure, name, overloads, operands)
         try:
-            return self._literal(self._constant(closure([0, 0])))
+            return self._literal(self._constant(closure([0, UNLIMITED, False])))
         except EvaluationError as error:
             self.faults.append((offset, error.message))
             return closure
@@ -229,7 +230,7 @@ class Compiler:
         if not all(operand in self._constants for operand in operands):
             return closure
         try:
-            return self._constant(closure([0, 0]))
+            return self._constant(closure([0, UNLIMITED, False]))
         except (EvaluationError, InternalError):
             return closure
 
@@ -346,7 +347,7 @@ class Compiler:
         if node.target is None:
             if name in {"_&&_", "_||_"}:
                 operands = [self.compile(node.arguments[0]), *map(self._branch, node.arguments[1:])]
-                return self._folded(logical(operands, deciding=name == "_||_", again=not self._bound), operands)
+                return self._folded(logical(operands, deciding=name == "_||_"), operands)
             if name == "_?_:_":
                 asked, *chosen = node.arguments
                 branches = [self._branch(each, self._attribute_cost(each) or 0) for each in chosen]
@@ -500,11 +501,10 @@ class Compiler:
         both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
         both = both and (only is not None or name.startswith(OPERATOR_SIGNS))
         alone = [self._alone.get(operand, operand) for operand in operands]
-        thorough = priced_call(call_by_values(name, overloads), alone, price_of(costs), both=both)
-        if len(alone) != 2 or self._bound:
-            return thorough  # a bound name is computed once: nothing can be done again
+        if len(alone) != 2:
+            return priced_call(call_by_values(name, overloads), alone, price_of(costs), both=both)
         compute = COMPARISONS[name][1] if name in COMPARISONS else None
-        return priced_call_of_two(compute, chooser(overloads, name), alone, price_of(costs), thorough)
+        return priced_call_of_two(compute, chooser(overloads, name), alone, price_of(costs), both=both)
 
     def _is_certain(self, cost: Cost, operands: list[Closure]) -> bool:
         return cost.reads is not None and all(

@@ -26,14 +26,16 @@ from deltaloop.cel.faults import (
 )
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library
-from deltaloop.cel.loops import BUDGET, FIRST_SLOT, SPENT, Closure
+from deltaloop.cel.loops import BUDGET, CAREFUL, FIRST_SLOT, SPENT, Closure
 from deltaloop.cel.macros import Macro
 from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
 from deltaloop.cel.types import Type, TypeProvider
 from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
+from deltaloop.schemas.work import WorkLimitError, account, charge
 
 _TREES: Final = 256
+_STEPS_OF_A_CHARACTER: Final = 10
 
 
 @final
@@ -97,10 +99,18 @@ class CompiledExpression:
         Raises:
             EvaluationError: If the expression has no value.
         """
-        if budget is None:
-            return self._plain.value(self._plain.frame(bindings))
-        counting = self._with_costs()
-        return counting.value(counting.frame(bindings, budget))
+        work = account()
+        if work.is_shared and budget is not None:
+            found = self.evaluate_with_cost(bindings, limit=budget)
+            if found.error is not None:
+                raise found.error
+            return found.value
+        compiled = self._plain if budget is None else self._with_costs()
+        before = work.begin()
+        try:
+            return compiled.value(compiled.frame(bindings, budget))
+        finally:
+            work.end(before)
 
     def evaluate_with_cost(self, bindings: Mapping[str, object] | None = None, *, limit: int) -> Evaluation:
         """Return the expression's value or its error, and what the evaluation cost.
@@ -110,13 +120,27 @@ class CompiledExpression:
         Args:
             bindings: As for ``evaluate``.
             limit: How much the evaluation may cost, in cel-go's units.
+
+        The work beyond this cost is limited, too (``schemas.work``): above that limit, the error is that of the cost.
         """
+        work = account()
         counting = self._with_costs()
-        frame = counting.frame(bindings, limit)
+        before = work.begin()
+        # A unit of the cost is at least a step, so the account may end an evaluation before its limit.
+        frame = counting.frame(bindings, most := min(limit, work.steps))
+        value, error = None, None
         try:
-            return Evaluation(counting.value(frame), None, frame[SPENT])
-        except EvaluationError as error:
-            return Evaluation(None, error, frame[SPENT])
+            value = counting.value(frame)
+        except EvaluationError as raised:
+            error = raised
+        finally:
+            work.end(before)
+        if work.is_shared:
+            try:
+                work.charge(frame[SPENT] if most < limit else min(frame[SPENT], limit))
+            except WorkLimitError:
+                value, error = None, CostLimitError()
+        return Evaluation(value, error, frame[SPENT])
 
     def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:
         """Return from what to what an evaluation may cost, whatever the values are, in cel-go's units.
@@ -161,6 +185,7 @@ class _Compiled:
         frame: list[Any] = [UNBOUND] * self.slots
         frame[SPENT] = self.fixed
         frame[BUDGET] = budget
+        frame[CAREFUL] = False
         if bindings:
             for name, slot in self.variables.items():
                 if name in bindings:
@@ -177,6 +202,8 @@ class _Compiled:
             raise EvaluationError("the value is nested too deeply") from None
         except InternalError as error:
             raise EvaluationError(f"internal error: {error.message}") from None
+        except WorkLimitError:
+            raise CostLimitError from None
         except EvaluationError:
             if frame[BUDGET] is not None and frame[SPENT] > frame[BUDGET]:
                 raise CostLimitError from None
@@ -276,6 +303,7 @@ class Environment:
             InvalidExpressionError: If it is none, or its types do not fit; it has all faults, with their places.
         """
         is_checked = False
+        charge(_STEPS_OF_A_CHARACTER * len(source))
         try:
             checked = check(self.parse(source), self._declarations)
             found = checked.faults or [fault for validate in self._validators for fault in validate(checked)]

@@ -3,11 +3,12 @@
 A frame has a slot for each variable. A loop puts an element into its slot and runs the body.
 
 **Errors.** ``all`` and ``exists`` forget an error if another element decides. The others go on, too, as cel-go's do: an
-error of a condition takes the place of one before it, an error of what is gathered does not. So the quick way is gone
-first, and only if it fails, the loop is run again, for its error.
+error of a condition takes the place of one before it, an error of what is gathered does not. A loop that gathers runs
+without looking for errors first. If one occurs, the loop runs again with care, and loops in its body then begin with
+care, so that nested loops do not run again for each level.
 
 **Costs.** What each turn costs for certain is known before: a loop adds it once, for all its turns. What depends on
-values, the bodies count themselves.
+values, the bodies count themselves. Long loops are charged to the account of the work (``schemas.work``) in parts.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """
@@ -15,21 +16,27 @@ Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import length_hint
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from deltaloop.cel.costs import Cost
 from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload, sound
-from deltaloop.cel.operators import find, is_missing, sorting_key
+from deltaloop.cel.operators import find, in_order, is_missing, sorting_key
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
+from deltaloop.schemas.work import build
+from deltaloop.schemas.work import charge as charge_work
 
 Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Any]
 
-# Slots at a frame's beginning: what has been spent, and how much may be.
+# Slots at a frame's beginning: the cost so far, its limit, and whether loops run with care.
 SPENT: Final = 0
 BUDGET: Final = 1
-FIRST_SLOT: Final = 2
+CAREFUL: Final = 2
+FIRST_SLOT: Final = 3
+# Turns of a loop that are charged at once.
+_AT_ONCE: Final = 256
 
 
 @final
@@ -112,12 +119,23 @@ def _quantifier(deciding: bool) -> LoopBuilder:
                 error = error or no_such_overload(verdict)
             return False, error
 
+        def in_parts(
+            frame: Frame, turns: Iterable[Any], collection: Sequence[Any]
+        ) -> tuple[bool, EvaluationError | None]:
+            error: EvaluationError | None = None
+            for part in _parts(turns, len(collection), prices):
+                decided, raised = turn(frame, part)
+                if decided:
+                    return True, None
+                error = error or raised
+            return False, error
+
         def run(frame: Frame) -> Any:
             collection = operand(frame)
             items, turns = _walk(collection, two=two)
             if two:
                 turns = _in_slots(frame, slot, second, turns)
-            decided, error = turn(frame, turns)
+            decided, error = turn(frame, turns) if len(collection) <= _AT_ONCE else in_parts(frame, turns, collection)
             if prices is not None:
                 left = length_hint(items)
                 turned = (len(collection) - left) * prices.each
@@ -138,6 +156,16 @@ def _in_slots(frame: Frame, first: int, second: int, turns: Iterable[tuple[Any, 
         yield frame[first]
 
 
+def _parts(turns: Iterable[Any], left: int, prices: Prices | None) -> Iterator[Iterable[Any]]:
+    """Yield the turns of a long loop in parts that are charged before they begin."""
+    each = 2 if prices is None else 2 + prices.each + prices.kept
+    turning = iter(turns)
+    for done in range(0, left, _AT_ONCE):
+        build(8 * _AT_ONCE)
+        charge_work(each * min(_AT_ONCE, left - done))
+        yield islice(turning, _AT_ONCE)
+
+
 _Gather: TypeAlias = Callable[[Frame, Iterable[Any]], list[Any]]
 _Finish: TypeAlias = Callable[[list[Any]], Any]
 
@@ -154,20 +182,34 @@ def _gathering(
     two = len(slots) == 2
     gather = _gather_pairs(slots, condition, body) if two else _gather(slots[0], condition, body)
 
+    def gathered(frame: Frame, collection: Any) -> list[Any]:
+        turns = _walk(collection, two=two)[1]
+        if len(collection) <= _AT_ONCE:
+            return gather(frame, turns)
+        return [each for part in _parts(turns, len(collection), prices) for each in gather(frame, part)]
+
     def run(frame: Frame) -> Any:
         collection = operand(frame)
+        if frame[CAREFUL]:
+            found = _gathered_with_care(frame, collection, slots, bodies, prices)
+            return found if finish is None else finish(found)
         spent = frame[SPENT]
         try:
-            found = gather(frame, _walk(collection, two=two)[1])
+            found = gathered(frame, collection)
             if FailedValue in map(kind_of, found):
                 raise no_such_overload(*found)
         except CostLimitError:
             raise
-        except EvaluationError as error:
-            frame[SPENT] = spent
-            raise _last_error(frame, collection, slots, bodies, prices) or error from None
-        if prices is not None:
-            charge(frame, len(collection) * prices.each + len(found) * prices.kept + prices.after)
+        except EvaluationError:
+            charge_work(max(frame[SPENT] - spent, 0))
+            frame[SPENT], frame[CAREFUL] = spent, True
+            try:
+                found = _gathered_with_care(frame, collection, slots, bodies, prices)
+            finally:
+                frame[CAREFUL] = False
+        else:
+            if prices is not None:
+                charge(frame, len(collection) * prices.each + len(found) * prices.kept + prices.after)
         return found if finish is None else finish(found)
 
     return run
@@ -190,18 +232,20 @@ def _gather_pairs(slots: Sequence[int], condition: Closure | None, body: Closure
     return lambda frame, turns: [body(frame) for frame[first], frame[second] in turns if _holds(condition(frame))]
 
 
-def _last_error(
+def _gathered_with_care(
     frame: Frame,
     collection: Any,
     slots: Sequence[int],
     bodies: tuple[Closure | None, Closure | None],
     prices: Prices | None,
-) -> EvaluationError | None:
-    """Run a loop that failed again, to its end, for its error and its cost."""
+) -> list[Any]:
+    """Run a loop in which something fails to its end, for its error and its cost."""
     condition, body = bodies
     error: EvaluationError | None = None
+    found: list[Any] = []
     kept = failed = 0
     for item in _walk(collection, two=len(slots) == 2)[1]:
+        charge_work(2 if prices is None else 2 + prices.each)
         if len(slots) == 2:
             frame[slots[0]], frame[slots[1]] = item
         else:
@@ -219,14 +263,16 @@ def _last_error(
             continue
         kept += 1
         try:
-            sound(frame[slots[0]] if body is None else body(frame))
+            found.append(sound(frame[slots[0]] if body is None else body(frame)))
         except CostLimitError:
             raise
         except EvaluationError as raised:
             error = error or raised
     if prices is not None:
         charge(frame, len(collection) * prices.each + kept * prices.kept + failed + prices.after)
-    return error
+    if error is not None:
+        raise error
+    return found
 
 
 def _holds(verdict: Any) -> bool:
@@ -399,8 +445,7 @@ def _sort_by(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], 
         if prices is not None:
             cost = prices.sorting.actual(((), keys), None) if prices.sorting is not None else 1
             charge(frame, cost or 0)
-        sorting_key(keys)
-        return [found[place][0] for place in sorted(range(len(found)), key=keys.__getitem__)]
+        return in_order(sorting_key(keys), [item for item, _ in found])
 
     return run
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import cmp_to_key
 from typing import Any, Final, cast
 
 from deltaloop.cel.faults import EvaluationError, FailedValue, no_such_overload
@@ -29,6 +30,7 @@ from deltaloop.cel.values import (
     by_keys,
     kind_of,
 )
+from deltaloop.schemas.work import charge
 
 # Two values of one of these types compare as Python does it; ``Uint`` is an int's subclass, which has its operators.
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
@@ -36,7 +38,12 @@ SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Durati
 ORDERED: Final = SIMPLE - {float}
 _PLAIN: Final = SIMPLE | {list, dict, OptionalValue, Type, type(None)}
 NUMBERS: Final = frozenset({int, Uint, float})
+# Characters of texts that are compared in one step, and above which a list of texts is not searched in one call.
+_COMPARED_IN_A_STEP: Final = 512
+_MANY_CHARACTERS: Final = 1 << 20
 _MISSING: Final = object()
+# Types of which equal values have equal hashes.
+_HASHED: Final = frozenset({int, str, bool})
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -55,6 +62,7 @@ def equal(left: Any, right: Any) -> bool:
     if kind in LIST_KINDS:
         return _equal_lists(left, right)
     if kind is dict:
+        charge(4 * len(left))
         return len(left) == len(right) and all(
             (found := find(right, key)) is not _MISSING and _equal_within(value, found) for key, value in left.items()
         )
@@ -71,11 +79,16 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     """Tell whether lists are equal; the first one says whether their order matters."""
     if len(left) != len(right):
         return False
+    charge(4 * len(left))
     if isinstance(left, KeyedList):
+        charge(20 * len(left))
         before, after = by_keys(left, left.keys), by_keys(right, left.keys)
         keyed = ((by_keys([item], left.keys), item) for item in right)
         return before.keys() == after.keys() and all(equal(before[key], item) for found, item in keyed for key in found)
     if isinstance(left, SetList):
+        kinds = {*map(kind_of, left), *map(kind_of, right)}
+        if len(kinds) == 1 and kinds <= _HASHED:
+            return set(left) == set(right)
         return all(contains(item, left) for item in right) and all(contains(item, right) for item in left)
     return all(map(_equal_within, left, right))
 
@@ -137,10 +150,12 @@ def find(mapping: dict[Any, Any], key: Any) -> Any:
     if kind is bool:
         if key not in mapping:
             return _MISSING
+        charge(len(mapping))
         return next((value for found, value in mapping.items() if found is key), _MISSING)
     if kind not in NUMBERS or key not in mapping:
         return _MISSING
     if key in (0, 1):
+        charge(len(mapping))
         return next(
             (value for found, value in mapping.items() if found == key and kind_of(found) is not bool), _MISSING
         )
@@ -175,9 +190,18 @@ def contains(element: Any, collection: Any) -> bool:
         if contains(element, [item for item in items if kind_of(item) is not FailedValue]):
             return True
         raise next(item.error for item in items if kind_of(item) is FailedValue)
-    if kind_of(element) is str:
+    charge(len(items) if kind_of(element) is str else 4 * len(items))
+    if kind_of(element) is not str:
+        return any(equal(element, item) for item in items)
+    size = len(cast("str", element))
+    if size * len(items) < _MANY_CHARACTERS:
         return element in items
-    return any(equal(element, item) for item in items)
+    for item in items:
+        if kind_of(item) is str and len(item) == size:
+            charge(size // _COMPARED_IN_A_STEP)
+            if item == element:
+                return True
+    return False
 
 
 def index(operand: Any, key: Any) -> Any:
@@ -284,6 +308,22 @@ def is_zero_value(value: Any) -> bool:
     if kind is Timestamp:
         return False
     return kind is not Type and not value
+
+
+def in_order(values: list[Any], items: list[Any] | None = None) -> list[Any]:
+    """Return items in the order of their values, or the values in order; long texts are charged one by one."""
+    many = range(len(values))
+    charge(len(values) * max(len(values).bit_length(), 1) // 2)
+    if values and kind_of(values[0]) in (str, bytes) and sum(map(len, values)) > _MANY_CHARACTERS:
+        places = sorted(many, key=cmp_to_key(lambda one, other: _charged_order(values[one], values[other])))
+    else:
+        places = sorted(many, key=values.__getitem__)
+    return [(values if items is None else items)[place] for place in places]
+
+
+def _charged_order(one: Any, other: Any) -> int:
+    charge(1 + min(len(one), len(other)) // _COMPARED_IN_A_STEP)
+    return (one > other) - (one < other)
 
 
 def sorting_key(values: list[Any]) -> list[Any]:

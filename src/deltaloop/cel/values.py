@@ -7,12 +7,14 @@ does; Python's own types end at microseconds. Types are values, too: ``types.Typ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Any, Final, cast, final
 
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.work import build, charge
 
 # ``type``, as the language asks it of values: exactly which type a value has. Python's type checkers conclude nothing.
 kind_of: Final[Callable[[object], type[object]]] = type
@@ -80,7 +82,14 @@ class SetList(list[object]):
     __slots__ = ()
 
     def __add__(self, other: list[object]) -> list[object]:  # type: ignore[override]
-        return SetList([*self, *(item for item in other if item not in self)])
+        build(8 * (len(self) + len(other)))
+        charge(len(self) + 2 * len(other))
+        known: Container[object] = self
+        with suppress(TypeError):  # lists and objects have no hash
+            known = set(self)
+        if known is self:
+            charge(len(self) * len(other))
+        return SetList([*self, *(item for item in other if item not in known)])
 
 
 @final
@@ -98,6 +107,8 @@ class KeyedList(list[object]):
         self.keys: tuple[str, ...] = keys
 
     def __add__(self, other: list[object]) -> list[object]:  # type: ignore[override]
+        build(8 * (len(self) + len(other)))
+        charge(20 * (len(self) + len(other)))
         return KeyedList({**by_keys(self, self.keys), **by_keys(other, self.keys)}.values(), self.keys)
 
 
@@ -170,7 +181,24 @@ class ObjectValue(dict[str, object]):
 
     def cel_equals(self, other: object) -> bool:
         """Tell whether another value is an object of the same type with the same fields."""
-        return isinstance(other, ObjectValue) and self.type_name == other.type_name and self == other
+        if not isinstance(other, ObjectValue) or self.type_name != other.type_name:
+            return False
+        charge_parts(self)
+        charge_parts(other)
+        return self == other
+
+
+def charge_parts(value: object) -> None:
+    """Charge one step for each part of a value, as often as it is in there; Python compares them in one call."""
+    waiting: list[Any] = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            charge(2 * len(cast("dict[object, object]", each)))
+            waiting.extend(cast("dict[object, object]", each).values())
+        elif isinstance(each, list):
+            charge(2 * len(cast("list[object]", each)))
+            waiting.extend(cast("list[object]", each))
 
 
 LIST_KINDS: Final = frozenset({list, SetList, KeyedList})

@@ -13,12 +13,14 @@ from typing import Final
 
 from deltaloop.schemas.go_urls import UrlError, parse_request_url
 from deltaloop.schemas.patterns.matching import compile_pattern
+from deltaloop.schemas.work import charge
 
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})([^\n][0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _INT64: Final = 2**63
+_STEPS_OF_A_CHARACTER: Final = 8
 # What Go's time.ParseDuration reads, and each part that the older form reads; the longest letter of a unit first.
 _GO_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _GO_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h)")
@@ -32,7 +34,7 @@ _NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_DURATION_PART: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
+_DURATION_PART: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]+)")
 _DAY: Final = 24 * 3600 * 10**9
 _LONG_UNITS: Final = {
     "nano": 1,
@@ -71,6 +73,7 @@ def format_of(types: tuple[str, ...], name: str) -> str:
 def fits(name: str, value: str) -> bool:
     """Tell whether a text has a format; every text has one that is not known."""
     check = FORMATS.get(name.replace("-", ""))
+    charge(_STEPS_OF_A_CHARACTER * len(value))
     return check is None or check(value)
 
 
@@ -137,7 +140,7 @@ def _is_email(value: str) -> bool:
         name, _, address = rest[:-1].rpartition("<")
         return (not name.strip() or _is_phrase(name.strip())) and "<" in rest and _is_address(address)
     if rest.endswith(")"):
-        rest = re.sub(r"[ \t]*\([^()]*\)$", "", rest)
+        rest = re.sub(r"(?<![ \t])[ \t]*+\([^()]*+\)$", "", rest)
     return _is_address(rest)
 
 

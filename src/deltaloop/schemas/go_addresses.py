@@ -12,6 +12,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.work import charge
 
 _FIELD: Final = re.compile("[0-9a-fA-F]*")
 _FIELDS: Final = 8
@@ -139,6 +140,7 @@ def parse_address(text: str) -> Address:
     Raises:
         AddressError: If it is none.
     """
+    charge(20 + 8 * len(text))
     first = next((sign for sign in text if sign in ".:%"), "")
     if first == ".":
         return Address(4, _four_fields(text, text))

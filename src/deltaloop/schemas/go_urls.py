@@ -12,6 +12,7 @@ import msgspec
 
 from deltaloop.schemas.go_addresses import AddressError, parse_address
 from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.work import charge
 
 _Mode: TypeAlias = Literal["path", "host", "zone", "user", "query", "fragment"]
 
@@ -67,11 +68,13 @@ class Url(msgspec.Struct):
     @property
     def escaped_path(self) -> str:
         """The path as it is sent: as it was written, if that is right."""
+        charge(20 * len(self.path))
         return _escaped_part(self.path, self.raw_path, "path")
 
     @property
     def query(self) -> dict[str, list[str]]:
         """The parameters; wrong ones are left out."""
+        charge(10 * len(self.raw_query))
         found: dict[str, list[str]] = {}
         if self.raw_query.count("&") + 1 > _MOST_PARAMETERS:
             return found
@@ -85,6 +88,7 @@ class Url(msgspec.Struct):
         return {name: values for name, values in found.items() if values}
 
     def __str__(self) -> str:
+        charge(20 * len(self.path) + 10 * len(self.host))
         scheme = f"{self.scheme}:" if self.scheme else ""
         tail = f"?{self.raw_query}" if self.has_question_mark or self.raw_query else ""
         if self.fragment:
@@ -146,6 +150,7 @@ def _no_url(text: str, why: str) -> UrlError:
 
 
 def _parsed(text: str, shown: str, *, for_request: bool) -> Url:
+    charge(20 + 20 * len(text))
     try:
         return _parse(text, for_request=for_request)
     except UrlError as error:

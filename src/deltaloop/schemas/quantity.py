@@ -20,7 +20,7 @@ import msgspec
 QuantityFormat: TypeAlias = Literal["decimal", "exponent", "binary"]
 
 _QUANTITY: Final = re.compile(
-    r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<rest>[0-9]*))?(?P<suffix>[eEinumkKMGTP]*[-+]?[0-9]*)"
+    r"(?P<sign>[+-]?)0*+(?P<whole>[0-9]*+)(?:\.(?P<rest>[0-9]*+))?(?P<suffix>[eEinumkKMGTP]*+[-+]?[0-9]*+)"
 )
 _EXPONENT: Final = re.compile(r"[eE](?P<power>[-+]?[0-9]+)")
 _WRONG_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -347,6 +347,12 @@ def too_large_resource_version(wanted: int, current: int) -> ApiError:
     return _error(504, "Timeout", f"Timeout: Too large resource version: {wanted}, current: {current}", details)
 
 
+def work_limit() -> ApiError:
+    """504: the request computes more than one request may; the real server ends such requests by their time."""
+    message = "Timeout: request did not complete within the work that one request may cause"
+    return _error(504, "Timeout", message, StatusDetails())
+
+
 def expired_list() -> ApiError:
     """410: a list at a revision that is no longer kept."""
     return _error(410, "Expired", "The resourceVersion for the provided list is too old.")

@@ -38,6 +38,7 @@ from deltaloop.cel.kubernetes.urls import URL
 from deltaloop.cel.kubernetes.versions import SEMVER
 from deltaloop.cel.operators import SIMPLE
 from deltaloop.cel.values import LIST_KINDS, kind_of
+from deltaloop.schemas.work import charge
 
 _Values: TypeAlias = Sequence[Any]
 
@@ -72,8 +73,10 @@ def _traversed(value: Any) -> int:
     if kind is bytes:
         return int(len(value) * TEXT_FACTOR)
     if kind in LIST_KINDS:
+        charge(4 * len(value))
         return sum(map(_traversed, value))
     if kind is dict:
+        charge(8 * len(value))
         return sum(_traversed(key) + _traversed(each) for key, each in value.items())
     return 1
 

@@ -28,6 +28,7 @@ from deltaloop.cel.types import (
     list_of,
 )
 from deltaloop.cel.values import LIST_KINDS, Duration, Uint, kind_of
+from deltaloop.schemas.work import charge
 
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
 _ZEROS: Final[tuple[tuple[Type, Any], ...]] = ((INT, 0), (UINT, Uint(0)), (DOUBLE, 0.0), (DURATION, Duration(0)))
@@ -49,6 +50,7 @@ def _is_comparable(item: Any) -> Any:
 
 
 def _is_sorted(items: list[Any]) -> bool:
+    charge(5 * len(items))
     before: list[Any] = []
     for item in items:
         if before and _says(greater, before[0], _is_comparable(item)):
@@ -61,6 +63,7 @@ def _extreme(name: str, compare: Callable[[Any, Any], bool]) -> Callable[[list[A
     def extreme(items: list[Any]) -> Any:
         if not items:
             raise EvaluationError(f"{name} called on empty list")
+        charge(5 * len(items))
         found = _is_comparable(items[0])
         for item in items[1:]:
             if _says(compare, _is_comparable(item), found):
@@ -81,6 +84,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def _sum_from(zero: Any) -> Callable[[list[Any]], Any]:
     def summed(items: list[Any]) -> Any:
+        charge(15 * len(items))
         total = _ZERO_OF[kind_of(items[0])] if items else zero
         for item in items:
             total = _added(total, item)
@@ -94,11 +98,13 @@ def _equals(one: Any, other: Any) -> bool:
 
 
 def _place(items: list[Any], wanted: Any, places: Iterable[int]) -> int:
+    charge(5 * len(items))
     return next((place for place in places if _equals(items[place], wanted)), -1)
 
 
 def _includes(target: Any, wanted: Any) -> bool:
     if kind_of(target) in LIST_KINDS:
+        charge(5 * len(target))
         return any(_equals(item, wanted) for item in target)
     return _equals(target, wanted)
 

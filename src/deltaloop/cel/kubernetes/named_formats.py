@@ -23,6 +23,7 @@ from deltaloop.schemas.dns_names import (
 )
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_urls import UrlError, parse_request_url
+from deltaloop.schemas.work import charge
 
 FORMAT: Final = object_of("kubernetes.NamedFormat")
 
@@ -97,6 +98,7 @@ def _named(name: str) -> OptionalValue:
 
 
 def _validated(wanted: NamedFormat, text: str) -> OptionalValue:
+    charge(10 + 10 * len(text))
     problems = wanted.problems(text)
     return OptionalValue(problems) if problems else NO_VALUE
 

@@ -13,8 +13,10 @@ from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_of
 from deltaloop.cel.values import INT_LEAST, INT_MOST
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity, decimal_quantity
+from deltaloop.schemas.work import charge
 
 QUANTITY: Final = object_of("kubernetes.Quantity")
+_STEPS: Final = 30
 
 
 @final
@@ -52,6 +54,7 @@ class Quantity:
 
 
 def _parsed(text: str) -> Quantity:
+    charge(_STEPS)
     try:
         return Quantity(*decimal_quantity(text), text=text)
     except MalformedQuantityError as error:
@@ -59,6 +62,7 @@ def _parsed(text: str) -> Quantity:
 
 
 def _is_quantity(text: str) -> bool:
+    charge(_STEPS)
     try:
         decimal_quantity(text)
     except MalformedQuantityError:

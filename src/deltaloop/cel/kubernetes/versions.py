@@ -15,6 +15,7 @@ from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type, object_of
 from deltaloop.cel.values import UINT_MOST
 from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.work import charge
 
 SEMVER: Final = object_of("kubernetes.Semver")
 _DIGITS: Final = re.compile("[0-9]*")
@@ -46,6 +47,7 @@ class SemanticVersion(msgspec.Struct, frozen=True, eq=False):
 
 
 def _parsed(text: str) -> SemanticVersion:
+    charge(20 + 15 * len(text))
     if not text:
         raise EvaluationError("Version string empty")
     parts = text.split(".", 2)
@@ -114,6 +116,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 
 
 def _compared(one: SemanticVersion, other: SemanticVersion) -> int:
+    charge(len(one.before_release))
     left = (one.numbers, not one.before_release, one.before_release)
     right = (other.numbers, not other.before_release, other.before_release)
     return (left > right) - (left < right)

@@ -6,14 +6,27 @@ Source: cel-spec doc/langdef.md, "Arithmetic"; cel-go common/types/int.go, uint.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from deltaloop.cel import types
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, Overload, function
 from deltaloop.cel.operators import equal, greater, greater_or_equal, less, less_or_equal, unequal
 from deltaloop.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, A, Type, list_of
-from deltaloop.cel.values import Duration, Timestamp, Uint, as_duration, as_int, as_timestamp, as_uint
+from deltaloop.cel.values import (
+    LIST_KINDS,
+    Duration,
+    Timestamp,
+    Uint,
+    as_duration,
+    as_int,
+    as_timestamp,
+    as_uint,
+    kind_of,
+)
+from deltaloop.schemas.work import build
+
+_SHORT: Final = 64
 
 
 def _divided(left: int, right: int) -> int:
@@ -52,6 +65,15 @@ def _difference(left: float, right: float) -> float:
     return left - right
 
 
+def _joined(left: Any, right: Any) -> Any:
+    """Join two texts, two byte strings or two lists; of a text, a character may have four bytes."""
+    size = len(left) + len(right)
+    if size > _SHORT:
+        wide = 4 if kind_of(left) is str and not (left.isascii() and right.isascii()) else 1
+        build(size * (8 if kind_of(left) in LIST_KINDS else wide))
+    return left + right
+
+
 def _add_ints(left: int, right: int) -> int:
     return as_int(left + right)
 
@@ -61,7 +83,7 @@ def _shifted(instant: Timestamp, span: Duration) -> Timestamp:
 
 
 _ADD: Final = (
-    function("add_bytes", (BYTES, BYTES), BYTES, lambda a, b: a + b),
+    function("add_bytes", (BYTES, BYTES), BYTES, _joined),
     function("add_double", (DOUBLE, DOUBLE), DOUBLE, _sum),
     function(
         "add_duration_duration",
@@ -72,8 +94,8 @@ _ADD: Final = (
     function("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: _shifted(b, a)),
     function("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, _shifted),
     function("add_int64", (INT, INT), INT, _add_ints),
-    function("add_list", (list_of(A), list_of(A)), list_of(A), lambda a, b: a + b),
-    function("add_string", (STRING, STRING), STRING, lambda a, b: a + b),
+    function("add_list", (list_of(A), list_of(A)), list_of(A), _joined),
+    function("add_string", (STRING, STRING), STRING, _joined),
     function("add_uint64", (UINT, UINT), UINT, lambda a, b: as_uint(int(a) + int(b))),
 )
 _SUBTRACT: Final = (

@@ -32,7 +32,7 @@ from deltaloop.schemas.go_numbers import shown_number
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
 _NATURAL: Final = re.compile(r"[0-9]+\Z")
 _FLOAT: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)\Z|nan\Z", re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?|inf(?:inity)?)\Z|nan\Z", re.IGNORECASE
 )
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})

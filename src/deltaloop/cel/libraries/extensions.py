@@ -12,7 +12,7 @@ from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_CO
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
-from deltaloop.cel.operators import contains, is_zero_value, optional_index, sorting_key
+from deltaloop.cel.operators import contains, in_order, is_zero_value, optional_index, sorting_key
 from deltaloop.cel.types import (
     BOOL,
     BYTES,
@@ -31,6 +31,7 @@ from deltaloop.cel.types import (
     optional_of,
 )
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
+from deltaloop.schemas.work import build, charge
 
 _LIST: Final = list_of(A)
 _OPTIONAL: Final = optional_of(A)
@@ -149,15 +150,23 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
         raise EvaluationError(f"{called}, start index must be less than or equal to end index")
     if len(items) < end:
         raise EvaluationError(f"{called}, list is length {len(items)}")
+    build(8 * (end - start))
     return items[start:end]
+
+
+def _reversed(items: list[Any]) -> list[Any]:
+    build(8 * len(items))
+    return items[::-1]
 
 
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     flat: list[Any] = []
+    charge(2 * len(items))
     for item in items:
         if kind_of(item) in LIST_KINDS and depth > 0:
+            build(8 * len(item))
             flat.extend(_flatten(item, depth - 1))  # pyright: ignore[reportUnknownArgumentType]  # any list
         else:
             flat.append(item)
@@ -169,6 +178,7 @@ def _range(size: int) -> list[int]:
         raise EvaluationError(f"lists.range: size must be non-negative, got {size}")
     if size > _LONGEST_RANGE:
         raise EvaluationError(f"lists.range: size {size} exceeds maximum allowed ({_LONGEST_RANGE})")
+    build(40 * size)
     return list(range(size))
 
 
@@ -196,13 +206,13 @@ LISTS: Final = Library(
                 f"list_{kind.kind}_sort",
                 (list_of(kind),),
                 list_of(kind),
-                lambda items: sorted(sorting_key(items)),
+                lambda items: in_order(sorting_key(items)),
                 paired(0, is_text=kind in (STRING, BYTES)),
             )
             for kind in _COMPARABLE
         ),
         "lists.range": (function("lists_range", (INT,), list_of(INT), _range, RANGE_COST),),
-        "reverse": (method("list_reverse", (_LIST,), _LIST, lambda items: items[::-1], REVERSE_COST),),
+        "reverse": (method("list_reverse", (_LIST,), _LIST, _reversed, REVERSE_COST),),
         "distinct": (method("list_distinct", (_LIST,), _LIST, _distinct, paired(0)),),
     },
     macros=(comprehension("sortBy"),),

@@ -17,6 +17,7 @@ from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.conversions import CONVERSIONS
 from deltaloop.cel.types import REPRESENTED, Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
+from deltaloop.schemas.work import build, charge
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(\.[0-9]*)?(.)?)", re.DOTALL)
 _PRECISION: Final = 6
@@ -61,6 +62,7 @@ def format_text(pattern: str, arguments: list[Any]) -> str:
             raise EvaluationError(why)
         value = arguments[taken]
         taken += 1
+        charge(10)
         try:
             return _CLAUSES[match[3]][0](value, int(match[2][1:]) if match[2] else _PRECISION)
         except _UnfitError as error:
@@ -99,13 +101,17 @@ class _UnfitError(Exception):
 
 def _text(value: Any, digits: int = 0) -> str:  # noqa: ARG001
     kind = kind_of(value)
+    if kind is str:
+        build(4 * len(value))
     if value is None:
         return "null"
     if kind is FailedValue:
         raise EvaluationError("error during formatting: no formatting function for error")
     if kind in LIST_KINDS:
+        charge(10 * len(value))
         return f"[{', '.join(_nested(item) for item in cast('list[Any]', value))}]"
     if kind is dict:
+        charge(20 * len(value))
         entries = cast("dict[Any, Any]", value).items()
         return f"{{{', '.join(f'{key}:{item}' for key, item in sorted((_nested(k), _nested(v)) for k, v in entries))}}}"
     if kind is Type:

@@ -18,6 +18,7 @@ from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.types import DURATION, INT, STRING, TIMESTAMP
 from deltaloop.cel.values import SECOND, Duration, Timestamp, as_duration, as_timestamp
 from deltaloop.cel.zones import offset_seconds
+from deltaloop.schemas.work import charge
 
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
@@ -34,6 +35,7 @@ _UNITS: Final = {
     "h": 3600 * SECOND,
 }
 _DAY: Final = 86400
+_STEPS: Final = 20
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LONGEST: Final = 200  # characters of a number; 64 bits have 19 digits
 
@@ -61,6 +63,7 @@ def _is_leap(year: int) -> bool:
 
 
 def _calendar(seconds: int) -> _Calendar:
+    charge(_STEPS)
     days, rest = divmod(seconds, _DAY)
     year = 1970 + days * 400 // 146_097
     while _days_before(year, 1, 1) > days:
@@ -81,6 +84,7 @@ def parse_timestamp(text: str) -> Timestamp:
     Raises:
         EvaluationError: If it is none, or not of the years 1 to 9999.
     """
+    charge(_STEPS)
     match = _RFC3339.match(text)
     if match is None:
         raise _no_instant()
@@ -121,6 +125,7 @@ def parse_duration(text: str) -> Duration:
     Raises:
         EvaluationError: If it is none, or longer than 292 years.
     """
+    charge(_STEPS + 15 * len(text))
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in {"-", "+"} else text
     if rest == "0":

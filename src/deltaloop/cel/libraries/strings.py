@@ -7,6 +7,7 @@ Source: cel-go ext/strings.go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from deltaloop.cel.faults import EvaluationError, FailedValue
@@ -14,7 +15,15 @@ from deltaloop.cel.libraries.formatting import format_text
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import DYN, INT, STRING, list_of
 from deltaloop.cel.values import kind_of
+from deltaloop.schemas.work import build, charge
 
+# Texts up to this length cost no more than the call.
+_SHORT: Final = 256
+# Characters that are searched, or written anew, in one step.
+_SEARCHED_IN_A_STEP: Final = 256
+_WRITTEN_IN_A_STEP: Final = 4
+_AT_ONCE: Final = 1 << 16
+_PART_BYTES: Final = 72
 _TEXTS: Final = list_of(STRING)
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code + 32: code for code in _LOWER}
@@ -45,7 +54,20 @@ def _char_at(text: str, place: int) -> str:
     return text[place : place + 1]
 
 
+def _searched(text: str, part: str) -> None:
+    """Charge for a search: Python compares short texts at each place, long ones in linear time."""
+    if len(text) > _SHORT:
+        charge(len(text) * min(len(part) + 1, _SHORT) // _SEARCHED_IN_A_STEP)
+
+
+def _built(size: int, *texts: str) -> None:
+    """Charge for a text that is built of these."""
+    if size > _SHORT:
+        build(size if all(text.isascii() for text in texts) else 4 * size)
+
+
 def _index_of(text: str, part: str, start: int = 0) -> int:
+    _searched(text, part)
     if start < 0:
         raise _outside(start)
     if not part:
@@ -54,7 +76,16 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
 
 
 def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part)
+    return _last(text, part)
+
+
+def _last(text: str, part: str) -> int:
+    """Return the last place of a part; Python's own search from the right is not linear."""
+    _searched(text, part)
+    if len(text) <= _SHORT:
+        return text.rfind(part)
+    place = text[::-1].find(part[::-1])
+    return place if place < 0 else len(text) - place - len(part)
 
 
 def _last_index_from(text: str, part: str, start: int) -> int:
@@ -64,16 +95,28 @@ def _last_index_from(text: str, part: str, start: int) -> int:
         return min(start, len(text))
     if start >= len(text):
         return -1
-    return text.rfind(part, 0, start + len(part))
+    return _last(text[: start + len(part)], part)
 
 
 def _replaced(text: str, old: str, new: str, most: int = -1) -> str:
-    return text.replace(old, new, max(most, -1))
+    most = max(most, -1)
+    _searched(text, old)
+    if len(text) * (len(new) + 1) > _SHORT:
+        count = text.count(old)
+        count = count if most < 0 else min(count, most)
+        _built(len(text) + max(count * (len(new) - len(old)), 0), text, new)
+    return text.replace(old, new, most)
 
 
 def _split(text: str, separator: str, most: int = -1) -> list[str]:
     if most == 0:
         return []
+    _searched(text, separator)
+    if len(text) > _SHORT:
+        count = 1 + (text.count(separator) if separator else len(text))
+        build((count if most < 0 else min(count, most)) * (_PART_BYTES if separator else 8) + len(text))
+        if not separator and not text.isascii():
+            build(_PART_BYTES * len(text))
     if separator:
         return text.split(separator, most - 1 if most > 0 else -1)
     if most < 0 or most >= len(text):
@@ -104,7 +147,29 @@ def _joined(parts: list[Any], *separator: str) -> str:
         if kind_of(part) is not str:
             why = part.error if isinstance(part, FailedValue) else part
             raise EvaluationError(f"join: invalid input: {why}")
-    return "".join(separator).join(parts)
+    between = "".join(separator)
+    _built(sum(map(len, parts)) + len(between) * len(parts), between, *parts)
+    return between.join(parts)
+
+
+def _translated(table: dict[int, Any]) -> Callable[[str], str]:
+    """Return a function that replaces single characters, long texts in parts."""
+
+    def translated(text: str) -> str:
+        if len(text) <= _SHORT:
+            return text.translate(table)
+        _built(2 * len(text), text)
+        parts: list[str] = []
+        for start in range(0, len(text), _AT_ONCE):
+            part = text[start : start + _AT_ONCE]
+            charge(len(part) // _WRITTEN_IN_A_STEP)
+            parts.append(part.translate(table))
+        return "".join(parts)
+
+    return translated
+
+
+_quoted: Final = _translated(_QUOTED)
 
 
 STRINGS: Final = Library(
@@ -119,8 +184,8 @@ STRINGS: Final = Library(
             method("string_last_index_of_string", (STRING, STRING), INT, _last_index_of),
             method("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_from),
         ),
-        "lowerAscii": (method("string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),),
-        "upperAscii": (method("string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),),
+        "lowerAscii": (method("string_lower_ascii", (STRING,), STRING, _translated(_LOWER)),),
+        "upperAscii": (method("string_upper_ascii", (STRING,), STRING, _translated(_UPPER)),),
         "replace": (
             method("string_replace_string_string", (STRING, STRING, STRING), STRING, _replaced),
             method("string_replace_string_string_int", (STRING, STRING, STRING, INT), STRING, _replaced),
@@ -135,7 +200,7 @@ STRINGS: Final = Library(
         ),
         "trim": (method("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACE)),),
         "format": (method("string_format", (STRING, list_of(DYN)), STRING, format_text),),
-        "strings.quote": (function("strings_quote", (STRING,), STRING, lambda text: f'"{text.translate(_QUOTED)}"'),),
+        "strings.quote": (function("strings_quote", (STRING,), STRING, lambda text: f'"{_quoted(text)}"'),),
         "join": (
             method("list_join", (_TEXTS,), STRING, _joined),
             method("list_join_string", (_TEXTS, STRING), STRING, _joined),

@@ -1,25 +1,32 @@
-"""Whether and where a text matches a pattern: an automaton that is made as far as texts need it, and never goes back.
+"""Whether and where a text matches a pattern: an automaton that is built as texts need it, in linear time.
 
-A *place* is what is left of the pattern: a part of it, and the place after that. The texts read so far may have led to
-several places at once; each such set is one state of a deterministic automaton, and the same characters lead from it to
-the same set, so that most characters cost one look into a dict. Where a set is new, making it costs no more than the
-pattern is long. So time is at most linear in the text, times the length of the pattern with all its repetitions
-written out, whatever both are; places are made only when a text comes to them.
+A *place* is the rest of the pattern: a part of it, and the place after that part. The characters read so far may have
+led to several places at once. Each such set is one state of a deterministic automaton, and the same characters always
+lead from it to the same state, so most characters cost one look-up. A new state costs at most the length of the pattern
+with its repetitions written out. Three automata share the places of a pattern:
 
-Source: the ways of Thompson and of RE2 (https://swtch.com/~rsc/regexp/regexp3.html); Go regexp.
+- ``test`` ignores the order of places and ends at the first match.
+- ``forward`` keeps places in the order in which Perl would try them, without those after a match. The last match that
+  it sees is the end of the match that Perl finds.
+- ``backward`` reads from that end to the left. The farthest match that it sees is the beginning.
+
+States and places are forgotten when they need too much memory. New ones are charged to the account of ``work``.
+
+Source: the algorithms of Thompson and of RE2 (https://swtch.com/~rsc/regexp/regexp3.html); Go regexp.
 """
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
-import msgspec
-
-from deltaloop.schemas.patterns.rune_sets import NEWLINE, WORD, RuneSet
+from deltaloop.schemas.patterns.rune_sets import LAST, NEWLINE, WORD, RuneSet
 from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
+from deltaloop.schemas.work import build, charge
 
 _MATCHED: Final = 0  # the place where nothing is left
 _MOST_STATES: Final = 2000
@@ -31,22 +38,37 @@ _ASKS: Final[dict[Assertion, RuneSet]] = {
     "boundary": WORD,
     "no boundary": WORD,
 }
-_AT_START: Final = -1
-_AT_END: Final = -2
+# Instead of the sets of a character: there is none, because the text begins or ends here.
+_NONE: Final = -1
+# Characters that are read before the account is charged again.
+_PART: Final = 4096
+_SHORT: Final = 64
+# Places that are visited before the account is charged again, and steps of one of them.
+_MANY_PLACES: Final = 256
+_STEPS_OF_A_PLACE: Final = 8
+_MOST_CLOSED: Final = 16
+# Estimated bytes, of a place, a state and a way between states; what one pattern may keep, and all patterns together.
+_PLACE_BYTES: Final = 600
+_STATE_BYTES: Final = 500
+_WAY_BYTES: Final = 100
+_MOST_OF_ONE: Final = 8 * 1024 * 1024
+_MOST_OF_ALL: Final = 64 * 1024 * 1024
+_REPORTED_AT: Final = 256 * 1024
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return the pattern that a text is, made once for the same text.
+    """Return the pattern of a text, built once for the same text.
 
     Raises:
-        PatternSyntaxError: If it is none.
+        PatternSyntaxError: If the text is not a pattern.
     """
+    charge(10 * len(text))
     return Pattern(parse_pattern(text))
 
 
 def pattern_error(text: str) -> str:
-    """Say why a text is no pattern, in Go's words; "" if it is one."""
+    """Return Go's words for the fault of a text; "" if it is a pattern."""
     try:
         compile_pattern(text)
     except PatternSyntaxError as error:
@@ -54,94 +76,339 @@ def pattern_error(text: str) -> str:
     return ""
 
 
-class _Read(msgspec.Struct, frozen=True):
-    """A character of a set leads to a place; ``bit`` is the set's."""
-
-    bit: int
-    to: int
+# A way from a place to another: the bit of the set that the next character must be in, or 0 where none is read; the
+# place; and an assertion that must be true. Of several ways, the preferred one is the last.
+_Way: TypeAlias = tuple[int, int, Assertion | None]
 
 
-class _Pass(msgspec.Struct, frozen=True):
-    """Without reading, one gets to a place, if what is asserted holds."""
-
-    to: int
-    assertion: Assertion | None = None
-
-
-class _State(msgspec.Struct):
-    """The places that one may be at after some text, and where the next character leads; None is a match.
+@final
+class _State:
+    """The places that the text so far may have led to, and the states that the next characters lead to.
 
     Attributes:
         places: Without those that can be reached from them without reading.
-        before: Sets that the character before is in; ``_AT_START`` if there is none.
-        next: States by the sets that the next character is in.
+        before: The sets of the character before that assertions ask for; ``_NONE`` without a character.
+        matched: Whether the text matched before its last character.
+        over: Whether more text cannot change the result.
+        next: States by the sets of the next character.
     """
 
-    places: tuple[int, ...]
-    before: int
-    next: dict[int, _State | None] = msgspec.field(default_factory=dict[int, "_State | None"])
+    __slots__ = ("before", "matched", "next", "over", "places")
+
+    def __init__(self, places: tuple[int, ...], before: int, *, matched: bool, over: bool) -> None:
+        self.places: tuple[int, ...] = places
+        self.before: int = before
+        self.matched: bool = matched
+        self.over: bool = over
+        self.next: dict[int, _State] = {}
+
+
+@final
+class _Automaton:
+    """States over the places of a pattern; see the module for the three kinds.
+
+    Args:
+        classes: The sets of characters of the pattern.
+        tree: The pattern.
+        ordered: Whether the order of places counts, and a match ends those after it.
+        restarts: Whether a match may begin at each character.
+        ends: Whether the first match is enough.
+        backward: Whether texts are read from right to left.
+    """
+
+    def __init__(
+        self, classes: _Classes, tree: Node, *, ordered: bool, restarts: bool, ends: bool, backward: bool = False
+    ) -> None:
+        self._classes = classes
+        self._ordered = ordered
+        self._restarts = restarts
+        self._ends = ends
+        self._backward = backward
+        self._lock = threading.Lock()
+        self.size: int = 0
+        # A place is a part of the pattern, a position in it, and the place after it; in repetitions, a count.
+        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._places: list[tuple[Node, int, int]] = [(tree, 0, 0)]
+        self._ways: list[list[_Way] | None] = [[]]
+        self._closures: list[tuple[tuple[int, int], ...] | None] = [((0, _MATCHED),)]
+        self._first = self._place(tree, 0, _MATCHED)
+        self._states: dict[tuple[tuple[int, ...], int, bool], _State] = {}
+        self.start: _State = self._state((self._first,), _NONE, matched=False)
+
+    def started(self, before: int) -> _State:
+        """Return the state before a text that begins after a character, given by its sets; ``_NONE`` without one."""
+        if before == _NONE:
+            return self.start
+        with self._lock:
+            return self._state((self._first,), before & self._classes.context, matched=False)
+
+    def step(self, state: _State, sets: int) -> _State:
+        """Return the state after one more character, or after the end of the text (``_NONE``)."""
+        with self._lock:
+            return state.next.get(sets) or self._made_step(state, sets)
+
+    def _made_step(self, state: _State, sets: int) -> _State:
+        reached: dict[int, None] = {}
+        matched = self._read(state, sets, reached)
+        if matched and self._ends:
+            after = self._state((), _NONE, matched=True)
+        else:
+            if self._restarts and not (matched and self._ordered) and self._may_restart(state) and sets >= 0:
+                reached.setdefault(self._first)
+            places: Iterable[int] = reached if self._ordered else sorted(reached)
+            context = sets if sets == _NONE else sets & self._classes.context
+            after = self._state(tuple(places), context, matched=matched)
+        self.size += _WAY_BYTES
+        state.next[sets] = after
+        return after
+
+    def _may_restart(self, state: _State) -> bool:
+        """Tell whether no match was seen so far: in order, the place where matches begin is the last then."""
+        return not self._ordered or (bool(state.places) and state.places[-1] == self._first)
+
+    def _read(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
+        """Add the places after one more character; return whether the text before it matches."""
+        charge(2 * len(state.places))
+        bits, matched = max(sets, 0), False
+        for place in state.places:
+            closure = self._closures[place]
+            if closure is None:
+                closure = self._closures[place] = self._closure(place)
+            if not closure:
+                reached.clear()
+                return self._read_by_ways(state, sets, reached)
+            for bit, to in closure:
+                if bits & bit:
+                    reached[to] = None
+                elif not bit:
+                    matched = True
+                    if self._ordered or self._ends:
+                        return True
+        return matched
+
+    def _closure(self, place: int) -> tuple[tuple[int, int], ...]:
+        """Return what can be read from a place, in order, and (0, 0) for a match; () if that is long or has assertions.
+
+        Most places have a short one, which saves most of the time of a new state.
+        """
+        found: list[tuple[int, int]] = []
+        waiting, seen = [place], set[int]()
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            if len(seen) > _MOST_CLOSED:
+                return ()
+            if at == _MATCHED:
+                found.append((0, _MATCHED))
+            for bit, to, assertion in self._ways[at] or self._ways_from(at):
+                if assertion is not None:
+                    return ()
+                if bit:
+                    found.append((bit, to))
+                else:
+                    waiting.append(to)
+        return tuple(found)
+
+    def _read_by_ways(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
+        """Do the same one way after the other."""
+        left, right = (sets, state.before) if self._backward else (state.before, sets)
+        charge(_STEPS_OF_A_PLACE * len(state.places))
+        bits = max(sets, 0)
+        seen: set[int] = set()
+        waiting = list(reversed(state.places))
+        matched, many = False, _MANY_PLACES
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(seen) > many:
+                charge(_STEPS_OF_A_PLACE * _MANY_PLACES)
+                many += _MANY_PLACES
+            if place == _MATCHED:
+                matched = True
+                if self._ordered or self._ends:
+                    break
+                continue
+            for bit, to, assertion in self._ways[place] or self._ways_from(place):
+                if bit:
+                    if bits & bit:
+                        reached.setdefault(to)
+                elif assertion is None or self._holds(assertion, left, right):
+                    waiting.append(to)
+        return matched
+
+    def _state(self, places: tuple[int, ...], before: int, *, matched: bool) -> _State:
+        key = places, before, matched
+        state = self._states.get(key)
+        if state is None:
+            size = _STATE_BYTES + 8 * len(places)
+            if len(self._states) >= _MOST_STATES or self.size + size > _MOST_OF_ONE:
+                self._forget()
+            self.size += size
+            state = self._states[key] = _State(places, before, matched=matched, over=not places)
+        return state
+
+    def _forget(self) -> None:
+        """Forget all states; those in use are built again when they are needed."""
+        for state in self._states.values():
+            state.next.clear()
+        self._states.clear()
+        self._states[self.start.places, self.start.before, False] = self.start
+        self.size = _PLACE_BYTES * len(self._places)
+
+    def _place(self, node: Node, done: int, after: int) -> int:
+        while node.operation == "group":
+            node = node.parts[0]
+        key = id(node), done, after
+        number = self._numbers.get(key)
+        if number is None:
+            build(_PLACE_BYTES)
+            self.size += _PLACE_BYTES
+            number = self._numbers[key] = len(self._places)
+            self._places.append((node, done, after))
+            self._ways.append(None)
+            self._closures.append(None)
+        return number
+
+    def _ways_from(self, place: int) -> list[_Way]:
+        ways = self._ways[place] = list(self._made_ways(*self._places[place]))[::-1]
+        return ways
+
+    def _made_ways(self, node: Node, done: int, after: int) -> Iterator[_Way]:
+        match node.operation:
+            case "runes":
+                yield 1 << self._classes.bits[node.runes], after, None
+            case "assert":
+                yield 0, after, node.assertion
+            case "group":
+                yield 0, self._place(node.parts[0], 0, after), None
+            case "choice":
+                for part in node.parts:
+                    yield 0, self._place(part, 0, after), None
+            case "sequence":
+                last = done + 1 >= len(node.parts)
+                rest = after if last else self._place(node, done + 1, after)
+                part = len(node.parts) - 1 - done if self._backward else done
+                yield 0, self._place(node.parts[part], 0, rest) if node.parts else after, None
+            case "repeat":
+                ways: list[_Way] = [(0, after, None)] if done >= node.least else []
+                if node.most is None or done < node.most:
+                    # Beyond the least count, the count does not matter if there is no most.
+                    again = min(done + 1, node.least) if node.most is None else done + 1
+                    once_more = self._place(node.parts[0], 0, self._place(node, again, after))
+                    ways.insert(0 if node.greedy else len(ways), (0, once_more, None))
+                yield from ways
+
+    def _holds(self, assertion: Assertion, left: int, right: int) -> bool:
+        """Tell whether an assertion is true between two characters, given by their sets."""
+        match assertion:
+            case "text start":
+                return left == _NONE
+            case "text end":
+                return right == _NONE
+            case "line start":
+                return left == _NONE or self._has(_NEWLINES, left)
+            case "line end":
+                return right == _NONE or self._has(_NEWLINES, right)
+            case "boundary":
+                return self._has(WORD, left) is not self._has(WORD, right)
+            case "no boundary":
+                return self._has(WORD, left) is self._has(WORD, right)
+
+    def _has(self, runes: RuneSet, sets: int) -> bool:
+        return sets >= 0 and bool(sets >> self._classes.bits[runes] & 1)
+
+
+@final
+class _Classes:
+    """The sets of characters of a pattern, each a bit; ``context`` has those that assertions ask for."""
+
+    def __init__(self, tree: Node) -> None:
+        self.bits: dict[RuneSet, int] = {}
+        self.signs: dict[str, int] = {}
+        waiting = [tree]
+        while waiting:
+            node = waiting.pop()
+            waiting.extend(node.parts)
+            if node.operation == "runes":
+                self.bits.setdefault(node.runes, len(self.bits))
+        asked = _asked_about(tree)
+        for runes in asked:
+            self.bits.setdefault(runes, len(self.bits))
+        self.context: int = sum(1 << self.bits[runes] for runes in asked)
+        self._most_signs = _MOST_SIGNS if len(self.bits) < _MANY_PLACES else _MANY_PLACES
+
+    def of(self, sign: str) -> int:
+        """Return the sets that a character is in, as bits."""
+        if len(self.signs) >= self._most_signs:
+            self.signs.clear()
+        charge(len(self.bits))
+        rune, sets = ord(sign), 0
+        for runes, bit in self.bits.items():
+            place = bisect_right(runes, (rune, LAST))
+            if place and runes[place - 1][1] >= rune:
+                sets |= 1 << bit
+        self.signs[sign] = sets
+        return sets
 
 
 @final
 class Pattern:
-    """A pattern that texts can be held against."""
+    """A pattern that texts can be compared with, in any thread."""
 
     def __init__(self, tree: Node) -> None:
-        """Make one from its tree; nothing is made before a text needs it."""
-        self._bits: dict[RuneSet, int] = {}
-        self._runs: list[int] = []
-        self._sets: list[int] = []
-        self._signs: dict[str, int] = {}
-        # A place is a part of the pattern, how far it is, and the place after it; for repetitions, how often it was.
-        self._numbers: dict[tuple[int, int, int], int] = {}
-        self._places: list[tuple[Node, int, int]] = [(tree, 0, 0)]
-        self._ways: list[list[_Read | _Pass] | None] = [[]]
-        self._number_sets(tree)
-        # Of the character before, only what assertions ask about makes a difference.
-        self._context = sum(1 << self._bits[runes] for runes in _asked_about(tree))
+        """Build a pattern from its tree; automata are built when a text needs them."""
+        self._tree = tree
+        self._classes = _Classes(tree)
         self._anywhere = not _is_anchored(tree)
-        self._first = self._place(tree, 0, _MATCHED)
-        self._states: dict[tuple[tuple[int, ...], int], _State] = {}
-        self._start = self._state((self._first,), _AT_START)
+        self._test: _Automaton | None = None
+        self._both: tuple[_Automaton, _Automaton] | None = None
 
     def matches(self, text: str) -> bool:
         """Tell whether any part of a text matches."""
-        state, signs = self._start, self._signs
-        for sign in text:
-            sets = signs.get(sign)
-            if sets is None:
-                sets = self._sets_of(sign)
-            try:
-                found = state.next[sets]
-            except KeyError:
-                found = self._step(state, sets)
-            if found is None:
-                return True
-            state = found
-            if not state.places:
-                return False
-        return self._step(state, _AT_END) is None
+        test = self._test
+        if test is None:
+            test = self._test = _Automaton(self._classes, self._tree, ordered=False, restarts=self._anywhere, ends=True)
+        state, signs = test.start, self._classes.signs
+        for part in _parts(text):
+            for sign in part:
+                sets = signs.get(sign)
+                if sets is None:
+                    sets = self._classes.of(sign)
+                state = state.next.get(sets) or test.step(state, sets)
+                if state.over:
+                    return state.matched
+        matched = (state.next.get(_NONE) or test.step(state, _NONE)).matched
+        if test.size > _REPORTED_AT:
+            _kept.report(self, test.size)
+        return matched
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return where the first match at or after a place begins and ends; of several the one that Perl prefers.
-
-        Threads go through the text side by side, in the order in which Perl would try them; one that matches ends all
-        after it.
-        """
-        threads: list[tuple[int, int]] = []
-        before = self._sets_of(text[start - 1]) if start else _AT_START
-        found: tuple[int, int] | None = None
-        for at in range(start, len(text) + 1):
-            if found is None and (self._anywhere or at == 0):
-                threads.append((self._first, at))
-            if not threads:
-                break
-            sets = self._sets_of(text[at]) if at < len(text) else _AT_END
-            threads, matched = self._advanced(threads, before, sets)
-            if matched is not None:
-                found = matched, at
-            before = sets
-        return found
+        """Return the beginning and end of the first match at or after a place; of several, the one that Perl prefers."""
+        if start and not self._anywhere:
+            return None
+        both = self._both
+        if both is None:
+            both = self._both = (
+                _Automaton(self._classes, self._tree, ordered=True, restarts=self._anywhere, ends=False),
+                _Automaton(self._classes, self._tree, ordered=False, restarts=False, ends=False, backward=True),
+            )
+        forward, backward = both
+        rest = text[start:] if start else text
+        before = self._sets_at(text, start - 1)
+        last = self._last_match(forward, forward.started(before), _parts(rest), _NONE)
+        if last is None:
+            return None
+        end = start + last
+        after = self._sets_at(text, end)
+        first = self._last_match(backward, backward.started(after), _parts(text[start:end][::-1]), before)
+        if forward.size + backward.size > _REPORTED_AT:
+            _kept.report(self, forward.size + backward.size)
+        assert first is not None
+        return end - first, end
 
     def find_all(self, text: str, most: int = -1) -> list[str]:
         """Return all matches that do not overlap; an empty one does not follow another."""
@@ -157,157 +424,75 @@ class Pattern:
             else:
                 at += 1
             if start < end or start != last:
+                build(64 + end - start)
                 found.append(text[start:end])
             last = end
+            charge(len(text) >> 10)  # of the copy of the rest
         return found
 
-    def _advanced(
-        self, threads: list[tuple[int, int]], before: int, sets: int
-    ) -> tuple[list[tuple[int, int]], int | None]:
-        """Return the threads after one more character, and where the best of those that match here began."""
-        after: list[tuple[int, int]] = []
-        seen: set[int] = set()
-        reached: set[int] = set()
-        for first, began in threads:
-            waiting = [first]
-            while waiting:
-                place = waiting.pop()
-                if place in seen:
-                    continue
-                seen.add(place)
-                if place == _MATCHED:
-                    return after, began
-                for way in reversed(self._ways[place] or self._ways_from(place)):
-                    if isinstance(way, _Pass):
-                        if way.assertion is None or self._holds(way.assertion, before, sets):
-                            waiting.append(way.to)
-                    elif sets >= 0 and sets >> way.bit & 1 and way.to not in reached:
-                        reached.add(way.to)
-                        after.append((way.to, began))
-        return after, None
+    def forget(self) -> None:
+        """Free the memory of the automata; matches that run keep theirs until they end."""
+        self._test = self._both = None
 
-    def _number_sets(self, tree: Node) -> None:
-        waiting = [tree]
-        while waiting:
-            node = waiting.pop()
-            waiting.extend(node.parts)
-            if node.operation == "runes":
-                self._bits.setdefault(node.runes, len(self._bits))
-        for runes in _asked_about(tree):
-            self._bits.setdefault(runes, len(self._bits))
-        changes: dict[int, int] = {0: 0}
-        for runes, bit in self._bits.items():
-            for low, high in runes:
-                changes[low] = changes.get(low, 0) ^ (1 << bit)
-                changes[high + 1] = changes.get(high + 1, 0) ^ (1 << bit)
-        sets = 0
-        for start in sorted(changes):
-            sets ^= changes[start]
-            self._runs.append(start)
-            self._sets.append(sets)
+    def _sets_at(self, text: str, place: int) -> int:
+        return self._classes.of(text[place]) if 0 <= place < len(text) else _NONE
 
-    def _sets_of(self, sign: str) -> int:
-        """Return the sets of the pattern that a character is in, as bits."""
-        if len(self._signs) >= _MOST_SIGNS:
-            self._signs.clear()
-        sets = self._signs[sign] = self._sets[bisect_right(self._runs, ord(sign)) - 1]
-        return sets
+    def _last_match(self, automaton: _Automaton, state: _State, parts: Iterable[str], end: int) -> int | None:
+        """Return the number of characters before the last match; ``end`` is what comes after them."""
+        signs = self._classes.signs
+        found: int | None = None
+        count = -1
+        for part in parts:
+            for count, sign in enumerate(part, start=count + 1):
+                sets = signs.get(sign)
+                if sets is None:
+                    sets = self._classes.of(sign)
+                state = state.next.get(sets) or automaton.step(state, sets)
+                if state.matched:
+                    found = count
+                if state.over:
+                    return found
+        state = state.next.get(end) or automaton.step(state, end)
+        return count + 1 if state.matched else found
 
-    def _place(self, node: Node, done: int, after: int) -> int:
-        key = id(node), done, after
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._places)
-            self._places.append((node, done, after))
-            self._ways.append(None)
-        return number
 
-    def _state(self, places: tuple[int, ...], before: int) -> _State:
-        key = places, before
-        state = self._states.get(key)
-        if state is None:
-            if len(self._states) >= _MOST_STATES:
-                self._forget()
-            state = self._states[key] = _State(places, before)
-        return state
+def _parts(text: str) -> Iterable[str]:
+    """Return the parts of a text, each charged to the account before it is read."""
+    if len(text) <= _SHORT:
+        return (text,)
+    if len(text) <= _PART:
+        charge(len(text))
+        return (text,)
+    return _charged_parts(text)
 
-    def _forget(self) -> None:
-        """Let go of all states but those in use; they are made again where they are needed."""
-        for state in self._states.values():
-            state.next.clear()
-        self._states.clear()
-        self._states[self._start.places, self._start.before] = self._start
 
-    def _step(self, state: _State, sets: int) -> _State | None:
-        """Return the state after one more character; None if there is a match before it."""
-        waiting, seen = list(state.places), set(state.places)
-        reached: set[int] = set()
-        while waiting:
-            place = waiting.pop()
-            if place == _MATCHED:
-                if sets != _AT_END:
-                    state.next[sets] = None
-                return None
-            for way in self._ways[place] or self._ways_from(place):
-                if isinstance(way, _Read):
-                    if sets >= 0 and sets >> way.bit & 1:
-                        reached.add(way.to)
-                elif way.to not in seen and (way.assertion is None or self._holds(way.assertion, state.before, sets)):
-                    seen.add(way.to)
-                    waiting.append(way.to)
-        if sets == _AT_END:
-            return state
-        if self._anywhere:
-            reached.add(self._first)
-        after = self._state(tuple(sorted(reached)), sets & self._context)
-        state.next[sets] = after
-        return after
+def _charged_parts(text: str) -> Iterator[str]:
+    for start in range(0, len(text), _PART):
+        charge(_PART)
+        yield text[start : start + _PART]
 
-    def _ways_from(self, place: int) -> list[_Read | _Pass]:
-        node, done, after = self._places[place]
-        ways = self._ways[place] = list(self._made_ways(node, done, after))
-        return ways
 
-    def _made_ways(self, node: Node, done: int, after: int) -> Iterator[_Read | _Pass]:
-        match node.operation:
-            case "runes":
-                yield _Read(self._bits[node.runes], after)
-            case "assert":
-                yield _Pass(after, node.assertion)
-            case "group":
-                yield _Pass(self._place(node.parts[0], 0, after))
-            case "choice":
-                yield from (_Pass(self._place(part, 0, after)) for part in node.parts)
-            case "sequence":
-                last = done + 1 >= len(node.parts)
-                rest = after if last else self._place(node, done + 1, after)
-                yield _Pass(self._place(node.parts[done], 0, rest) if node.parts else after)
-            case "repeat":
-                ways = [_Pass(after)] if done >= node.least else []
-                if node.most is None or done < node.most:
-                    # Beyond the least, it does not matter how often it was, if there is no most.
-                    again = min(done + 1, node.least) if node.most is None else done + 1
-                    once_more = _Pass(self._place(node.parts[0], 0, self._place(node, again, after)))
-                    ways.insert(0 if node.greedy else len(ways), once_more)
-                yield from ways
+@final
+class _Kept:
+    """The patterns with large automata; those that were not used for the longest time are freed."""
 
-    def _holds(self, assertion: Assertion, before: int, sets: int) -> bool:
-        match assertion:
-            case "text start":
-                return before == _AT_START
-            case "text end":
-                return sets == _AT_END
-            case "line start":
-                return before == _AT_START or self._has(_NEWLINES, before)
-            case "line end":
-                return sets == _AT_END or self._has(_NEWLINES, sets)
-            case "boundary":
-                return self._has(WORD, before) is not self._has(WORD, sets)
-            case "no boundary":
-                return self._has(WORD, before) is self._has(WORD, sets)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sizes: OrderedDict[Pattern, int] = OrderedDict()
+        self._total = 0
 
-    def _has(self, runes: RuneSet, sets: int) -> bool:
-        return sets >= 0 and bool(sets >> self._bits[runes] & 1)
+    def report(self, pattern: Pattern, size: int) -> None:
+        """Note the memory of a pattern's automata."""
+        with self._lock:
+            self._total += size - self._sizes.pop(pattern, 0)
+            self._sizes[pattern] = size
+            while self._total > _MOST_OF_ALL or (size > _MOST_OF_ONE and pattern in self._sizes):
+                oldest = pattern if size > _MOST_OF_ONE and pattern in self._sizes else next(iter(self._sizes))
+                self._total -= self._sizes.pop(oldest)
+                oldest.forget()
+
+
+_kept: Final = _Kept()
 
 
 def _asked_about(tree: Node) -> set[RuneSet]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import base64
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import msgspec
 
 from deltaloop.schemas.patterns.unicode_tables import PACKED
+from deltaloop.schemas.work import charge
 
 RuneSet: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -48,7 +50,9 @@ _BEYOND_ASCII: Final = {"k": 0x212A, "s": 0x017F}
 def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
     """Return the set of what is in any of these ranges."""
     result: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
+    known = sorted(ranges)
+    charge(10 * len(known))
+    for low, high in known:
         if result and low <= result[-1][1] + 1:
             result[-1] = result[-1][0], max(high, result[-1][1])
         else:
@@ -56,8 +60,10 @@ def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
     return tuple(result)
 
 
+@lru_cache(maxsize=64)
 def negated(runes: RuneSet) -> RuneSet:
     """Return what is not in the set."""
+    charge(4 * len(runes))
     result: list[tuple[int, int]] = []
     start = 0
     for low, high in runes:
@@ -69,6 +75,7 @@ def negated(runes: RuneSet) -> RuneSet:
     return tuple(result)
 
 
+@lru_cache(maxsize=64)
 def folded(runes: RuneSet) -> RuneSet:
     """Return the set with all letters that are the same without regard to case."""
     return joined([*runes, *((other, other) for other in _others(runes))])
@@ -80,18 +87,18 @@ def _others(runes: RuneSet) -> Iterable[int]:
             for rune in range(low, high + 1):
                 yield from _ascii_others(rune)
         return
-    orbits = _tables().orbits
-    if sum(high - low for low, high in runes) < len(orbits):
-        for low, high in runes:
-            for rune in range(low, high + 1):
-                yield from orbits.get(rune, ())
-        return
-    place = 0
-    for rune in sorted(orbits):
-        while place < len(runes) and runes[place][1] < rune:
-            place += 1
-        if place < len(runes) and runes[place][0] <= rune:
-            yield from orbits[rune]
+    orbits, known = _tables().orbits, _letters()
+    for low, high in runes:
+        letters = known[bisect_left(known, low) : bisect_right(known, high)]
+        charge(10 * (1 + len(letters)))
+        for rune in letters:
+            yield from (other for other in orbits[rune] if not low <= other <= high)
+
+
+@cache
+def _letters() -> list[int]:
+    """Return all letters that have others that differ only in case, sorted."""
+    return sorted(_tables().orbits)
 
 
 def _ascii_others(rune: int) -> tuple[int, ...]:

@@ -1,0 +1,141 @@
+"""Accounts of the work that one request causes: steps of computing and bytes of results, charged before the work.
+
+The public cost of a rule does not count everything that a rule computes, and patterns have no cost at all. Engines
+therefore charge the account of the current thread by the sizes of their operands. One step is about 100 ns. Without an
+account, the work is not limited, except that each evaluation of an expression has an account for itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, final
+
+MOST_STEPS: Final = 50_000_000
+"""Steps of one request, or of one evaluation outside of requests: some seconds."""
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Bytes that one evaluation may build: no text that the public cost permits needs more."""
+_BYTES_OF_ONE_STEP: Final = 1024
+_UNLIMITED: Final = 1 << 62
+
+
+class WorkLimitError(Exception):
+    """The work ended because its account is empty."""
+
+    def __init__(self) -> None:
+        super().__init__("the work needs more computing or memory than one request may use")
+
+
+class LongWorkError(Exception):
+    """The work is too long for the event loop; its driver begins it again in a thread."""
+
+    def __init__(self) -> None:
+        super().__init__("the work is too long for the event loop")
+
+
+@final
+class Account:
+    """The work that may still be done.
+
+    Attributes:
+        steps: Steps that are left.
+        room: Bytes that are left.
+        is_shared: Whether all evaluations of a request use it; others get a full one each.
+    """
+
+    __slots__ = ("_error", "is_shared", "room", "steps")
+
+    def __init__(
+        self, steps: int = MOST_STEPS, room: int = 4 * MOST_BYTES, *, error: type[Exception] = WorkLimitError
+    ) -> None:
+        """Open an account.
+
+        Args:
+            steps: Steps of computing.
+            room: Bytes of all results.
+            error: Raised when the account is empty.
+        """
+        self.steps: int = steps
+        self.room: int = room
+        self.is_shared: bool = steps < _UNLIMITED
+        self._error: type[Exception] = error
+
+    def begin(self) -> tuple[int, int]:
+        """Begin an evaluation: it may build ``MOST_BYTES``, and it has all steps if it has this account for itself."""
+        before = self.steps, self.room
+        if not self.is_shared:
+            self.steps = MOST_STEPS
+        self.room = min(self.room, MOST_BYTES)
+        return before
+
+    def end(self, before: tuple[int, int]) -> None:
+        """End an evaluation; ``before`` is what ``begin`` returned."""
+        steps, room = before
+        if self.is_shared:
+            self.room += room - min(room, MOST_BYTES)
+        else:
+            self.steps, self.room = steps, room
+
+    def charge(self, steps: int) -> None:
+        """Take steps from the account.
+
+        Raises:
+            WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
+        """
+        self.steps -= steps
+        if self.steps < 0:
+            raise self._error
+
+    def build(self, size: int) -> None:
+        """Take the bytes of a result from the account, and the steps to build it.
+
+        Raises:
+            WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
+        """
+        self.room -= size
+        if self.room < 0:
+            raise WorkLimitError
+        self.charge(size // _BYTES_OF_ONE_STEP)
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        super().__init__()
+        self.account: Account = Account(_UNLIMITED, _UNLIMITED)
+
+
+_current: Final = _Current()
+
+
+def account() -> Account:
+    """Return the account of the current thread."""
+    return _current.account
+
+
+def charge(steps: int) -> None:
+    """Take steps from the account of the current thread.
+
+    Raises:
+        WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
+    """
+    _current.account.charge(steps)
+
+
+def build(size: int) -> None:
+    """Take the bytes of a result from the account of the current thread, and the steps to build it.
+
+    Raises:
+        WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
+    """
+    _current.account.build(size)
+
+
+@contextmanager
+def limited(to: Account) -> Iterator[None]:
+    """Charge an account for all work of the current thread until the block ends; the block must not wait."""
+    before, _current.account = _current.account, to
+    try:
+        yield
+    finally:
+        _current.account = before
