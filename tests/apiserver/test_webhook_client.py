@@ -212,7 +212,17 @@ async def test_url_that_cannot_be_called_is_a_failed_call(url: str, detail: str)
 
 
 @pytest.mark.parametrize(
-    "host", ["[::1%25lo]:1", "[::1%25%20]:1", "b\u00fccher.invalid", f"{'a' * 70}.invalid", "a..b", "*.invalid", ":1", "\u2024"]
+    "host",
+    [
+        "[::1%25lo]:1",
+        "[::1%25%20]:1",
+        "b\u00fccher.invalid",
+        f"{'a' * 70}.invalid",
+        "a..b",
+        "*.invalid",
+        ":1",
+        "\u2024",
+    ],
 )
 async def test_odd_host_is_a_failed_call(host: str) -> None:
     endpoint = endpoint_of({"url": f"https://{host}/a b/../%2e%2e/c"})

@@ -499,7 +499,9 @@ async def create_of_a_pod_under_a_quota(s: Scene) -> object:
 
 @attack(nothing)
 async def binding_of_many_subjects(s: Scene) -> object:
-    subjects = [{"kind": "User", "name": f"u{number}", "apiGroup": "rbac.authorization.k8s.io"} for number in range(20_000)]
+    subjects = [
+        {"kind": "User", "name": f"u{number}", "apiGroup": "rbac.authorization.k8s.io"} for number in range(20_000)
+    ]
     body = {
         "metadata": {"name": "x"},
         "subjects": subjects,
@@ -617,7 +619,9 @@ def _warnings(review: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def _refusal(review: dict[str, Any]) -> tuple[bytes, str]:
-    return json.dumps(_review(review, allowed=False, status={"message": "\u0000x" * 2_000_000})).encode(), "application/json"
+    return json.dumps(
+        _review(review, allowed=False, status={"message": "\u0000x" * 2_000_000})
+    ).encode(), "application/json"
 
 
 def _copies(review: dict[str, Any]) -> tuple[bytes, str]:

@@ -1,6 +1,7 @@
 """Writes of large objects, which run in a thread, so that the loop goes on serving others. Core: ``core/draft.py``.
 
-Up to ``LARGE`` bytes, of what is sent and what is there together, a write runs on the loop, in one step. Above that it
+Up to ``LARGE`` bytes, of what is sent and what is there together, a write runs on the loop, in one step. Answers of
+webhooks count as sent, and a write that turns out to grow beyond that is repeated in the thread. Above that it
 is worked out in a thread, one at a time, and carried out on the loop if nothing that it read has changed meanwhile;
 else it is worked out anew, five times at most, as the real server does with patches.
 """
@@ -10,12 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeVar, final
+from typing import Final, TypeVar, cast, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.outside import Outside, QuestionError
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
+from deltaloop.apiserver.core.webhook_calls import Called
 from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.growth import ALLOWED, GrowthError
 
 T = TypeVar("T")
 
@@ -28,6 +31,16 @@ _LOOK_EVERY: Final = 0.2
 
 class _ClosedError(Exception):
     """The server has stopped under a write."""
+
+
+async def beside(size: int, work: Callable[[], T]) -> T:
+    """Return what ``work`` returns. It runs in a thread if it is about more than ``LARGE`` bytes."""
+    return work() if size <= LARGE else await asyncio.to_thread(work)
+
+
+def _received(answer: object) -> int:
+    called = cast("tuple[object, ...]", answer) if isinstance(answer, tuple) else ()
+    return sum(len(each.body) for each in called if isinstance(each, Called))
 
 
 @final
@@ -82,13 +95,21 @@ class LargeWrites:
                 if len(outside) == MOST_QUESTIONS:
                     raise refusal() from None
                 question = asked.question
-            outside.tell(question, await self._answer(question))
+            answer = await self._answer(question)
+            outside.tell(question, answer)
+            size += _received(answer)
 
     async def _run(
         self, write: Callable[[Operations, Ask], T], *, size: int, refusal: Callable[[], ApiError]
     ) -> tuple[T, Commit]:
         if size <= LARGE:
-            return write(self._operations, ask_at_once), NO_DRAFT
+            allowed = ALLOWED.set(LARGE)
+            try:
+                return write(self._operations, ask_at_once), NO_DRAFT
+            except GrowthError:
+                pass  # nothing has been written
+            finally:
+                ALLOWED.reset(allowed)
         for _ in range(TRIES):
             done = await self._beside(write)
             if done is not None:

@@ -17,9 +17,13 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
+from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of an answer."""
+_MOST_YAML: Final = 256 * 1024
+# A review holds objects a few levels below its own top.
+_MOST_DEPTH: Final = MAX_STORED_DEPTH + 8
 _PORT: Final = 443
 _LAST_PORT: Final = 65535
 _MOST_SHOWN: Final = 2048
@@ -213,6 +217,10 @@ def read_answer(call: WebhookCall, called: Called) -> object:
         shown = called.content_type or "application/json"
         raise FailedCallError(f"0-length response with status code: {called.status} and content type: {shown}")
     fields = _any_form(called.body) if fields is None else fields
+    try:
+        check_depth(fields, most=_MOST_DEPTH)
+    except TooDeepError as error:
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {error}") from None
     if not is_mapping(fields):
         given = f"json: cannot unmarshal {_GO_KINDS.get(type(fields), 'number')} into Go value of type {_HEAD}"
         raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
@@ -236,6 +244,9 @@ def _any_form(body: bytes) -> object:
     nothing: dict[str, object] = {}
     if body.strip() == b"null":
         return nothing
+    if len(body) > _MOST_YAML:
+        given = f"this server reads at most {_MOST_YAML} bytes of YAML, got {len(body)}"
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
     from deltaloop.api.yaml_reader import read_yaml_documents  # most answers are JSON
 
     try:
