@@ -193,3 +193,97 @@ def test_a_map_that_says_nothing_is_refused(services: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="webhook_services"):
         ServerOptions(webhook_services=services, wall_clock=loop_clock)
     ServerOptions(webhook_services={"ns/hook:8443": "[::1]:9"})
+
+
+@pytest.mark.parametrize(
+    ("url", "detail"),
+    [
+        ("https://localhost:99999/p", "dial tcp: address 99999: invalid port"),
+        (f"https://localhost:{'9' * 5000}/", f"dial tcp: address {'9' * 2048}: invalid port"),
+        ("https://localhost:port/", 'Unparsable URL: parse "https://localhost:port/": invalid port ":port" after host'),
+        ("https://lo cal/", 'Unparsable URL: parse "https://lo cal/": invalid character " " in host name'),
+        ("https://[::1/", "Unparsable URL: parse \"https://[::1/\": missing ']' in host"),
+        ("https://%zz/", 'Unparsable URL: parse "https://%zz/": invalid URL escape "%zz"'),
+    ],
+)
+async def test_url_that_cannot_be_called_is_a_failed_call(url: str, detail: str) -> None:
+    found = await called(WebhookClient({}, frozenset()), endpoint_of({"url": url}))
+    assert (found.failure, found.detail) == ("not allowed", detail)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::1%25lo]:1",
+        "[::1%25%20]:1",
+        "b\u00fccher.invalid",
+        f"{'a' * 70}.invalid",
+        "a..b",
+        "*.invalid",
+        ":1",
+        "\u2024",
+    ],
+)
+async def test_odd_host_is_a_failed_call(host: str) -> None:
+    endpoint = endpoint_of({"url": f"https://{host}/a b/../%2e%2e/c"})
+    found = await called(WebhookClient({}, frozenset({endpoint.host})), endpoint)
+    assert found.failure != ""
+    assert found.status == 0
+
+
+@pytest.mark.parametrize("client", [None, {}, {"url": ""}, {"url": 3}, {"service": {}}, {"service": {"port": 70000}}])
+async def test_configuration_without_an_address_is_a_failed_call(client: object) -> None:
+    found = await called(WebhookClient({}, frozenset()), endpoint_of(client))
+    assert found.failure == "not allowed"
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("", None),
+        ("0", 0),
+        ("5", 5),
+        ("+5", 5),
+        ("-5", 0),
+        ("1.5", None),
+        ("1_0", None),
+        ("\u0661", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ("9" * 18, int("9" * 18)),
+        ("9" * 19, None),
+        ("9" * 400, None),
+        ("9" * 5000, None),
+    ],
+)
+def test_retry_after_is_read_as_in_go(written: str, seconds: int | None) -> None:
+    assert webhook_calls.wait_before_retry(503, written) == seconds
+    assert webhook_calls.wait_before_retry(429, written) == seconds
+    assert webhook_calls.wait_before_retry(404, written) is None
+
+
+async def test_webhook_that_asks_for_a_long_wait_ends_by_its_timeout(certified: tuple[ssl.SSLContext, str]) -> None:
+    endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
+    asked: list[Any] = []
+    headers = {"Retry-After": "9" * 18}
+    async with serving(certified[0], lambda: web.Response(status=503, headers=headers), asked) as port:
+        found = await called(WebhookClient({"ns/hook": f"127.0.0.1:{port}"}, frozenset()), endpoint)
+        assert (found.failure, len(asked)) == ("timeout", 1)
+
+
+async def test_cookies_of_a_webhook_are_not_sent_again(certified: tuple[ssl.SSLContext, str]) -> None:
+    cookies: list[str | None] = []
+
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        cookies.append(request.headers.get("Cookie"))
+        return web.Response(headers={"Set-Cookie": "a=b; Path=/", "Retry-After": "0"}, status=503)
+
+    runner = web.ServerRunner(web.Server(serve), shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=certified[0]).start()
+        client = WebhookClient({"ns/hook": f"127.0.0.1:{runner.addresses[0][1]}"}, frozenset())
+        await called(client, endpoint_of({"service": SERVICE, "caBundle": certified[1]}))
+    finally:
+        await runner.cleanup()
+    assert set(cookies) == {None}
+    assert len(cookies) > 1

@@ -17,6 +17,7 @@ HOOK = {
     "sideEffects": "None",
     "admissionReviewVersions": ["v1"],
 }
+NO_URL = "Required value: url must be a valid URL: "
 WHOLE = ["*", "pods", "a/b", "*/*", "", "pods/*", "pods/status", "*/status", "a/"]
 SHOWN = '["*","pods","a/b","*/*","","pods/*","pods/status","*/status","a/"]'
 KEY = (
@@ -121,6 +122,27 @@ def _condition(expression: str, name: str = "c") -> dict[str, Any]:
                 "clientConfig.url",
                 "Invalid value: \"http\": 'https' is the only allowed URL scheme; desired format: https://host[/path]",
             )
+        ],
+    ),
+    *(
+        (name, {"clientConfig": {"url": url}}, [("clientConfig.url", f"{why}{form}")])
+        for form in ("; desired format: https://host[/path]",)
+        for name, url, why in (
+            ("a port of letters", "https://h:x/", f'{NO_URL}parse "https://h:x/": invalid port ":x" after host'),
+            ("a space in a host", "https://a b/", f'{NO_URL}parse "https://a b/": invalid character " " in host name'),
+            ("half an address", "https://[::1/", f"{NO_URL}parse \"https://[::1/\": missing ']' in host"),
+            ("a broken escape", "https://h/%zz", f'{NO_URL}parse "https://h/%zz": invalid URL escape "%zz"'),
+            ("a tab", "https://h/\t", f'{NO_URL}parse "https://h/\\t": net/url: invalid control character in URL'),
+            ("no host", "https:///p", 'Invalid value: "": host must be specified'),
+        )
+    ),
+    (
+        "a user, a query and a fragment",
+        {"clientConfig": {"url": "https://u:p@h/?q#f"}},
+        [
+            ("clientConfig.url", 'Invalid value: "u:p": user information is not permitted in the URL'),
+            ("clientConfig.url", 'Invalid value: "f": fragments are not permitted in the URL'),
+            ("clientConfig.url", 'Invalid value: "q": query parameters are not permitted in the URL'),
         ],
     ),
     (

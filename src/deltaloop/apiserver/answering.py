@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import uuid
 from collections.abc import Callable, Mapping
@@ -27,7 +26,7 @@ from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.wire.requests import ListQuery
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.large_writes import LARGE
+from deltaloop.apiserver.large_writes import beside
 
 
 @final
@@ -93,11 +92,11 @@ class Answering:
         """
         if rendering.served.codec.webhook is not None:
             obj, commit = await self.conversions.one(rendering.served, commit.final(obj)), NO_DRAFT
-        return await self._beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
+        return await beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
 
     async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
         """Write a list, a large one in a thread."""
-        return await self._beside(sum(len(obj.raw) for obj in listed.items), lambda: rendering.list(listed))
+        return await beside(sum(len(obj.raw) for obj in listed.items), lambda: rendering.list(listed))
 
     async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
         """Write the ``Scale`` of an object, as ``written``."""
@@ -107,10 +106,7 @@ class Answering:
         def write() -> bytes:
             return encode_json(scale_of(served, decode_object(served, commit.final(obj))))
 
-        return await self._beside(len(obj.raw), write)
-
-    async def _beside(self, size: int, write: Callable[[], bytes]) -> bytes:
-        return write() if size <= LARGE else await asyncio.to_thread(write)
+        return await beside(len(obj.raw), write)
 
     def selection(self, query: ListQuery, served: ServedResource) -> Selection:
         """Return which objects a query is about.

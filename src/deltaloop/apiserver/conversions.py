@@ -26,8 +26,10 @@ from deltaloop.apiserver.core.storage.converted import (
 )
 from deltaloop.apiserver.core.storage.encoding import is_whole, stored_version, whole_resource
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.webhook_calls import Called, WebhookCalls
+from deltaloop.apiserver.core.webhook_calls import Called, WebhookCall, WebhookCalls
+from deltaloop.apiserver.large_writes import beside
 from deltaloop.apiserver.webhook_client import WebhookClient
+from deltaloop.schemas.growth import GrowthError
 
 T = TypeVar("T")
 
@@ -176,27 +178,44 @@ class Conversions:
     ) -> dict[bytes, _Outcome]:
         """Ask for objects of one version in another one, all at once."""
         try:
-            complete = [webhook.complete(_decode(obj.raw)) for obj in objects]
             try:
-                call = webhook.review(complete, version)
+                complete, call = await beside(
+                    sum(len(obj.raw) for obj in objects), lambda: _question(webhook, version, objects)
+                )
                 (called,) = cast("tuple[Called]", await self._client.answer(WebhookCalls((call,))))
-                answers = webhook.answered(complete, version, call, called)
+                outcomes = await beside(
+                    len(called.body), lambda: _outcomes(objects, webhook.answered(complete, version, call, called))
+                )
             except ConversionError as error:
                 return {obj.raw: error for obj in objects}
-            outcomes: dict[bytes, _Outcome] = {}
-            for obj, answer in zip(objects, answers, strict=True):
-                outcomes[obj.raw] = outcome = (
-                    answer
-                    if isinstance(answer, ConversionError)
-                    else whole_resource(answer, resource_version=obj.resource_version)
-                )
+            except GrowthError as error:
+                return {obj.raw: ConversionError(str(error)) for obj in objects}
+            for raw, outcome in outcomes.items():
                 if isinstance(outcome, Resource):
-                    self._common.keep(webhook, version, obj.raw, outcome)
+                    self._common.keep(webhook, version, raw, outcome)
             return outcomes
         finally:
             for obj in objects:
                 if self._asked.get((webhook, version, obj.raw)) is asyncio.current_task():
                     del self._asked[webhook, version, obj.raw]
+
+
+def _question(
+    webhook: WebhookConversion, version: str, objects: Sequence[Resource]
+) -> tuple[list[dict[str, object]], WebhookCall]:
+    complete = [webhook.complete(_decode(obj.raw)) for obj in objects]
+    return complete, webhook.review(complete, version)
+
+
+def _outcomes(
+    objects: Sequence[Resource], answers: Sequence[dict[str, object] | ConversionError]
+) -> dict[bytes, _Outcome]:
+    return {
+        obj.raw: answer
+        if isinstance(answer, ConversionError)
+        else whole_resource(answer, resource_version=obj.resource_version)
+        for obj, answer in zip(objects, answers, strict=True)
+    }
 
 
 def _parts(webhook: WebhookConversion, objects: Sequence[Resource]) -> Iterator[list[Resource]]:

@@ -120,16 +120,17 @@ class Documents:
         self._registry = registry
         self._count = count
         self._headers = headers
-        self._old: tuple[tuple[ServedResource, ...], bytes] = ((), b"")  # the document of OpenAPI v2, and of what it is
+        # The document of OpenAPI v2, and the resources that it describes.
+        self._old: tuple[tuple[ServedResource, ...], asyncio.Task[bytes] | None] = ((), None)
 
-    def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
+    async def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
         """Answer a request; unknown paths get a plain text 404.
 
         Raises:
             ApiError: 404 for what one of the server's own groups does not have, 405 for other methods than GET, 406 for
                 what cannot be given.
         """
-        response = self._find(request, segments)
+        response = await self._find(request, segments)
         if response is None:
             if segments[:1] == ("api",) or (segments[:1] == ("apis",) and self._registry.has_built_in(segments[1])):
                 raise failures.path_not_found()
@@ -138,7 +139,7 @@ class Documents:
             raise failures.method_not_allowed()
         return response
 
-    def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
+    async def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
         match segments:
             case ("",):
                 return indented_answer(encode_json(root_documents.paths_document(self._registry)), self._headers)
@@ -163,7 +164,7 @@ class Documents:
             case ("api", version):
                 return self._document(request, discovery.resources_document(self._registry, "", version))
             case ("openapi", *rest):
-                return self._openapi(request, tuple(rest))
+                return await self._openapi(request, tuple(rest))
             case _:
                 return None
 
@@ -190,20 +191,20 @@ class Documents:
         headers["Content-Type"] = form.content_type
         return web.Response(body=encode_json(document) + b"\n", headers=headers)
 
-    def _openapi(self, request: web.BaseRequest, rest: tuple[str, ...]) -> web.Response | None:
+    async def _openapi(self, request: web.BaseRequest, rest: tuple[str, ...]) -> web.Response | None:
         match rest:
             case ("v2",):
-                return self._old_openapi(request)
+                return await self._old_openapi(request)
             case ("v3",):
                 return _json(encode_json(openapi.index_document(self._registry, published_schemas())), self._headers)
             case ("v3", "api", version):
-                return self._schema(request, "", version)
+                return await self._schema(request, "", version)
             case ("v3", "apis", group, version):
-                return self._schema(request, group, version)
+                return await self._schema(request, group, version)
             case _:
                 return None
 
-    def _old_openapi(self, request: web.BaseRequest) -> web.Response:
+    async def _old_openapi(self, request: web.BaseRequest) -> web.Response:
         headers = {**self._headers, "Vary": "Accept"}
         content_type = openapi_v2.content_type(_accepted(request))
         if content_type is None:
@@ -212,11 +213,13 @@ class Documents:
         if content_type == openapi_v2.PROTOBUF:
             return web.Response(headers=headers)
         served = self._registry.resources()
-        if self._old[0] is not served:
-            self._old = (served, encode_json(openapi_v2.document(served, published_schemas())))
-        return web.Response(body=self._old[1], headers=headers)
+        known, task = self._old
+        if task is None or known is not served:
+            task = asyncio.create_task(asyncio.to_thread(_old_document, served), name="deltaloop-apiserver-openapi")
+            self._old = (served, task)
+        return web.Response(body=await asyncio.shield(task), headers=headers)
 
-    def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
+    async def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
         published = published_schemas()
         digest = openapi.document_hash(self._registry, group, version, published)
         if not digest:
@@ -230,7 +233,16 @@ class Documents:
             headers["Cache-Control"] = "public, immutable"
         if digest in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)
-        document = openapi.document(self._registry, group, version, published)
         if not any(clause.accepts_json for clause in _accepted(request)):
             return web.Response(status=406, headers=self._headers)
-        return _json(encode_json(document), headers)
+        registry = self._registry.branch()
+
+        def write() -> bytes:
+            return encode_json(openapi.document(registry, group, version, published))
+
+        # Schemas of custom resources may be large, and this server's own documents are too.
+        return _json(await asyncio.to_thread(write), headers)
+
+
+def _old_document(served: tuple[ServedResource, ...]) -> bytes:
+    return encode_json(openapi_v2.document(served, published_schemas()))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
@@ -34,6 +35,7 @@ from deltaloop.apiserver.exchange import Exchange
 _log: Final = logging.getLogger("deltaloop.apiserver")
 ROOT: Final = "deltaloop"
 _ANSWERED: Final = 0.05
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 
 
 @final
@@ -182,7 +184,7 @@ class Faults:
                 self.clear()
                 return 200, {}
             case ("DELETE", "faults", number):
-                return (200, {}) if number.isdigit() and self.remove(int(number)) else None
+                return (200, {}) if _NUMBER.fullmatch(number) and self.remove(int(number)) else None
             case ("POST", "watches"):
                 return 200, {"struck": self.strike_watches(Fault.from_fields(fields))}
             case ("POST", "compact"):

@@ -39,6 +39,7 @@ from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, js
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ANNOTATIONS, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
+from deltaloop.schemas.growth import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 # Of a refusal, when it is logged: it may be as long as what was sent, and to redact that takes seconds.
@@ -146,6 +147,8 @@ class Filters:
             if refusals.has_warnings(error):
                 add_warnings(refusal, request.get(WARNINGS, ()))
             return refusal
+        except GrowthError as error:
+            return self._refusal(failures.too_large_to_store(error.size), record)
         except MissingExtraError as error:
             return self._refusal(failures.internal(str(error)), record)
         except (ConnectionError, web.HTTPException, _LostError):

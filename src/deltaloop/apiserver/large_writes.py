@@ -1,12 +1,13 @@
 """Writes that run in a thread because they are large or compute much, so that the loop can serve other requests.
 
-A write of up to ``LARGE`` bytes (the body and the stored object together) runs on the loop, in one step. Larger writes
-are computed in a thread over a draft (``core/storage/draft.py``) and carried out on the loop if the objects that they
-read have not changed. Otherwise they are computed again, five times at most, as the real server does with patches.
+A write of up to ``LARGE`` bytes (the body, the stored object and answers of webhooks together) runs on the loop, in one
+step. Larger writes are computed in a thread over a draft (``core/storage/draft.py``) and carried out on the loop if the
+objects that they read have not changed. Otherwise they are computed again, five times at most, as the real server does
+with patches.
 
-Each attempt has an account of its work (``schemas.work``). If the small account of the loop is empty, the write begins
-again in the thread for large writes, and from there in the thread for long ones. Large writes of other clients wait
-for each other, but not for those that compute for seconds.
+Each attempt has an account of its work (``schemas.work``) and a limit of its growth (``schemas.growth``). A write that
+exceeds those of the loop begins again in the thread for large writes, and from there in the thread for long ones. Large
+writes of other clients wait for each other, but not for those that compute for seconds.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, NamedTuple, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, cast, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.outside import Outside, QuestionError
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
+from deltaloop.apiserver.core.webhook_calls import Called
 from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.growth import ALLOWED, GrowthError
 from deltaloop.schemas.work import MOST_STEPS, Account, LongWorkError, WorkLimitError, limited
 
 T = TypeVar("T")
@@ -56,6 +59,16 @@ _PLACES: Final = (
 
 class _ClosedError(Exception):
     """The server has stopped under a write."""
+
+
+async def beside(size: int, work: Callable[[], T]) -> T:
+    """Return what ``work`` returns. It runs in a thread if it is about more than ``LARGE`` bytes."""
+    return work() if size <= LARGE else await asyncio.to_thread(work)
+
+
+def _received(answer: object) -> int:
+    called = cast("tuple[object, ...]", answer) if isinstance(answer, tuple) else ()
+    return sum(len(each.body) for each in called if isinstance(each, Called))
 
 
 @final
@@ -107,6 +120,12 @@ class LargeWrites:
                 return await self._run(write, _PLACES[place], refusal=refusal)
             except LongWorkError:
                 place += 1
+                continue
+            except GrowthError:
+                if place:
+                    raise
+                place = 1  # nothing has been written
+                continue
             except WorkLimitError:
                 raise failures.work_limit() from None
             except QuestionError as asked:
@@ -115,14 +134,21 @@ class LargeWrites:
                 if len(outside) == MOST_QUESTIONS:
                     raise refusal() from None
                 question = asked.question
-            outside.tell(question, await self._answer(question))
+            answer = await self._answer(question)
+            outside.tell(question, answer)
+            size += _received(answer)
+            place = max(place, 0 if size <= LARGE else 1)
 
     async def _run(
         self, write: Callable[[Operations, Ask], T], place: _Place, *, refusal: Callable[[], ApiError]
     ) -> tuple[T, Commit]:
         if not place.thread:
-            with limited(place.account()):
-                return write(self._operations, ask_at_once), NO_DRAFT
+            allowed = ALLOWED.set(LARGE)
+            try:
+                with limited(place.account()):
+                    return write(self._operations, ask_at_once), NO_DRAFT
+            finally:
+                ALLOWED.reset(allowed)
         for _ in range(TRIES):
             done = await self._beside(write, place)
             if done is not None:
@@ -133,7 +159,8 @@ class LargeWrites:
         """Compute a write in a thread, and carry it out; None if an object that it read has changed meanwhile."""
         loop = asyncio.get_running_loop()
         if place.thread not in self._threads:
-            self._threads[place.thread] = ThreadPoolExecutor(1, thread_name_prefix=f"deltaloop-apiserver-{place.thread}")
+            name = f"deltaloop-apiserver-{place.thread}"
+            self._threads[place.thread] = ThreadPoolExecutor(1, thread_name_prefix=name)
 
         def compute(operations: Operations, ask: Ask) -> T:
             with limited(place.account()):

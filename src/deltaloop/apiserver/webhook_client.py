@@ -21,7 +21,15 @@ import aiohttp
 from yarl import URL
 
 from deltaloop.apiserver.authentication import is_loopback
-from deltaloop.apiserver.core.webhook_calls import MOST_BYTES, Called, Endpoint, Failure, WebhookCall, WebhookCalls
+from deltaloop.apiserver.core.webhook_calls import (
+    MOST_BYTES,
+    Called,
+    Endpoint,
+    Failure,
+    WebhookCall,
+    WebhookCalls,
+    wait_before_retry,
+)
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 _UNKNOWN_AUTHORITY: Final = (2, 18, 19, 20, 21)
@@ -30,8 +38,6 @@ _OTHER_NAME: Final = (62, 64)
 _OTHER_USE: Final = 26
 # What OpenSSL makes of an answer without TLS.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
 _MOST_RETRIES: Final = 10
 
 
@@ -95,7 +101,8 @@ class WebhookClient:
             failed = _NotCalledError("timeout")
         except _NotCalledError as error:
             failed = error
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            # A ValueError comes from a host that has no form in IDNA or in a URL.
             failed = _failed(error, call.endpoint)
         fields = {"host": call.endpoint.host, "port": call.endpoint.port, "failure": failed.failure}
         _log.warning("a webhook could not be called", extra=fields)
@@ -112,13 +119,16 @@ class WebhookClient:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0)
             self._session = aiohttp.ClientSession(
-                connector=connector, timeout=aiohttp.ClientTimeout(total=None), trust_env=False
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(total=None),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
         for _ in range(_MOST_RETRIES):
             called, wait = await self._sent(self._session, call, uid, address, context)
             if wait is None:
                 return called
-            await asyncio.sleep(wait)
+            await asyncio.sleep(min(wait, call.seconds + 1))
         called, _ = await self._sent(self._session, call, uid, address, context)
         return called
 
@@ -142,12 +152,12 @@ class WebhookClient:
         ) as answer:
             body = await _bounded(answer)
             content_type = answer.headers.get("Content-Type", "")
-            again = answer.headers.get("Retry-After", "")
-            waits = (answer.status == _TOO_MANY or answer.status >= _SERVER_ERROR) and again.isdecimal()
             called = Called(uid=uid, status=answer.status, content_type=content_type, body=body)
-            return called, int(again) if waits else None
+            return called, wait_before_retry(answer.status, answer.headers.get("Retry-After", ""))
 
     def _address(self, endpoint: Endpoint) -> str:
+        if endpoint.fault:
+            raise _NotCalledError("not allowed", endpoint.fault)
         if endpoint.service is None:
             if not is_loopback(endpoint.host) and endpoint.host not in self._hosts:
                 detail = (

@@ -9,22 +9,44 @@ Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
 from __future__ import annotations
 
 import copy
-from typing import Final, cast
+from typing import Final, cast, final
 
+from deltaloop.schemas.growth import ALLOWED, GrowthError
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 
 _CONTAINERS: Final = (dict, list)
 
 
 def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
-    """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default."""
+    """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default.
+
+    Raises:
+        GrowthError: If the defaults are larger than ``growth`` allows.
+    """
     changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
-        changed = _fill(node, value) or changed
+        changed = _fill(node, value, _Room()) or changed
     return changed
 
 
-def _fill(node: TypeNode, value: object) -> bool:
+@final
+class _Room:
+    """The bytes that defaults may still add to one object."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = ALLOWED.get()
+
+    def default(self, node: TypeNode, name: str = "") -> object:
+        """Return a copy of a default, if there is room for it."""
+        self.left -= node.default_size + len(name)
+        if self.left < 0:
+            raise GrowthError(ALLOWED.get() - self.left)
+        return copy.deepcopy(node.default)
+
+
+def _fill(node: TypeNode, value: object, room: _Room) -> bool:
     changed = False
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
@@ -34,28 +56,28 @@ def _fill(node: TypeNode, value: object) -> bool:
             if child.default is not NO_DEFAULT and (
                 name not in fields or (fields[name] is None and not child.nullable)
             ):
-                fields[name] = copy.deepcopy(child.default)
+                fields[name] = room.default(child, name)
                 changed = True
             if name in fields:
-                changed = _fill(child, fields[name]) or changed
+                changed = _fill(child, fields[name], room) or changed
         other = node.other
         if other is not None and other.has_defaults:
             for name in fields:
                 if name not in node.fields:
-                    changed = _fill_item(other, fields, name) or changed
+                    changed = _fill_item(other, fields, name, room) or changed
     elif isinstance(value, list) and node.items is not None and node.items.has_defaults:
         entries = cast("list[object]", value)
         for position in range(len(entries)):
-            changed = _fill_item(node.items, entries, position) or changed
+            changed = _fill_item(node.items, entries, position, room) or changed
     return changed
 
 
-def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int) -> bool:
+def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int, room: _Room) -> bool:
     container, changed = cast("dict[str | int, object]", holder), False
     if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
-        container[key] = copy.deepcopy(node.default)
+        container[key] = room.default(node)
         changed = True
-    return _fill(node, container[key]) or changed
+    return _fill(node, container[key], room) or changed
 
 
 def _drop_nulls(node: TypeNode, value: object) -> bool:

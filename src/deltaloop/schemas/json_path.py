@@ -33,6 +33,7 @@ _WORD: Final = re.compile(r"\w[^ \t\r\n.,\[\]$@{}]*")
 _NUMBER: Final = re.compile(r"[+-]?[\d.]*")
 _BRACKETS: Final = re.compile(r"\[([^\]\n]*)\]")
 _QUOTED_NAME: Final = re.compile(r"'([^']*)'")
+_LONGEST: Final = 32
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _QUOTED: Final = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _FILTER: Final = re.compile(r"\[\?\(((?:[^'\")\n]|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")*)\)\]")
@@ -163,7 +164,8 @@ def _bracketed(text: str, position: int, inside: str) -> list[_Step]:
     if match is None:
         raise _wrong(text, position)
     first, end, step = (part and part.removeprefix(":") for part in match.groups())
-    bounds = [int(part) if part and part != "-" else None for part in (first, end, step)]
+    # Python does not convert more than some thousand digits.
+    bounds = [int(part[:_LONGEST]) if part and part != "-" else None for part in (first, end, step)]
     if "-" in (first, end, step) or any(bound is not None and abs(bound) >= _INT64 for bound in bounds):
         raise _wrong(text, position)
     return [_slice(bounds[0] or 0, bounds[1], bounds[2], only=end is None)]

@@ -21,6 +21,8 @@ from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError
 from deltaloop.schemas.types import FREE, NO_DEFAULT, NOTHING, Form, Merging, Rules, Schema, TypeNode
 
+# Quotes, a colon and a comma around a default and its name.
+_AROUND: Final = 4
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 # The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
 _FORMATS_OF_TEXT: Final = ("", "byte")
@@ -94,6 +96,7 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
         nullable=get("nullable") is True,
         embedded=embedded,
         default=default,
+        default_size=0 if default is NO_DEFAULT else len(msgspec.json.encode(default)) + _AROUND,
         has_defaults=default is not NO_DEFAULT or any(node.has_defaults for node in below),
         list_type=list_type,
         list_keys=keys,

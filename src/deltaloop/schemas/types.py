@@ -66,6 +66,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         nullable: Whether null is a value.
         embedded: Whether the value is a whole Kubernetes object.
         default: What a missing field becomes; ``NO_DEFAULT`` without one.
+        default_size: Bytes of the default as JSON, with the signs around it.
         has_defaults: Whether this type or one below has a default.
         list_type: ``atomic``, ``set``, ``map`` or "".
         list_keys: Fields that identify an item of a ``map``.
@@ -98,6 +99,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     nullable: bool = False
     embedded: bool = False
     default: object = NO_DEFAULT
+    default_size: int = 0
     has_defaults: bool = False
     list_type: str = ""
     list_keys: tuple[str, ...] = ()

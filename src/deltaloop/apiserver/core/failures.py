@@ -27,6 +27,7 @@ from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
+MAX_MESSAGE: Final = 2 * 1024 * 1024
 _MOST_CORRUPT: Final = 100
 
 _EXPIRED_CONTINUE: Final = (
@@ -205,6 +206,14 @@ def unrecognized(kind: str, why: str) -> UnreadableObjectError:
 def unexplained(message: str) -> ApiError:
     """500 without a reason: how the real server reports what it did not expect from a client."""
     return _error(500, "", message)
+
+
+def too_large_to_store(size: int) -> ApiError:
+    """500: an object with so many bytes does not fit into one request of etcd, or into one message to it."""
+    if size <= MAX_MESSAGE:
+        return unexplained("etcdserver: request is too large")
+    why = f"trying to send message larger than max ({size} vs. {MAX_MESSAGE})"
+    return unexplained(f"rpc error: code = ResourceExhausted desc = {why}")
 
 
 def internal(message: str) -> ApiError:

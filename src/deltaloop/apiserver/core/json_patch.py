@@ -24,6 +24,7 @@ from deltaloop.api.errors import DeltaloopError
 from deltaloop.schemas.json_values import copied, is_mapping, items
 
 MAX_COPIED: Final = 3 * 1024 * 1024
+MAX_OPERATIONS: Final = 10_000
 
 Container: TypeAlias = "dict[str, object] | list[object]"
 _INDEX: Final = re.compile(r"[-+]?[0-9]{1,18}")

@@ -7,22 +7,31 @@ Source: apiserver pkg/util/webhook/client.go; client-go rest/request.go, apimach
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
-from urllib.parse import urlsplit
 
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
+from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
+from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of an answer."""
+_MOST_YAML: Final = 256 * 1024
+# A review holds objects a few levels below its own top.
+_MOST_DEPTH: Final = MAX_STORED_DEPTH + 8
 _PORT: Final = 443
+_LAST_PORT: Final = 65535
 _MOST_SHOWN: Final = 2048
 _OK: Final = range(200, 207)
+_TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
+_SECONDS: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_INT64: Final = 1 << 63
 _NO_WORDS: Final = "the server responded with the status code {} but did not return more information"
 _BY_CODE: Final[Mapping[int, str]] = {
     400: "the server rejected our request for an unknown reason",
@@ -57,6 +66,7 @@ class Endpoint:
         path: Path, which begins with a slash.
         service: Namespace and name of the service, or None.
         authority: Certificates that are trusted, PEM in base64; empty for those of the system.
+        fault: Reason why no call can be made, or "".
     """
 
     host: str
@@ -64,6 +74,7 @@ class Endpoint:
     path: str
     service: tuple[str, str] | None
     authority: str = field(repr=False)
+    fault: str = ""
 
     @property
     def shown(self) -> str:
@@ -145,25 +156,48 @@ def endpoint_of(client: object) -> Endpoint:
             service=(namespace, name),
             authority=authority,
         )
-    parts = urlsplit(text(at(client, "url")))
-    return Endpoint(
-        host=parts.hostname or "",
-        port=parts.port or _PORT,
-        path=_cleaned(parts.path),
-        service=None,
-        authority=authority,
-    )
+    return _at_url(text(at(client, "url")), authority)
+
+
+def _at_url(written: str, authority: str) -> Endpoint:
+    """Return where a URL points. The URL may have been stored by a server that checked less."""
+    fault, host, path, port = "", "", "/", _PORT
+    try:
+        url = parse_url(written)
+    except UrlError as error:
+        fault = f"Unparsable URL: {error}"
+    else:
+        host, path = url.hostname, _cleaned(url.path)
+        if url.port:
+            # Ten digits are more than any port has, and few enough to be shown.
+            port = int(url.port[:10])
+        if port > _LAST_PORT:
+            fault = f"dial tcp: address {url.port[:_MOST_SHOWN]}: invalid port"
+    return Endpoint(host=host, port=port, path=path, service=None, authority=authority, fault=fault)
 
 
 def _cleaned(path: str) -> str:
-    """Return a path without empty parts and dots, as Go's ``path.Join`` does."""
+    """Return a path without empty parts and dots, as Go's ``path.Join`` does, and escaped."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
             del parts[-1:]
         elif part not in ("", "."):
             parts.append(part)
-    return "/" + "/".join(parts)
+    return Url(path="/" + "/".join(parts)).escaped_path
+
+
+def wait_before_retry(status: int, retry_after: str) -> int | None:
+    """Return the seconds after which a webhook wants to be called again, or None.
+
+    Source: client-go rest/with_retry.go (``checkWait``), which reads the header as Go's ``strconv.Atoi``.
+    """
+    if status != _TOO_MANY and status < _SERVER_ERROR:
+        return None
+    if not _SECONDS.fullmatch(retry_after):
+        return None
+    seconds = int(retry_after)
+    return max(seconds, 0) if -_INT64 <= seconds < _INT64 else None
 
 
 def read_answer(call: WebhookCall, called: Called) -> object:
@@ -183,6 +217,10 @@ def read_answer(call: WebhookCall, called: Called) -> object:
         shown = called.content_type or "application/json"
         raise FailedCallError(f"0-length response with status code: {called.status} and content type: {shown}")
     fields = _any_form(called.body) if fields is None else fields
+    try:
+        check_depth(fields, most=_MOST_DEPTH)
+    except TooDeepError as error:
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {error}") from None
     if not is_mapping(fields):
         given = f"json: cannot unmarshal {_GO_KINDS.get(type(fields), 'number')} into Go value of type {_HEAD}"
         raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
@@ -206,6 +244,9 @@ def _any_form(body: bytes) -> object:
     nothing: dict[str, object] = {}
     if body.strip() == b"null":
         return nothing
+    if len(body) > _MOST_YAML:
+        given = f"this server reads at most {_MOST_YAML} bytes of YAML, got {len(body)}"
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
     from deltaloop.api.yaml_reader import read_yaml_documents  # most answers are JSON
 
     try:

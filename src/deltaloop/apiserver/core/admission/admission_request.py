@@ -9,6 +9,7 @@ Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -32,6 +33,7 @@ _SERVERS: Final = (
     "selfLink",
     "managedFields",
 )
+_NUMBER: Final = re.compile("[0-9]{1,10}")
 Fields = dict[str, object]
 
 
@@ -73,7 +75,7 @@ def _option(form: Option, values: Sequence[str]) -> object:
         case "flag":
             return values[0] not in ("false", "0")
         case "numbers":
-            return [int(value) for value in values if value.isdecimal()]
+            return [int(value) for value in values if _NUMBER.fullmatch(value)]
 
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:

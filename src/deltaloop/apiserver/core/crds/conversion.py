@@ -10,19 +10,18 @@ from base64 import b64decode
 from binascii import Error as BinasciiError
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
 from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.go_urls import UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
 
 _STRATEGIES: Final = ("None", "Webhook")
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _LAST_PORT: Final = 65_535
 _FORM: Final = "; desired format: https://host[/path]"
-_BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}")
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s([^-]+)-----END CERTIFICATE-----")
 _AT_CLIENT: Final = "spec.conversion.webhookClientConfig"
 
@@ -97,26 +96,21 @@ def client_errors(client: dict[str, Any], field: str) -> Iterator[FieldError]:
 
 
 def _url_errors(url: str, field: str) -> Iterator[FieldError]:
-    if bad := _BAD_ESCAPE.search(url):
-        why = f"parse {_written(url)}: invalid URL escape {_written(bad[0])}"
-        yield required(field, f"url must be a valid URL: {why}{_FORM}")
-        return
     try:
-        parts = urlsplit(url)
-    except ValueError as error:
+        parts = parse_url(url)
+    except UrlError as error:
         yield required(field, f"url must be a valid URL: {error}{_FORM}")
         return
-    user, _, host = parts.netloc.rpartition("@")
     if parts.scheme != "https":
         yield invalid_value(field, _written(parts.scheme), f"'https' is the only allowed URL scheme{_FORM}")
-    if not host:
+    if not parts.host:
         yield invalid_value(field, '""', f"host must be specified{_FORM}")
-    if user:
-        yield invalid_value(field, _written(user), "user information is not permitted in the URL")
+    if parts.user is not None:
+        yield invalid_value(field, _written(parts.user), "user information is not permitted in the URL")
     if parts.fragment:
         yield invalid_value(field, _written(parts.fragment), "fragments are not permitted in the URL")
-    if parts.query:
-        yield invalid_value(field, _written(parts.query), "query parameters are not permitted in the URL")
+    if parts.raw_query:
+        yield invalid_value(field, _written(parts.raw_query), "query parameters are not permitted in the URL")
 
 
 def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]:

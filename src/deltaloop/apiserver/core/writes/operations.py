@@ -67,6 +67,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     uid_conflict,
 )
 from deltaloop.schemas.completing import without_zeros
+from deltaloop.schemas.growth import ALLOWED, MOST_GROWN
 from deltaloop.schemas.json_values import copied, mapping, text
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -606,11 +607,16 @@ class Operations:
         served = self.crds.resource_of(resource)
         if served is None:
             return
-        for item in self.selected(served, "", EVERYTHING):
-            if item.finalizers:
-                self.delete(served, item.namespace, item.name, DeleteOptions(), stamp=Stamp(now=now), admitted=True)
-            else:  # nothing holds it, and there may be very many: it need not be read
-                self._remove(served, item, now=now)
+        # Some are deleted already when the next one is read, so it is too late to repeat this in a thread.
+        allowed = ALLOWED.set(MOST_GROWN)
+        try:
+            for item in self.selected(served, "", EVERYTHING):
+                if item.finalizers:
+                    self.delete(served, item.namespace, item.name, DeleteOptions(), stamp=Stamp(now=now), admitted=True)
+                else:  # nothing holds it, and there may be very many: it need not be read
+                    self._remove(served, item, now=now)
+        finally:
+            ALLOWED.reset(allowed)
 
 
 def _shown(served: ServedResource, subresource: str) -> Callable[[dict[str, object]], dict[str, object]]:

@@ -20,7 +20,7 @@ import msgspec
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
-from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
+from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, apply_operations
 from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -33,7 +33,6 @@ from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_dept
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-MAX_OPERATIONS: Final = 10_000
 
 _REJECTED: Final = "the server rejected our request due to an error in our request"
 
