@@ -353,6 +353,8 @@ class Strategy:
         is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
+        dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
+        delete_warning: Warning for a client whose delete specifies no policy.
         protection: What keeps an object that is in use; None for nothing.
         marked_when_removed: Whether an object is marked even if it is removed at once.
         status_when_new: Whether the author of a new object may write its status.
@@ -394,6 +396,8 @@ class Strategy:
     is_held: Callable[[dict[str, object]], bool] = _no_holders
     grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
+    dependents: Literal["deleted", "orphaned", "ignored"] = "deleted"
+    delete_warning: str = ""
     protection: Protection | None = None
     marked_when_removed: bool = False
     status_when_new: bool = False

@@ -23,6 +23,10 @@ _ENDLESS: Final = 2_147_483_647
 _ENDED: Final = ("Complete", "Failed")
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
+_PODS_STAY: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 
 def _defaults(job: dict[str, object]) -> None:
@@ -127,6 +131,8 @@ STRATEGY: Final = Strategy(
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),
     finish_new=_finish_new,
+    dependents="orphaned",
+    delete_warning=_PODS_STAY,
     cells={
         "Status": _status,
         "Completions": _completions,

@@ -373,6 +373,8 @@ class Operations:
             ApiError: 404, 409 for preconditions, and what admission refuses.
         """
         served = served.asking(stamp.outside)
+        if options.policy is None and served.strategy.delete_warning:
+            stamp.warn([served.strategy.delete_warning])
         current, now = self.read(served, namespace, name), stamp.now
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
