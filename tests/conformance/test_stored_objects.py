@@ -78,3 +78,108 @@ async def test_host_ports_of_pods(api: Api) -> None:
     assert made["initContainers"][0]["ports"] == [{"containerPort": 80, "hostPort": 81, "protocol": "TCP"}]
     spec["containers"] = [first]
     assert "must match `containerPort`" in (await api.post(api.pods, pod("b", **spec))).refuses(422, "Invalid")
+
+
+JOB = {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Never", "containers": [container()]}}
+ADDED = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")
+
+
+@conformance(
+    "Job: only labels that were defaulted from its template get the labels that the server adds",
+    ("labels of its own", {"a": "b"}, JOB, {"a": "b"}),
+    ("other labels", {"c": "d"}, JOB, {"c": "d"}),
+    ("none", None, JOB, None),
+    ("none in either", None, {"spec": JOB["spec"]}, {}),
+)
+async def test_labels_of_jobs(api: Api, labels: Any, made_of: Any, expected: Any) -> None:
+    path = collection(api, "jobs")
+    metadata = {"name": "a", **({"labels": labels} if labels else {})}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": made_of}}
+    for made in (
+        await api.created(path, body),
+        await api.apply(f"{path}/b", {**body, "metadata": {**metadata, "name": "b"}}),
+    ):
+        metadata = made.json["metadata"]
+        uid, name = metadata["uid"], metadata["name"]
+        added = dict(zip(ADDED, (uid, name, uid, name), strict=True))
+        assert made.json["spec"]["template"]["metadata"]["labels"] == {
+            **made_of.get("metadata", {}).get("labels", {}),
+            **added,
+        }
+        assert metadata.get("labels", {}) == ({"a": "b", **added} if expected is None else expected)
+        assert made.json["spec"]["selector"] == {"matchLabels": {ADDED[0]: uid}}
+
+
+@conformance(
+    "Job: labels and selectors that belong to another Job are refused",
+    ("the uid", {"template": {**JOB, "metadata": {"labels": {"controller-uid": "x"}}}}),
+    ("the name", {"template": {**JOB, "metadata": {"labels": {"batch.kubernetes.io/job-name": "x"}}}}),
+    ("the selector", {"template": JOB, "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "x"}}}),
+    ("more in the selector", {"template": JOB, "selector": {"matchLabels": {"a": "b"}}}),
+)
+async def test_copied_jobs(api: Api, spec: Any) -> None:
+    answer = await api.post(collection(api, "jobs"), {"metadata": {"name": "a"}, "spec": spec})
+    assert "must be '" in answer.text or "`selector` not auto-generated" in answer.text
+    answer.refuses(422, "Invalid")
+
+
+@conformance("Job: a selector may name the labels that the server adds")
+async def test_selector_by_name(api: Api) -> None:
+    spec = {"template": JOB, "selector": {"matchLabels": {"job-name": "a"}}}
+    made = (await api.created(collection(api, "jobs"), {"metadata": {"name": "a"}, "spec": spec})).json
+    assert made["spec"]["selector"]["matchLabels"] == {ADDED[0]: made["metadata"]["uid"], "job-name": "a"}
+
+
+@conformance(
+    "images: the default pull policy follows the tag of a valid reference",
+    ("latest", "web", "Always"),
+    ("another tag", "host:5000/web:1", "IfNotPresent"),
+    ("not valid", "ko://example.com/web", "IfNotPresent"),
+    ("upper case", "team/Web", "IfNotPresent"),
+    ("a template", "{{ image }}", "IfNotPresent"),
+    ("a digest", f"web@sha256:{'a' * 64}", "IfNotPresent"),
+    ("a tag and a digest", f"web:latest@sha256:{'a' * 64}", "Always"),
+    ("a digest that is too short", f"web:latest@sha256:{'a' * 32}", "IfNotPresent"),
+    ("a long hexadecimal number", "a" * 64, "IfNotPresent"),
+    ("a path that is too long", "a" * 255, "IfNotPresent"),
+    ("a host with upper case", "Host/web", "Always"),
+)
+async def test_pull_policies(api: Api, image: str, policy: str) -> None:
+    volume = {"name": "v", "image": {"reference": image}}
+    made = (await api.created(api.pods, pod("a", containers=[container(image=image)], volumes=[volume]))).json["spec"]
+    assert (made["containers"][0]["imagePullPolicy"], made["volumes"][0]["image"]["pullPolicy"]) == (policy, policy)
+
+
+NULLS: tuple[tuple[str, str, str, Any, Any], ...] = (
+    ("rules of a network policy", "networkpolicies", "spec", {"podSelector": {}, "ingress": [None]}, {"ingress": [{}]}),
+    (
+        "ports of a rule",
+        "networkpolicies",
+        "spec",
+        {"podSelector": {}, "ingress": [{"ports": [None]}]},
+        {"ingress": [{"ports": [{"protocol": "TCP"}]}]},
+    ),
+    ("texts", "configmaps", "data", {"a": None}, {"a": ""}),
+    (
+        "tolerations",
+        "pods",
+        "spec",
+        {"containers": [container(args=[None, "x"])], "tolerations": [None]},
+        None,
+    ),
+)
+
+
+@conformance("null: in a list of structs it is an empty one, with its defaults", *NULLS)
+async def test_nulls_in_lists(api: Api, plural: str, field: str, value: Any, expected: Any) -> None:
+    group = "/apis/networking.k8s.io/v1" if plural == "networkpolicies" else "/api/v1"
+    path = f"{group}/namespaces/{api.namespace}/{plural}"
+    answer = await api.post(path, {"metadata": {"name": "a"}, field: value})
+    if expected is None:
+        answer.refuses(422, "Invalid")
+        assert "null" not in answer.text
+        return
+    found = answer.json[field]
+    assert {name: found[name] for name in expected} == expected
+    again = await api.put(f"{path}/a", {"metadata": {"name": "a"}, field: value})
+    assert {name: again.json[field][name] for name in expected} == expected
