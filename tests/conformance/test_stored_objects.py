@@ -89,7 +89,7 @@ ADDED = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "
     ("labels of its own", {"a": "b"}, JOB, {"a": "b"}),
     ("other labels", {"c": "d"}, JOB, {"c": "d"}),
     ("none", None, JOB, None),
-    ("none in either", None, {"spec": JOB["spec"]}, {}),
+    ("none in either", None, {"spec": JOB["spec"]}, None),
 )
 async def test_labels_of_jobs(api: Api, labels: Any, made_of: Any, expected: Any) -> None:
     path = collection(api, "jobs")
@@ -106,7 +106,9 @@ async def test_labels_of_jobs(api: Api, labels: Any, made_of: Any, expected: Any
             **made_of.get("metadata", {}).get("labels", {}),
             **added,
         }
-        assert metadata.get("labels", {}) == ({"a": "b", **added} if expected is None else expected)
+        assert metadata["labels"] == (
+            made.json["spec"]["template"]["metadata"]["labels"] if expected is None else expected
+        )
         assert made.json["spec"]["selector"] == {"matchLabels": {ADDED[0]: uid}}
 
 
@@ -183,3 +185,68 @@ async def test_nulls_in_lists(api: Api, plural: str, field: str, value: Any, exp
     assert {name: found[name] for name in expected} == expected
     again = await api.put(f"{path}/a", {"metadata": {"name": "a"}, field: value})
     assert {name: again.json[field][name] for name in expected} == expected
+
+
+@conformance("StorageClass: an empty reclaim policy is allowed, and stays")
+async def test_empty_reclaim_policy(api: Api) -> None:
+    path, name = "/apis/storage.k8s.io/v1/storageclasses", api.name("c")
+    body = {"metadata": {"name": name}, "provisioner": "example.com/p"}
+    made = (await api.created(path, {**body, "reclaimPolicy": ""})).json
+    assert made["reclaimPolicy"] == ""
+    assert (await api.patch(f"{path}/{name}", {"metadata": {"labels": {"a": "b"}}})).json["reclaimPolicy"] == ""
+    await api.delete(f"{path}/{name}")
+    (await api.post(path, {**body, "reclaimPolicy": "Recycle"})).refuses(422, "Invalid")
+
+
+@conformance("ServiceCIDR: Services may have addresses of a network that was added")
+async def test_added_networks(api: Api) -> None:
+    path, name = "/apis/networking.k8s.io/v1/servicecidrs", api.name("n")
+    await api.created(path, {"metadata": {"name": name}, "spec": {"cidrs": ["10.201.7.0/28"]}})
+
+    def service(name: str, address: str) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}}
+
+    async def allocated() -> bool:
+        return (await api.post(f"{api.core}/services", service("a", "10.201.7.3"))).status == 201
+
+    await api.eventually(allocated)
+    assert "already allocated" in (await api.post(f"{api.core}/services", service("b", "10.201.7.3"))).text
+    for address in ("10.201.7.0", "10.201.7.15", "10.201.8.1"):
+        answer = await api.post(f"{api.core}/services", service("c", address))
+        assert "the provided network does not match the current range" in answer.refuses(422, "Invalid")
+    await api.delete(f"{api.core}/services/a")
+    await api.delete(f"{path}/{name}")
+    await api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+
+
+@conformance("componentstatuses: the store, the controller manager and the scheduler")
+async def test_component_statuses(api: Api) -> None:
+    path = "/api/v1/componentstatuses"
+    listed = (await api.get(path)).json
+    assert listed["metadata"] == {}
+    found = {item["metadata"]["name"]: item for item in listed["items"]}
+    assert sorted(found) == ["controller-manager", "etcd-0", "scheduler"]
+    for name, item in found.items():
+        assert item["metadata"] == {"name": name}
+        alone = (await api.get(f"{path}/{name}")).json
+        assert (alone["kind"], alone["metadata"], alone["conditions"]) == (
+            "ComponentStatus",
+            {"name": name},
+            item["conditions"],
+        )
+    assert found["etcd-0"]["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}]
+    assert found["scheduler"]["conditions"] == [
+        {
+            "type": "Healthy",
+            "status": "False",
+            "message": 'Get "https://127.0.0.1:10259/healthz": dial tcp 127.0.0.1:10259: connect: connection refused',
+        }
+    ]
+    assert (await api.get(f"{path}?fieldSelector=metadata.name%3Detcd-0")).names == ["etcd-0"]
+    assert (await api.get(f"{path}?labelSelector=a")).names == []
+    (await api.get(f"{path}/none")).refuses(404, "NotFound")
+    assert (await api.get(f"{path}?watch=1")).status == 405
+    table = (await api.get(path, Accept="application/json;as=Table;g=meta.k8s.io;v=v1")).json
+    cells = sorted(row["cells"] for row in table["rows"])
+    assert cells[1] == ["etcd-0", "Healthy", "ok", ""]
+    assert cells[2][:2] == ["scheduler", "Unhealthy"]

@@ -57,7 +57,7 @@ def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterat
     selector = dict(mapping(spec.get("selector")))
     selector["matchLabels"] = {_JOB_UID[0]: metadata["uid"], **mapping(selector.get("matchLabels"))}
     job["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
-    if sent is not None and metadata.get("labels") is sent:
+    if not metadata.get("labels") or metadata["labels"] is sent:
         metadata["labels"] = dict(labels)
     return _generated_errors(job, generated)
 

@@ -283,6 +283,8 @@ class Operations:
         refuse(served, name, errors)
         if written in ("", "scale"):
             stamp.warn(changed_warnings(served.strategy, before, after))
+        elif written == "status":
+            stamp.warn(served.strategy.warn_status(after))
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = entries_of(before)
         after = self._finished_update(
