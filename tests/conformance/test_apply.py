@@ -326,3 +326,44 @@ async def test_numbers_and_bounds(api: Api) -> None:
     refused = await api.call("POST", path, body, **{"Content-Type": "application/json"})
     assert "greater than or equal to 0.5" in refused.refuses(422, "Invalid")
     assert (await api.apply(f"{path}/w", body)).status == 201
+
+
+LAST = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@conformance(
+    "kubectl: an apply writes last-applied-configuration as Go's encoder does",
+    ("signs of HTML", {"k": "<a> & 'b' \"c\""}, {}, '"data":{"k":"\\u003ca\\u003e \\u0026 \'b\' \\"c\\""}'),
+    ("line ends of JavaScript", {"k": "\u2028\u2029\u0085\x7f"}, {}, '"data":{"k":"\\u2028\\u2029\x85\x7f"}'),
+    ("control characters", {"k": "\b\f\t\x01"}, {}, '"data":{"k":"\\b\\f\\t\\u0001"}'),
+    (
+        "annotations that are left",
+        {"k": "x"},
+        {"annotations": {"a": "<"}},
+        '"metadata":{"annotations":{"a":"\\u003c"},"name":"a"}',
+    ),
+    ("no annotations", {"k": "x"}, {"annotations": {}}, '"metadata":{"annotations":{},"name":"a"}'),
+    ("its own annotation", {"k": "x"}, {"annotations": {LAST: "x"}}, '"metadata":{"annotations":{},"name":"a"}'),
+)
+async def test_last_applied(api: Api, data: Any, metadata: Any, expected: str) -> None:
+    last = {LAST: '{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"v"}}\n'}
+    await api.config_map("a", {"k": "v"}, annotations=last)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", **metadata}, "data": data}
+    answer = await api.apply(f"{api.config_maps}/a", body, manager="kubectl", query="&force=true")
+    found = answer.json["metadata"]["annotations"][LAST]
+    assert expected in found
+    assert found.endswith("}\n")
+
+
+@conformance("kubectl: an apply writes whole numbers into last-applied-configuration without a point")
+async def test_numbers_of_last_applied(api: Api) -> None:
+    path = await api.widgets()
+    last = {LAST: "{}"}
+    await api.created(path, api.widget("a", {"free": {"a": 1}}, annotations=last))
+    text = (
+        f'{{"apiVersion": "{api.group()}/v1", "kind": "Widget", "metadata": {{"name": "a"}}, '
+        '"spec": {"free": {"a": 1.0, "b": 1.5, "c": 1e3, "d": 2e-7}}}'
+    )
+    answer = await api.apply(f"{path}/a", text.encode(), manager="kubectl", query="&force=true")
+    found = answer.json["metadata"]["annotations"][LAST]
+    assert found.endswith('"spec":{"free":{"a":1,"b":1.5,"c":1000,"d":2e-7}}}\n')

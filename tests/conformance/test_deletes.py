@@ -6,7 +6,9 @@ DeleteOptions.
 
 from __future__ import annotations
 
+import asyncio
 import json
+from datetime import datetime
 from typing import Any
 
 from tests.conformance.target import CRDS, Api, conformance, pod
@@ -410,3 +412,109 @@ async def test_what_may_be_in_use(api: Api, path: str, body: dict[str, Any], sho
         await api.patch(f"{path}/{each}", {"metadata": {"finalizers": None}})
         await api.delete(f"{path}/{each}")
         assert (await api.get(f"{path}/{each}")).status == 404
+
+
+TEMPLATE = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "web:1"}]},
+}
+ENDLESS = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Always"}}
+SELECTED = {"selector": {"matchLabels": {"a": "b"}}, "template": ENDLESS}
+JOBS_LEAVE_PODS = (
+    '299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them '
+    'or set propagationPolicy=Orphan to suppress this warning"'
+)
+
+
+@conformance(
+    "delete: dependents of a Job and of a ReplicationController stay unless the client specifies a policy",
+    ("Job", "batch/v1", "jobs", {"template": TEMPLATE}, ["orphan"]),
+    ("CronJob", "batch/v1", "cronjobs", {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}, []),
+    ("ReplicationController", "v1", "replicationcontrollers", {"template": ENDLESS}, ["orphan"]),
+    ("ReplicaSet", "apps/v1", "replicasets", SELECTED, []),
+    ("Deployment", "apps/v1", "deployments", SELECTED, []),
+    ("StatefulSet", "apps/v1", "statefulsets", SELECTED, []),
+    ("DaemonSet", "apps/v1", "daemonsets", SELECTED, []),
+)
+async def test_default_policies(api: Api, version: str, plural: str, spec: Any, finalizers: list[str]) -> None:
+    root = "/api/" if version == "v1" else "/apis/"
+    path = f"{root}{version}/namespaces/{api.namespace}/{plural}"
+    for name, options in (("a", None), ("b", {"propagationPolicy": "Background"}), ("c", {"orphanDependents": False})):
+        await api.created(path, {"metadata": {"name": name}, "spec": spec})
+        answer = await api.delete(f"{path}/{name}", options)
+        expected = finalizers if name == "a" else []
+        assert answer.json["metadata"].get("finalizers", []) == expected, answer.text
+        warned = plural == "jobs" and name == "a"
+        assert answer.headers.getall("Warning", []) == ([JOBS_LEAVE_PODS] if warned else [])
+    await api.patch(f"{path}/a", {"metadata": {"finalizers": None}})
+    await api.created(path, {"metadata": {"name": "d", "finalizers": ["example.com/f"]}, "spec": spec})
+    answer = await api.delete(path)
+    assert (await api.get(f"{path}/d")).json["metadata"]["finalizers"] == ["example.com/f", *finalizers]
+    assert answer.headers.getall("Warning", []) == ([JOBS_LEAVE_PODS] if plural == "jobs" else [])
+
+
+@conformance(
+    "delete: a finalizer for dependents decides where the client specifies no policy",
+    ("foreground", "foregroundDeletion"),
+    ("orphan", "orphan"),
+)
+async def test_finalizer_instead_of_a_policy(api: Api, finalizer: str) -> None:
+    path = f"/apis/batch/v1/namespaces/{api.namespace}/jobs"
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/f", finalizer]}, "spec": {"template": TEMPLATE}}
+    await api.created(path, body)
+    answer = await api.delete(f"{path}/a")
+    assert sorted(answer.json["metadata"]["finalizers"]) == sorted(["example.com/f", finalizer])
+    later = await api.delete(f"{path}/a", {"propagationPolicy": "Background"})
+    assert later.json["metadata"]["finalizers"] == ["example.com/f"]
+    assert (await api.delete(f"{path}/a")).json["metadata"]["finalizers"] == ["example.com/f", "orphan"]
+
+
+@conformance("delete: a missing Job is 404, with the warning about its Pods")
+async def test_delete_of_a_missing_job(api: Api) -> None:
+    path = f"/apis/batch/v1/namespaces/{api.namespace}/jobs"
+    answer = await api.delete(f"{path}/a")
+    assert answer.status == 404
+    assert answer.headers.getall("Warning", []) == [JOBS_LEAVE_PODS]
+    assert "Warning" not in (await api.delete(f"{path}/a", {"propagationPolicy": "Sideways"})).headers
+    assert (await api.delete(path)).headers.getall("Warning", []) == [JOBS_LEAVE_PODS]
+
+
+@conformance("delete: Events ignore policies", ("core", "/api/v1"), ("events", "/apis/events.k8s.io/v1"))
+async def test_events_ignore_policies(api: Api, root: str) -> None:
+    events = f"{api.core}/events"
+    involved = {"kind": "ConfigMap", "name": "a", "namespace": api.namespace}
+    for number, policy in enumerate(("Foreground", "Orphan")):
+        await api.created(events, {"metadata": {"name": f"e{number}"}, "involvedObject": involved})
+        path = f"{root}/namespaces/{api.namespace}/events/e{number}"
+        answer = await api.delete(path, {"propagationPolicy": policy})
+        assert (answer.status, answer.json["kind"]) == (200, "Status")
+    held = ["example.com/f", "orphan"]
+    await api.created(events, {"metadata": {"name": "f", "finalizers": held}, "involvedObject": involved})
+    left = await api.delete(f"{root}/namespaces/{api.namespace}/events/f")
+    assert left.json["metadata"]["finalizers"] == ["example.com/f"]
+
+
+@conformance("delete: a second policy changes nothing while grace is pending, and grace counts from the first delete")
+async def test_grace_and_policies(api: Api) -> None:
+    await api.created(api.pods, pod("a", nodeName="n1", terminationGracePeriodSeconds=30))
+    first = (await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 600})).json["metadata"]
+    for options in (
+        None,
+        {"propagationPolicy": "Foreground"},
+        {"propagationPolicy": "Orphan", "gracePeriodSeconds": 700},
+    ):
+        again = (await api.delete(f"{api.pods}/a", options)).json["metadata"]
+        assert again == first
+    await asyncio.sleep(2.1)
+    shorter = (await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 300})).json["metadata"]
+    assert shorter["deletionGracePeriodSeconds"] == 300
+    assert shorter["generation"] == first["generation"]
+    assert seconds_between(shorter, first) == 300
+    expired = (await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 1})).json["metadata"]
+    assert expired["deletionGracePeriodSeconds"] == 1
+    assert 296 <= seconds_between(expired, shorter) <= 299
+
+
+def seconds_between(one: dict[str, Any], other: dict[str, Any]) -> float:
+    first, second = (datetime.fromisoformat(each["deletionTimestamp"]) for each in (one, other))
+    return (second - first).total_seconds()

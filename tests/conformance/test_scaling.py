@@ -136,3 +136,44 @@ async def test_a_scale_of_a_built_in_kind(api: Api) -> None:
     assert conflict.endswith('conflict with "conformance" using autoscaling/v1: .spec.replicas')
     scale["metadata"]["uid"] = "other"
     assert "Precondition failed: UID in precondition" in (await api.put(path, scale)).refuses(409, "Conflict")
+
+
+EXPRESSIONS = [
+    {"key": "b", "operator": "In", "values": ["y", "x"]},
+    {"key": "d", "operator": "DoesNotExist"},
+    {"key": "c", "operator": "NotIn", "values": ["z"]},
+    {"key": "a", "operator": "Exists"},
+]
+TEMPLATE = {
+    "metadata": {"labels": {"a": "1", "b": "x"}},
+    "spec": {"containers": [{"name": "c", "image": "web:1"}]},
+}
+
+
+@conformance(
+    "Scale: the selector of a built-in kind is text, with its expressions",
+    ("Deployment", "apps/v1", "deployments"),
+    ("ReplicaSet", "apps/v1", "replicasets"),
+    ("StatefulSet", "apps/v1", "statefulsets"),
+)
+async def test_selectors(api: Api, version: str, plural: str) -> None:
+    path = f"/apis/{version}/namespaces/{api.namespace}/{plural}"
+    rows = (
+        ({"matchExpressions": EXPRESSIONS}, "a,b in (x,y),c notin (z),!d"),
+        ({"matchExpressions": EXPRESSIONS, "matchLabels": {"b": "x"}}, "a,b=x,b in (x,y),c notin (z),!d"),
+        ({"matchLabels": {"b": "x", "a": "1"}}, "a=1,b=x"),
+    )
+    for number, (selector, expected) in enumerate(rows):
+        name = f"s{number}"
+        await api.created(path, {"metadata": {"name": name}, "spec": {"selector": selector, "template": TEMPLATE}})
+        scale = (await api.get(f"{path}/{name}/scale")).json
+        assert scale["status"]["selector"] == expected
+        changed = await api.patch(f"{path}/{name}/scale", {"spec": {"replicas": 3}})
+        assert changed.json["status"]["selector"] == expected
+
+
+@conformance("Scale: the selector of a ReplicationController is a plain map")
+async def test_selector_of_a_replication_controller(api: Api) -> None:
+    path = f"{api.core}/replicationcontrollers"
+    await api.created(path, {"metadata": {"name": "a"}, "spec": {"selector": {"b": "x"}, "template": TEMPLATE}})
+    assert (await api.get(f"{path}/a/scale")).json["status"] == {"replicas": 0, "selector": "b=x"}

@@ -103,3 +103,13 @@ def test_no_address_is_asked_for_that_the_server_gives_to_others_by_chance() -> 
     # Of a /24 the first sixteen are given only to those who ask for them.
     wanted = [re.search(r'"clusterIP": "10\.0\.0\.(\d+)"', json.dumps(row["object"])) for row in ROWS]
     assert [each[0] for each in wanted if each is not None and int(each[1]) > 16] == []
+
+
+@conformance("tables: FlowSchemas come in the order in which the server tries them")
+async def test_order_of_flow_schemas(api: Api) -> None:
+    path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+    rows = (await api.get(path, Accept="application/json;as=Table;g=meta.k8s.io;v=v1")).json["rows"]
+    order = [(row["cells"][2], row["cells"][0]) for row in rows]
+    assert order == sorted(order)
+    names = (await api.get(path)).names
+    assert names == sorted(names)

@@ -15,7 +15,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.storage.listing import lagging, plan_list, run_list
+from deltaloop.apiserver.core.storage.listing import Listed, lagging, plan_list, run_list
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
@@ -83,7 +83,10 @@ class ReadHandlers:
         """
         rendering = self._answering.rendering(request, route.served)
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
-        found = self._answering.operations.read(route.served, route.namespace, route.name, revision=stale_at)
+        reported = (obj for obj in route.served.strategy.reported if obj.name == route.name)
+        found = next(reported, None) or self._answering.operations.read(
+            route.served, route.namespace, route.name, revision=stale_at
+        )
         if request.query.get("resourceVersion"):
             found = await self._answering.conversions.one(route.served, found, anew=False)
         if route.subresource == "scale":
@@ -103,6 +106,11 @@ class ReadHandlers:
         requests.check_list_query(query)
         selection = self._answering.selection(query, served)
         plan = plan_list(query)
+        if served.strategy.reported:
+            shown = tuple(obj for obj in served.strategy.reported if selection.matches(obj))
+            return json_answer(
+                await self._answering.written_list(rendering, Listed(shown, {})), self._answering.headers
+            )
         await self._reach(plan.not_older_than)
         plan = lagging(plan, stale_at)
         listed = await self._answering.conversions.read(

@@ -44,6 +44,7 @@ from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import (
+    ABOUT_OBJECT,
     WARNINGS,
     Notes,
     add_warnings,
@@ -290,6 +291,8 @@ class WriteHandlers:
             lambda store: store.list(served.storage, prefix=prefix, matches=selection.matches).items,
         )
         notes = Notes()
+        if not found and options.policy is None and served.strategy.delete_warning:
+            request[ABOUT_OBJECT] = (served.strategy.delete_warning,)
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)

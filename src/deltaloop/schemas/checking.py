@@ -287,7 +287,7 @@ def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[F
     nothing = value is None or value == [] or (value == field.zero and value is not False)
     if rule.required and (nothing or (value == {} and field.held_in)):
         yield required(place.path, "" if rule.required is True else str(rule.required))
-    elif value is not None and not (rule.optional and value == field.zero):
+    elif value is not None and not (rule.optional and value in ("", 0, field.zero)):
         yield from _value_errors(rule, place.path, value)
         for check in field.checks:
             yield from check(place)

@@ -9,6 +9,7 @@ Source: sigs.k8s.io/json, encoding/json.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -43,6 +44,7 @@ _ZEROS: Final[Mapping[str, object]] = {
     "int64": 0,
     "boolean": False,
     "quantity": "0",
+    "intstr": 0,
 }
 _MAYBE_SCHEMAS: Final = ("additionalProperties", "additionalItems")
 
@@ -147,14 +149,14 @@ class _Reading:
     ) -> None:
         # Go cannot leave an item out: it has its zero in the place of a null.
         held = cast("dict[str | int, object]", holder)
-        zero = _ZEROS.get(node.form)
+        zero = {} if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
             if item is not None:
                 read = self.value(node, item, struct, path)
                 if read is not item and self.writes:
                     held[place] = read
             elif zero is not None and self.writes:
-                held[place] = zero
+                held[place] = copy(zero)
 
     def _schema(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> None:
         """Read a schema, a list of them, or a boolean."""

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.patterns.matching import pattern_error
 
 OPEN: Final = "x-kubernetes-preserve-unknown-fields"
@@ -78,12 +78,25 @@ def unknown_formats(schema: object) -> Iterator[str]:
 
     Source: apiextensions-apiserver pkg/apiserver/validation/formats.go.
     """
-    waiting = [schema]
-    while waiting:
-        fields = mapping(waiting.pop())
+    for fields in _schemas_in(schema):
         name = text(fields.get("format"))
         if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), _TEXT_FORMATS):
             yield name
+
+
+def unsupported_sets(schema: object) -> Iterator[str]:
+    """Yield the type of the items of each set in a schema whose items are not scalars."""
+    for fields in _schemas_in(schema):
+        kind = at(fields, "items", "type")
+        if fields.get("x-kubernetes-list-type") == "set" and kind in ("object", "array"):
+            yield text(kind)
+
+
+def _schemas_in(schema: object) -> Iterator[dict[str, object]]:
+    waiting = [schema]
+    while waiting:
+        fields = mapping(waiting.pop())
+        yield fields
         inner = [fields[word] for word in ("items", "additionalProperties", "not") if word in fields]
         inner += mapping(fields.get("properties")).values()
         inner += [item for word in ("allOf", "anyOf", "oneOf") for item in items(fields.get(word))]

@@ -5,9 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.apiserver.serving import CONFIG_MAPS, CRDS, WIDGETS, Answer, Caller, config_map, serving, widget, widget_crd
+import pytest
+
+from tests.apiserver.serving import (
+    CONFIG_MAPS,
+    CRDS,
+    PODS,
+    WIDGETS,
+    Answer,
+    Caller,
+    Serving,
+    config_map,
+    serving,
+    widget,
+    widget_crd,
+)
 
 GC = frozenset({"gc"})
+OLD = "example.com/v1beta1"
+RCS = "/api/v1/namespaces/default/replicationcontrollers"
+CONTAINER = {"name": "c", "image": "web:1"}
 
 
 def owner(made: Answer, **extra: Any) -> dict[str, Any]:
@@ -116,3 +133,123 @@ async def test_a_collector_that_fell_behind_looks_at_everything() -> None:
             await on.call.created(CONFIG_MAPS, config_map(f"b{number}", ownerReferences=[owner(a)]))
         await on.call.delete(f"{CONFIG_MAPS}/a")
         assert await names(on.call) == []
+
+
+async def with_old_owner(on: Serving) -> Answer:
+    """Create a widget, and a dependent whose owner reference names a version that the server then stops to serve."""
+    await on.call.created(CRDS, widget_crd())
+    w = await on.call.created(WIDGETS, widget("w"))
+    await on.call.created(CONFIG_MAPS, config_map("old", ownerReferences=[{**owner(w), "apiVersion": OLD}]))
+    await on.call.created(CONFIG_MAPS, config_map("new", ownerReferences=[owner(w)]))
+    await on.call.patch(f"{CRDS}/widgets.example.com", {"spec": {"versions": widget_crd()["spec"]["versions"][:1]}})
+    return w
+
+
+async def test_a_dependent_stays_if_its_owner_is_named_in_a_version_that_is_not_served() -> None:
+    async with serving(controllers=GC) as on:
+        await with_old_owner(on)
+        assert await names(on.call) == ["new", "old"]
+        await on.call.delete(f"{WIDGETS}/w")
+        assert await names(on.call) == ["old"]
+
+
+async def test_a_dependent_goes_once_the_version_of_its_owner_is_served_again() -> None:
+    async with serving(controllers=GC) as on:
+        await with_old_owner(on)
+        await on.call.delete(f"{WIDGETS}/w")
+        await on.call.patch(f"{CRDS}/widgets.example.com", {"spec": widget_crd()["spec"]})
+        assert await names(on.call) == []
+
+
+async def test_nothing_changes_while_one_of_several_owners_is_unknown() -> None:
+    async with serving(controllers=GC) as on:
+        w = await with_old_owner(on)
+        a = await on.call.created(CONFIG_MAPS, config_map("a"))
+        owners = [owner(a), {**owner(w), "apiVersion": OLD}]
+        await on.call.created(CONFIG_MAPS, config_map("both", ownerReferences=owners))
+        await on.call.delete(f"{CONFIG_MAPS}/a")
+        assert await names(on.call) == ["both", "new", "old"]
+        assert (await on.call.get(f"{CONFIG_MAPS}/both")).json["metadata"]["ownerReferences"] == owners
+
+
+async def test_a_dependent_whose_owner_is_named_in_another_served_version_goes() -> None:
+    async with serving(controllers=GC) as on:
+        await on.call.created(CRDS, widget_crd())
+        w = await on.call.created(WIDGETS, widget("w"))
+        await on.call.created(CONFIG_MAPS, config_map("a", ownerReferences=[{**owner(w), "apiVersion": OLD}]))
+        assert await names(on.call) == ["a"]
+        await on.call.delete(f"{WIDGETS}/w")
+        assert await names(on.call) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ({"name": "another"}, ["a"]),
+        ({"kind": "Secret"}, ["a"]),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, ["a"]),
+        ({"apiVersion": "v2"}, ["a", "b"]),
+        ({"kind": "Unheard"}, ["a", "b"]),
+    ],
+)
+async def test_an_owner_is_looked_up_by_version_kind_and_name(changed: dict[str, str], left: list[str]) -> None:
+    async with serving(controllers=GC) as on:
+        a = await on.call.created(CONFIG_MAPS, config_map("a"))
+        await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[{**owner(a), **changed}]))
+        assert await names(on.call) == left
+
+
+async def test_a_cluster_scoped_object_with_an_owner_in_a_namespace_stays() -> None:
+    async with serving(controllers=GC) as on:
+        a = await on.call.created(CONFIG_MAPS, config_map("a"))
+        for name, reference in (("one", owner(a)), ("two", {**owner(a), "uid": "never"})):
+            role = {"metadata": {"name": name, "ownerReferences": [reference]}}
+            await on.call.created("/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+        await on.call.delete(f"{CONFIG_MAPS}/a")
+        await asyncio.sleep(0.01)
+        assert (await on.call.get("/apis/rbac.authorization.k8s.io/v1/clusterroles")).names == ["one", "two"]
+
+
+async def test_events_are_not_collected() -> None:
+    async with serving(controllers=GC) as on:
+        a = await on.call.created(CONFIG_MAPS, config_map("a"))
+        events = "/api/v1/namespaces/default/events"
+        about = {"kind": "ConfigMap", "name": "a", "namespace": "default"}
+        await on.call.created(
+            events, {"metadata": {"name": "e", "ownerReferences": [owner(a)]}, "involvedObject": about}
+        )
+        await on.call.delete(f"{CONFIG_MAPS}/a")
+        await asyncio.sleep(0.01)
+        assert (await on.call.get(events)).names == ["e"]
+
+
+async def test_owners_in_a_circle_end_in_the_foreground() -> None:
+    async with serving(controllers=GC) as on:
+        a = await on.call.created(CONFIG_MAPS, config_map("a"))
+        b = await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[owner(a, blockOwnerDeletion=True)]))
+        circle = {"metadata": {"ownerReferences": [owner(b, blockOwnerDeletion=True)]}}
+        await on.call.patch(f"{CONFIG_MAPS}/a", circle)
+        await on.call.delete(f"{CONFIG_MAPS}/a", {"propagationPolicy": "Foreground"})
+        assert await names(on.call) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [(None, ["pod"]), ({"propagationPolicy": "Background"}, []), ({"orphanDependents": False}, [])],
+)
+@pytest.mark.parametrize("kind", ["Job", "ReplicationController"])
+async def test_pods_of_a_deleted_job_stay_unless_the_client_specifies_a_policy(
+    kind: str, options: dict[str, Any] | None, left: list[str]
+) -> None:
+    async with serving(controllers=GC) as on:
+        path = "/apis/batch/v1/namespaces/default/jobs" if kind == "Job" else RCS
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Always", "containers": [CONTAINER]}}
+        if kind == "Job":
+            template["spec"] = {"restartPolicy": "Never", "containers": [CONTAINER]}
+        made = await on.call.created(path, {"metadata": {"name": "a"}, "spec": {"template": template}})
+        child = {"metadata": {"name": "pod", "ownerReferences": [owner(made)]}, "spec": {"containers": [CONTAINER]}}
+        await on.call.created(PODS, child)
+        await on.call.delete(f"{path}/a", options)
+        await asyncio.sleep(0.01)
+        assert (await on.call.get(path)).names == []
+        assert (await on.call.get(PODS)).names == left

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import msgspec
 
@@ -338,9 +338,12 @@ class Strategy:
         warn_new: Finds what the author of a new object is to be warned about.
         warn_wanted: Finds what there is to be warned about in what is wanted, in a new object or if that has changed.
         warn_update: Finds what the author of a change of the first object into the second is to be warned about.
+        warn_status: Warnings for the author of a new status.
         subresources: Those that are more than a part of their object.
         posts_to: What is posted to the collection goes to this subresource of the object of its name.
         row_conditions: Tells the conditions of an object's row in a table.
+        reported: Objects that the server reports itself and does not store.
+        row_order: Sort key for the rows of a list's table; None for the order of the list.
         default_of: Names the object that a table of all of a list marks as the default one, "" for none.
         finish_new: Adds what the server adds to a new object, and finds what it asks for and cannot have.
         finish_update: The same for a change of the first object into the second.
@@ -353,6 +356,8 @@ class Strategy:
         is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
+        dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
+        delete_warning: Warning for a client whose delete specifies no policy.
         protection: What keeps an object that is in use; None for nothing.
         marked_when_removed: Whether an object is marked even if it is removed at once.
         status_when_new: Whether the author of a new object may write its status.
@@ -380,11 +385,14 @@ class Strategy:
     warn_new: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_wanted: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_update: Callable[[dict[str, object], dict[str, object]], Iterable[str]] = _none
+    warn_status: Callable[[dict[str, object]], Iterable[str]] = _none
     finish_new: Callable[[dict[str, object], Stored, Given], Iterable[FieldError]] = _none
     finish_update: Callable[[dict[str, object], dict[str, object], Stored, Given], Iterable[FieldError]] = _none
     subresources: tuple[Subresource, ...] = ()
     posts_to: tuple[ResourceType[Resource], str] | None = None
     row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none
+    reported: tuple[Resource, ...] = ()
+    row_order: Callable[[Mapping[str, Any]], Any] | None = None
     default_of: Callable[[Sequence[Mapping[str, object]]], str] = _no_default
     check_new: Callable[[str, Writes], None] = _nothing
     store: Callable[[dict[str, object] | None, dict[str, object], Writes, Given], dict[str, object]] = _as_it_is
@@ -394,6 +402,8 @@ class Strategy:
     is_held: Callable[[dict[str, object]], bool] = _no_holders
     grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
+    dependents: Literal["deleted", "orphaned", "ignored"] = "deleted"
+    delete_warning: str = ""
     protection: Protection | None = None
     marked_when_removed: bool = False
     status_when_new: bool = False

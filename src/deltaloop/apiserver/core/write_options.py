@@ -51,6 +51,13 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
     propagation_policy: str | None = None
     dry_run: tuple[str, ...] | None = None
 
+    @property
+    def policy(self) -> str | None:
+        """The propagation policy, also if the deprecated ``orphanDependents`` specifies it."""
+        if self.orphan_dependents is not None:
+            return "Orphan" if self.orphan_dependents else "Background"
+        return self.propagation_policy
+
     def as_object(self) -> dict[str, object]:
         """Return them as an object, as admission is told of them."""
         fields = mapping(msgspec.to_builtins(self))

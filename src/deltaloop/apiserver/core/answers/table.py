@@ -143,6 +143,8 @@ def to_table(
     """
     chosen = output or Output("table")
     listed, columns = list(objects), _readable(resource.columns)
+    if resource.strategy.row_order is not None and metadata is not None:
+        listed.sort(key=resource.strategy.row_order)
     default = resource.strategy.default_of(listed) if metadata is not None else ""
     if metadata is None:
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None

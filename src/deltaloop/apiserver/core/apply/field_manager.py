@@ -37,7 +37,8 @@ from deltaloop.apiserver.core.apply.ownership import (
     write_owners,
 )
 from deltaloop.apiserver.core.apply.walking import compare, fields_of
-from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
+from deltaloop.schemas.json_values import at, copied, escape_html, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -166,12 +167,13 @@ def _with_last_applied(fields: Fields, applied: Fields) -> Fields:
     annotations = mapping(at(fields, "metadata", "annotations"))
     if not annotations.get(LAST_APPLIED):
         return fields
-    metadata = dict(mapping(applied.get("metadata")))
-    others = {name: value for name, value in mapping(metadata.get("annotations")).items() if name != LAST_APPLIED}
-    metadata["annotations"] = others
-    if not others:
+    last = copied(applied)
+    metadata = mapping(last.get("metadata"))
+    if metadata.get("annotations", {}) is None:
         del metadata["annotations"]
-    changed = {**annotations, LAST_APPLIED: _encode({**applied, "metadata": metadata}).decode() + "\n"}
+    mapping(metadata.get("annotations")).pop(LAST_APPLIED, None)
+    settle_numbers(last)
+    changed = {**annotations, LAST_APPLIED: escape_html(_encode(last).decode()) + "\n"}
     if sum(len(name) + len(str(value)) for name, value in changed.items()) > _LONGEST_ANNOTATIONS:
         del changed[LAST_APPLIED]
     return {**fields, "metadata": {**fields["metadata"], "annotations": changed}}

@@ -1,17 +1,20 @@
 """Garbage collection by owner references: what goes when its owners are gone, and how a cascading delete ends.
 
-An owner is *absent* if no object has its uid, or only one in another namespace; *waiting* if it is being deleted in the
-foreground; otherwise *solid*. For each object with owners:
+The collector looks up each owner by the API version, kind and name of the reference, in the namespace of the dependent.
+An owner is *absent* if this finds no object with its uid; *waiting* if it is being deleted in the foreground; otherwise
+*solid*. For each object with owners:
 
-    some solid                  references to absent and waiting owners are taken away
+    some solid                  references to absent and waiting owners are removed
     none solid                  it is deleted (in the foreground if an owner waits for it and it has dependents itself)
+    some unknown                nothing
 
 and for each object that is being deleted with a finalizer of ours:
 
     foregroundDeletion          goes once no dependent that blocks it (blockOwnerDeletion) is left
     orphan                      dependents lose their reference, then the finalizer goes
 
-An owner of a kind that is not served counts as solid, unless its end has been seen: nothing is deleted on a guess.
+An owner is *unknown* if its version of the kind is not served, unless the collector has seen the end of the owner in
+that version, and if it has a namespace but the dependent has none. Events are never collected.
 
 The graph follows the store's changes; if it has fallen behind the window it is built anew from the whole store.
 
@@ -23,8 +26,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from enum import Enum, auto
+from typing import Final, NamedTuple, final
 
+from deltaloop.api import kinds
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -36,6 +41,32 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, items, mapping
+
+_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
+_EVENTS: Final = kinds.EVENT.group_resource
+
+
+class _Owner(Enum):
+    """State of an owner, as a reference names it."""
+
+    SOLID = auto()
+    WAITING = auto()
+    ABSENT = auto()
+    UNKNOWN = auto()
+
+
+class _Ended(NamedTuple):
+    """Versions in which a removed owner was served at its end; none if its definition went with it."""
+
+    group: str
+    namespace: str
+    versions: frozenset[str]
+
+    def is_named_by(self, owner: OwnerReference, namespace: str) -> bool:
+        """Whether a reference in a namespace names this owner."""
+        group = owner.api_version.rpartition("/")[0]
+        served = owner.api_version in self.versions if self.versions else group == self.group
+        return served and self.namespace in ("", namespace)
 
 
 class StoreKey(NamedTuple):
@@ -64,7 +95,8 @@ class GarbageCollector:
         self._store = operations.store
         self._places: dict[str, StoreKey] = {}
         self._dependents: defaultdict[str, set[StoreKey]] = defaultdict(set)
-        self._ended: set[str] = set()
+        self._ended: dict[str, _Ended] = {}
+        self._unknown: dict[StoreKey, None] = {}
         self._pending: dict[StoreKey, None] = {}
         self._cursor = 0
         self._rebuild()
@@ -92,6 +124,7 @@ class GarbageCollector:
         self._places.clear()
         self._dependents.clear()
         self._ended.clear()
+        self._unknown.clear()
         self._cursor = self._store.revision
         for resource in self._store.resources():
             for obj in self._store.list(resource).items:
@@ -108,12 +141,17 @@ class GarbageCollector:
 
     def _apply(self, change: StoredChange) -> None:
         place = StoreKey(change.resource, change.key)
+        if change.resource == _CRDS:
+            self._pending.update(self._unknown)
+            self._unknown.clear()
+        if change.resource == _EVENTS:
+            return
         if change.old is not None:
             for owner in change.old.owner_references:
                 self._dependents[owner.uid].discard(place)
                 if not self._dependents[owner.uid]:
                     del self._dependents[owner.uid]
-                    self._ended.discard(owner.uid)
+                    self._ended.pop(owner.uid, None)
                 if owner.uid in self._places:
                     self._pending[self._places[owner.uid]] = None
         if change.new is not None:
@@ -121,10 +159,15 @@ class GarbageCollector:
         elif change.old is not None:
             self._places.pop(change.old.uid, None)
             if change.old.uid in self._dependents:
-                self._ended.add(change.old.uid)
+                versions = self._operations.registry.sharing(change.resource)
+                group = change.resource.partition(".")[2]
+                served = frozenset(version.type.api_version for version in versions)
+                self._ended[change.old.uid] = _Ended(group, change.old.namespace, served)
                 self._look_at(self._dependents[change.old.uid])
 
     def _add(self, place: StoreKey, obj: Resource) -> None:
+        if place.resource == _EVENTS:
+            return
         self._places[obj.uid] = place
         owners = obj.owner_references
         for owner in owners:
@@ -146,19 +189,30 @@ class GarbageCollector:
             self._finish(served, place, obj, stamps=stamps)
             return
         owners = obj.owner_references
-        solid = [owner for owner in owners if self._is_solid(owner, obj)]
-        if not owners or len(solid) == len(owners):
-            return
-        if solid:
-            self._keep_owners(served, obj, {owner.uid for owner in solid}, stamps=stamps)
-            return
-        waiting = any(self._is_waiting(owner, obj) for owner in owners)
-        policy = "Foreground" if waiting and self._dependents.get(obj.uid) else "Background"
+        states = [self._state(owner, obj) for owner in owners]
+        if _Owner.UNKNOWN in states:
+            self._unknown[place] = None
+        elif _Owner.SOLID in states:
+            left = {owner.uid for owner, state in zip(owners, states, strict=True) if state is not _Owner.SOLID}
+            if left:
+                self._drop_owners(served, obj, left, stamps=stamps)
+        elif owners:
+            waits = _Owner.WAITING in states
+            self._operations.delete(
+                served, obj.namespace, obj.name, self._policy(served, obj, waits, stamps=stamps), stamp=stamps()
+            )
+
+    def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, stamps: Stamps) -> DeleteOptions:
+        """Return the options to delete an object with; finalizers of its own decide unless an owner waits for it."""
+        dependents = self._dependents.get(obj.uid)
+        if waits and dependents:
+            found = [self._store.get(*dependent) for dependent in dependents]
+            if any(dependent is not None and _waits(dependent) for dependent in found):
+                self._unblock_owners(served, obj, stamps=stamps)  # it may own one of its owners
+            return DeleteOptions(propagation_policy="Foreground")
         if {FOREGROUND, ORPHAN} & set(obj.finalizers):
-            options = DeleteOptions()
-        else:
-            options = DeleteOptions(propagation_policy=policy)
-        self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamps())
+            return DeleteOptions()
+        return DeleteOptions(propagation_policy="Background")
 
     def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamps: Stamps) -> None:
         finalizers = obj.finalizers
@@ -168,8 +222,7 @@ class GarbageCollector:
                 found = self._store.get(*dependent)
                 kind = self._served(dependent.resource, found)
                 if found is not None and kind is not None:
-                    others = {owner.uid for owner in found.owner_references} - {obj.uid}
-                    self._keep_owners(kind, found, others, stamps=stamps)
+                    self._drop_owners(kind, found, {obj.uid}, stamps=stamps)
             self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
             self._drop_finalizer(served, place, FOREGROUND, stamps=stamps)
@@ -188,34 +241,34 @@ class GarbageCollector:
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
         self._operations.update(served, current.namespace, current.name, fields, stamp=stamps())
 
-    def _keep_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamps: Stamps) -> None:
+    def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamps: Stamps) -> None:
         fields = decode_object(served, obj)
         metadata = mapping(fields["metadata"])
         metadata["ownerReferences"] = [
-            owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") in uids
+            owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") not in uids
         ]
         self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
 
-    def _is_solid(self, owner: OwnerReference, dependent: Resource) -> bool:
-        found = self._owner(owner, dependent)
-        if found is None:
-            return owner.uid not in self._ended and not self._is_served(owner)
-        return not _waits(found)
+    def _unblock_owners(self, served: ServedResource, obj: Resource, *, stamps: Stamps) -> None:
+        fields = decode_object(served, obj)
+        for owner in map(mapping, items(at(fields, "metadata", "ownerReferences"))):
+            if owner.get("blockOwnerDeletion") is True:
+                owner["blockOwnerDeletion"] = False
+        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
 
-    def _is_waiting(self, owner: OwnerReference, dependent: Resource) -> bool:
-        found = self._owner(owner, dependent)
-        return found is not None and _waits(found)
-
-    def _owner(self, owner: OwnerReference, dependent: Resource) -> Resource | None:
-        place = self._places.get(owner.uid)
-        found = self._store.get(*place) if place is not None else None
-        if found is None or found.uid != owner.uid or found.namespace not in ("", dependent.namespace):
-            return None
-        return found
-
-    def _is_served(self, owner: OwnerReference) -> bool:
+    def _state(self, owner: OwnerReference, dependent: Resource) -> _Owner:
         group, _, version = owner.api_version.rpartition("/")
-        return self._operations.registry.find_kind(group, version, owner.kind) is not None
+        kind = self._operations.registry.find_kind(group, version, owner.kind)
+        if kind is None:
+            ended = self._ended.get(owner.uid)
+            named = ended is not None and ended.is_named_by(owner, dependent.namespace)
+            return _Owner.ABSENT if named else _Owner.UNKNOWN
+        if kind.type.namespaced and not dependent.namespace:
+            return _Owner.UNKNOWN
+        found = self._store.get(kind.storage, kind.key(dependent.namespace, owner.name))
+        if found is None or found.uid != owner.uid:
+            return _Owner.ABSENT
+        return _Owner.WAITING if _waits(found) else _Owner.SOLID
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
         """Return a version of a resource: the one in which an object is stored, if it is served."""

@@ -19,6 +19,7 @@ from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, mapping, texts
 
 MOST: Final = 200
+_BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
@@ -46,7 +47,7 @@ def _empty(operations: Operations, namespace: str, *, stamps: Stamps, most: int)
             if item.deletion_timestamp is None:
                 if most <= 0:
                     return
-                operations.delete(served, namespace, item.name, DeleteOptions(), stamp=stamps())
+                operations.delete(served, namespace, item.name, _BACKGROUND, stamp=stamps())
                 most -= 1
         left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:

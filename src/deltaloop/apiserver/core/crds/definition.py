@@ -34,7 +34,7 @@ from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn,
 from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_compiler import schema_from_json
-from deltaloop.schemas.structural import unknown_formats
+from deltaloop.schemas.structural import unknown_formats, unsupported_sets
 
 _WEBHOOK_PORT: Final = 443
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -121,10 +121,18 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
 
 
 def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
-    """Return what the author of a CRD should be told: of formats that nobody knows."""
+    """Return warnings about a CRD: unknown formats, and sets whose items are not scalars."""
     schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
     unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
-    return tuple(f'unrecognized format "{name}"' for name in unknown)
+    sets = sorted({kind for schema in schemas for kind in unsupported_sets(schema)})
+    return (
+        *(f'unrecognized format "{name}"' for name in unknown),
+        *(
+            f'x-kubernetes-list-type: set for items of type "{kind}" is not supported by server-side apply or CEL '
+            "validation rules"
+            for kind in sets
+        ),
+    )
 
 
 def storage_version(crd: dict[str, Any]) -> str:

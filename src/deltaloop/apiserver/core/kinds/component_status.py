@@ -1,6 +1,6 @@
-"""ComponentStatus: what the server says of what it runs by.
+"""ComponentStatus: the store is healthy; a controller manager and a scheduler do not run.
 
-Source: Kubernetes pkg/printers/internalversion/printers.go.
+Source: Kubernetes pkg/registry/core/componentstatus, pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items, text
 
@@ -22,4 +25,17 @@ def _cells(component: Mapping[str, object], _now: float) -> dict[str, object]:
     }
 
 
-STRATEGY: Final = Strategy(timed_cells=_cells)
+def _reported(name: str, status: str, message: str) -> Resource:
+    conditions = [{"type": "Healthy", "status": status, "message": message}]
+    return Resource.from_json(msgspec.json.encode({"metadata": {"name": name}, "conditions": conditions}))
+
+
+def _absent(name: str, port: int) -> Resource:
+    refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    return _reported(name, "False", f'Get "https://127.0.0.1:{port}/healthz": {refused}')
+
+
+STRATEGY: Final = Strategy(
+    reported=(_absent("controller-manager", 10_257), _reported("etcd-0", "True", "ok"), _absent("scheduler", 10_259)),
+    timed_cells=_cells,
+)

@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/contr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.resource import Resource
@@ -22,6 +22,11 @@ from deltaloop.schemas.json_values import at, items, text
 
 def _default(crd: dict[str, object]) -> None:
     crd.update(default_crd(crd))
+
+
+def _update_warnings(before: dict[str, object], after: dict[str, object]) -> Iterator[str]:
+    known = {*crd_warnings(before)}
+    return (warning for warning in crd_warnings(after) if warning not in known)
 
 
 def _store(
@@ -60,6 +65,7 @@ STRATEGY: Final = Strategy(
     validate_new=validate_crd,
     validate_update=lambda before, after: validate_crd(after, old=before),
     warn_new=crd_warnings,
+    warn_update=_update_warnings,
     finalizers=(CLEANUP_FINALIZER,),
     store=_store,
     marked=_marked,

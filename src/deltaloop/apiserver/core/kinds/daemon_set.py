@@ -6,7 +6,7 @@ pkg/registry/apps/daemonset/strategy.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
@@ -43,6 +43,11 @@ def _count_template(before: dict[str, object], after: dict[str, object]) -> None
         metadata["annotations"] = {**mapping(metadata.get("annotations")), **counted}
 
 
+def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) -> Iterable[str]:
+    changed = at(before, "spec", "template") != at(after, "spec", "template")
+    return pod_owners.template_warnings(after) if changed else ()
+
+
 def _strategy_errors(place: Place) -> Iterator[FieldError]:
     known = ("RollingUpdate", "OnDelete")
     if place.fields.get("type") not in known:
@@ -59,6 +64,7 @@ STRATEGY: Final = Strategy(
         "daemon_set_template": pod_owners.template_check("DaemonSet"),
     },
     validate_update=pod_owners.selector_update_errors,
-    warn_wanted=pod_owners.template_warnings,
+    warn_new=pod_owners.template_warnings,
+    warn_update=_update_warnings,
     finish_update=_finish_update,
 )

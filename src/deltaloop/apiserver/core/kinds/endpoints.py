@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, first_three
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, integer, items, text, texts
+
+_CONTROLLER: Final = "endpoint-controller"
+_SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
 def _endpoints(endpoints: Mapping[str, object]) -> str:
@@ -48,8 +53,31 @@ def _new_slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
         yield "spec.addressType: FQDN endpoints are deprecated"
 
 
-STRATEGY: Final = Strategy(cells={"Endpoints": _endpoints})
+def _slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
+    if _manager(endpoint_slice, "endpointslice.kubernetes.io/managed-by") in _SLICE_CONTROLLERS:
+        return
+    for field, endpoint in each(endpoint_slice, "endpoints"):
+        for place, address in enumerate(texts(endpoint.get("addresses"))):
+            yield from address_warnings(address, f"{field}.addresses[{place}]")
+
+
+def _warnings(endpoints: Mapping[str, object]) -> Iterator[str]:
+    if _manager(endpoints, "endpoints.kubernetes.io/managed-by") == _CONTROLLER:
+        return
+    for path, subset in each(endpoints, "subsets"):
+        for group in ("addresses", "notReadyAddresses"):
+            for field, address in each(subset, group, path):
+                yield from address_warnings(text(address.get("ip")), f"{field}.ip")
+
+
+def _manager(owner: Mapping[str, object], label: str) -> object:
+    """Return the controller that manages an object; those of Kubernetes write canonical addresses."""
+    return at(owner, "metadata", "labels", label)
+
+
+STRATEGY: Final = Strategy(warn=_warnings, cells={"Endpoints": _endpoints})
 SLICE: Final = Strategy(
     warn_new=_new_slice_warnings,
+    warn=_slice_warnings,
     cells={"Ports": _slice_ports, "Endpoints": _slice_addresses},
 )

@@ -157,10 +157,11 @@ def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
     }
 
 
-STRATEGY: Final = Strategy(validate_new=_new_errors, timed_cells=_cells)
+STRATEGY: Final = Strategy(validate_new=_new_errors, dependents="ignored", timed_cells=_cells)
 OF_EVENTS: Final = Strategy(
     conversion=Conversion(event_from_core, event_to_core),
     validate_new=_new_errors_of_events,
     validate_update=_update_errors_of_events,
+    dependents="ignored",
     timed_cells=_cells,
 )

@@ -12,6 +12,7 @@ from typing import Final
 from deltaloop.apiserver.core.kinds.addresses import address_family
 from deltaloop.apiserver.core.kinds.cells import load_balancer_addresses
 from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
+from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
@@ -104,6 +105,7 @@ STRATEGY: Final = Strategy(
         "ingress_rules": _rules_errors,
     },
     warn_new=_new_warnings,
+    warn_status=load_balancer_warnings,
     cells={
         "Hosts": _hosts,
         "Address": lambda ingress: ",".join(load_balancer_addresses(ingress)),

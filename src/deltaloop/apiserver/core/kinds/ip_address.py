@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.cells import NONE
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, mapping, text, texts
 
@@ -40,6 +42,12 @@ def uid_beside(uid: str, name: str) -> str:
     digits = hashlib.sha256(f"{uid}/{name}".encode()).hexdigest()
     # The form of a uuid of version 8 (RFC 9562), which says nothing of how it was made.
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
+
+
+def load_balancer_warnings(owner: Mapping[str, object]) -> Iterator[str]:
+    """Yield the warnings about the addresses of a load balancer in a status."""
+    for field, ingress in each(at(owner, "status", "loadBalancer"), "ingress", "status.loadBalancer"):
+        yield from address_warnings(text(ingress.get("ip")), field)
 
 
 def _parent(ip: Mapping[str, object]) -> str:

@@ -10,12 +10,13 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
-from deltaloop.apiserver.core.kinds.pod_owners import labels_of_template, selected_errors
+from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
+from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Place
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, mapping
+from deltaloop.schemas.json_values import at, integer, mapping, string_map
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
@@ -23,12 +24,18 @@ _ENDLESS: Final = 2_147_483_647
 _ENDED: Final = ("Complete", "Failed")
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
+_PODS_STAY: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 
 def _defaults(job: dict[str, object]) -> None:
     # These are defaults of Jobs, not of the Jobs that a CronJob describes.
-    labels_of_template(job)
-    spec = mapping(job.setdefault("spec", {}))
+    spec, metadata = mapping(job.setdefault("spec", {})), mapping(job.get("metadata"))
+    labels = mapping(at(spec, "template", "metadata", "labels"))
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = labels  # the same map: it also gets the labels that the server adds to the template
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -41,19 +48,24 @@ def _defaults(job: dict[str, object]) -> None:
 
 def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[FieldError]:
     spec, metadata = mapping(job.get("spec")), mapping(job["metadata"])
-    if spec.get("manualSelector") is not True:
-        template = dict(mapping(spec.get("template")))
-        template_metadata = dict(mapping(template.get("metadata")))
-        labels = dict(mapping(template_metadata.get("labels")))
-        labels.update(dict.fromkeys(_JOB_UID, metadata["uid"]))
-        labels.update(dict.fromkeys(_JOB_NAME, metadata.get("name", "")))
-        template_metadata["labels"] = labels
-        selector = dict(mapping(spec.get("selector")))
-        selector["matchLabels"] = {**mapping(selector.get("matchLabels")), _JOB_UID[0]: metadata["uid"]}
-        job["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
-        if metadata.get("labels", {}) == mapping(at(spec, "template", "metadata", "labels")):
-            metadata["labels"] = dict(labels)
-    return _new_selector_errors(job)
+    if spec.get("manualSelector") is True:
+        return _selected_errors(spec)
+    template = dict(mapping(spec.get("template")))
+    template_metadata = dict(mapping(template.get("metadata")))
+    sent, generated = template_metadata.get("labels"), _generated_labels(job)
+    labels = template_metadata["labels"] = {**generated, **mapping(sent)}
+    selector = dict(mapping(spec.get("selector")))
+    selector["matchLabels"] = {_JOB_UID[0]: metadata["uid"], **mapping(selector.get("matchLabels"))}
+    job["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
+    if not metadata.get("labels") or metadata["labels"] is sent:
+        metadata["labels"] = dict(labels)
+    return _generated_errors(job, generated)
+
+
+def _generated_labels(job: Mapping[str, object]) -> dict[str, object]:
+    """Return the labels that the server adds to the template."""
+    uid, name = at(job, "metadata", "uid"), at(job, "metadata", "name") or ""
+    return dict.fromkeys(_JOB_UID, uid) | dict.fromkeys(_JOB_NAME, name)
 
 
 def _restart_errors(place: Place) -> Iterator[FieldError]:
@@ -64,11 +76,15 @@ def _restart_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(policy, path, ("OnFailure", "Never"))
 
 
-def _new_selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
-    """Yield an error unless a Job selects its own pods: by its uid, or by what its author has written."""
+def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[FieldError]:
+    """Yield an error unless a Job has the labels that the server generates, and selects by them."""
     spec = mapping(job.get("spec"))
-    selector, own = spec.get("selector"), {"matchLabels": {_JOB_UID[0]: at(job, "metadata", "uid")}}
-    if spec.get("manualSelector") is not True and selector != own:
+    labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
+    for name in (_JOB_UID[1], _JOB_NAME[1], _JOB_UID[0], _JOB_NAME[0]):
+        if at(labels, name) != generated[name]:
+            path = f"spec.template.metadata.labels[{name}]"
+            yield invalid_value(path, shown(labels), f"must be '{generated[name]}'")
+    if not selects(selector, string_map(generated)):
         yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
     yield from _selected_errors(spec)
 
@@ -127,6 +143,8 @@ STRATEGY: Final = Strategy(
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),
     finish_new=_finish_new,
+    dependents="orphaned",
+    delete_warning=_PODS_STAY,
     cells={
         "Status": _status,
         "Completions": _completions,

@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
+from deltaloop.apiserver.core.kinds.addresses import (
+    address_errors,
+    address_family,
+    address_warnings,
+    one_of_each_errors,
+)
+from deltaloop.apiserver.core.kinds.app_armor import app_armor_warnings, is_windows, set_app_armor_profiles
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
 from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
@@ -59,6 +66,8 @@ def _finish_new(pod: dict[str, object], _store: Stored, given: Given) -> tuple[(
     if items(spec.get("schedulingGates")):
         status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
     pod["status"] = status
+    if not is_windows(pod):
+        set_app_armor_profiles(pod)
     return ()
 
 
@@ -105,8 +114,16 @@ def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> 
 
 
 def _new_warnings(pod: Mapping[str, object]) -> Iterator[str]:
+    if not is_windows(pod):
+        yield from app_armor_warnings(pod)
     yield from name_warnings(pod, "in the Pod's hostname")
     yield from pod_warnings(pod)
+
+
+def _status_warnings(pod: Mapping[str, object]) -> Iterator[str]:
+    for several in ("podIPs", "hostIPs"):
+        for field, item in each(pod.get("status"), several, "status"):
+            yield from address_warnings(text(item.get("ip")), f"{field}.ip")
 
 
 def _with_ephemeral_containers(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
@@ -161,6 +178,7 @@ STRATEGY: Final = Strategy(
     validate_update=_update_errors,
     validate_status=_status_errors,
     warn_new=_new_warnings,
+    warn_status=_status_warnings,
     finish_new=_finish_new,
     subresources=(
         Subresource("binding", "", "", "Binding", ("create",), bind),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.image_reference import image_tag
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 
@@ -56,11 +57,8 @@ def _container(container: dict[str, object]) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """Return when an image is pulled where nothing is said: always, if its tag is ``latest`` or missing."""
-    if "@" in image:
-        return "IfNotPresent"
-    _, _, tag = image.rpartition("/")[2].partition(":")
-    return "Always" if tag in ("", "latest") else "IfNotPresent"
+    """Return the default pull policy of an image: always, if the tag of a valid reference is ``latest`` or missing."""
+    return "Always" if image_tag(image) == "latest" else "IfNotPresent"
 
 
 def _volume(volume: dict[str, object]) -> None:

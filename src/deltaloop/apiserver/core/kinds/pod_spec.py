@@ -25,6 +25,7 @@ from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, inv
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, string_map, text
 from deltaloop.schemas.quantity import amount
 
+_POD: Final = "core.v1.Pod"
 _POD_SPEC: Final = "core.v1.PodSpec"
 _CONTAINERS: Final = ("core.v1.Container", "core.v1.EphemeralContainer")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
@@ -72,11 +73,13 @@ def _container_name_errors(place: Place) -> Iterator[FieldError]:
 
 
 def _host_network_errors(place: Place) -> Iterator[FieldError]:
-    if place.beside("hostNetwork") is not True or place.name == "ephemeralContainers":
+    if place.beside("hostNetwork") is not True or place.name != "containers":
         return
+    owner = place.within(_POD_SPEC).holder
+    defaulted = owner is not None and owner.type.name != _POD  # in the Pods that are made of a template
     for where, port in each(place.fields, "ports", place.path):
         number = integer(port.get("hostPort"))
-        if number != integer(port.get("containerPort")):
+        if number != integer(port.get("containerPort")) and not (defaulted and number == 0):
             text_ = "must match `containerPort` when `hostNetwork` is true"
             yield invalid_value(f"{where}.hostPort", str(number), text_)
 

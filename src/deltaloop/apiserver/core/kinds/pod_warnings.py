@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
+from deltaloop.apiserver.core.kinds.app_armor import app_armor_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
+from deltaloop.apiserver.core.kinds.volume_paths import overlapping_path_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
@@ -63,10 +65,7 @@ def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
     yield from (
         f"{path}metadata.annotations[{key}]: {told}" for key, told in _ANNOTATIONS.items() if key in annotations
     )
-    for field, volume in each(spec, "volumes", where):
-        yield from volume_source_warnings(volume, field)
-        claim = at(volume, "ephemeral", "volumeClaimTemplate", "spec")
-        yield from claim_spec_warnings(claim, f"{field}.ephemeral.volumeClaimTemplate.spec")
+    yield from _volume_warnings(spec, where)
     yield from _list_warnings(spec, where)
     if at(spec, "securityContext", "seccompProfile") is None and _POD_SECCOMP in annotations:
         yield f"{path}metadata.annotations[{_POD_SECCOMP}]: {_SECCOMP}"
@@ -78,6 +77,8 @@ def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
         if at(container, "securityContext", "seccompProfile") is None and name in annotations:
             yield f"{path}metadata.annotations[{name}]: {_SECCOMP}"
         yield from _container_warnings(container, field)
+    if path:
+        yield from app_armor_warnings(pod, path)
     ports = [found for field, container in containers for found in each(container, "ports", field)]
     yield from _port_warnings(ports)
     yield from _port_name_warnings(ports)
@@ -94,6 +95,15 @@ def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
         yield from address_warnings(address, f"{where}.dnsConfig.nameservers[{place}]")
     for field, alias in each(spec, "hostAliases", where):
         yield from address_warnings(text(alias.get("ip")), f"{field}.ip")
+
+
+def _volume_warnings(spec: Mapping[str, object], where: str) -> Iterator[str]:
+    for field, volume in each(spec, "volumes", where):
+        yield from volume_source_warnings(volume, field)
+        claim = at(volume, "ephemeral", "volumeClaimTemplate", "spec")
+        yield from claim_spec_warnings(claim, f"{field}.ephemeral.volumeClaimTemplate.spec")
+    for _, volume in each(spec, "volumes", where):
+        yield from overlapping_path_warnings(volume)
 
 
 def volume_source_warnings(

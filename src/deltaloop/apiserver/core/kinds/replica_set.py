@@ -42,5 +42,6 @@ CONTROLLER: Final = Strategy(
     },
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
+    dependents="orphaned",
     cells={"Desired": pod_owners.replicas},
 )

@@ -5,11 +5,12 @@ Source: Kubernetes pkg/printers/internalversion/printers.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.quantity import amount
 
 
 def _used(*, limits: bool) -> Cell:
@@ -21,4 +22,14 @@ def _used(*, limits: bool) -> Cell:
     return cell
 
 
-STRATEGY: Final = Strategy(cells={"Request": _used(limits=False), "Limit": _used(limits=True)})
+def _warnings(quota: Mapping[str, object]) -> Iterator[str]:
+    hard = mapping(at(quota, "spec", "hard"))
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        asked, limit = f"requests.{name}", f"limits.{name}"
+        if asked not in hard and name in ("cpu", "memory"):
+            asked = name
+        if asked in hard and limit in hard and amount(hard[asked]) > amount(hard[limit]):
+            yield f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})"
+
+
+STRATEGY: Final = Strategy(warn_new=_warnings, cells={"Request": _used(limits=False), "Limit": _used(limits=True)})

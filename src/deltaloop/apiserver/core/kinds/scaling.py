@@ -10,6 +10,7 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_values import at, integer, is_mapping, json_type, mapping, text
@@ -152,5 +153,5 @@ def _first(path: str, fields: dict[str, object]) -> object:
 def _selector(value: object) -> str:
     if isinstance(value, str):
         return value
-    labels = mapping(at(value, "matchLabels") or value)
-    return ",".join(f"{name}={label}" for name, label in sorted(labels.items()) if isinstance(label, str))
+    plain = any(isinstance(label, str) for label in mapping(value).values())  # of a ReplicationController
+    return format_selector({"matchLabels": value} if plain else value, empty="")

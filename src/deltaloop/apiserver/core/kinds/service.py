@@ -7,14 +7,21 @@ pkg/api/service/warnings.go; pkg/printers/internalversion/printers.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import IPv4Network
 from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_warnings
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, load_balancer_addresses
-from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
+from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_family
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, load_balancer_addresses
+from deltaloop.apiserver.core.kinds.ip_address import (
+    IP_ADDRESS,
+    addresses_of,
+    ip_address,
+    load_balancer_warnings,
+    uid_beside,
+)
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_addresses import said_errors
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
@@ -24,6 +31,7 @@ from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
+IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
 _HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
 
@@ -74,7 +82,16 @@ def _finish_update(
     before: dict[str, object], after: dict[str, object], store: Stored, given: Given
 ) -> list[FieldError]:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
-    return allocate(spec, _taken(store), before=old, chance=given.chance)
+    return allocate(spec, _taken(store), before=old, chance=given.chance, networks=_networks(store))
+
+
+def _networks(store: Stored) -> Iterator[IPv4Network]:
+    """Yield the networks that ServiceCIDRs add to the first one."""
+    for added in store.list("servicecidrs.networking.k8s.io").items:
+        ready = condition(added.to_dict(), "Ready") in ("True", None)
+        for network in texts(at(added.to_dict(), "spec", "cidrs")) if ready and not added.deletion_timestamp else ():
+            if network_family(network) == IPV4:
+                yield IPv4Network(network, strict=False)
 
 
 def _store(
@@ -219,6 +236,7 @@ STRATEGY: Final = Strategy(
     },
     validate_update=_update_errors,
     warn=_warnings,
+    warn_status=load_balancer_warnings,
     finish_new=_finish_new,
     finish_update=_finish_update,
     subresources=(proxy_of(kinds.SERVICE),),

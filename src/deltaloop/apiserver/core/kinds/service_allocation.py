@@ -111,7 +111,14 @@ def _port_key(port: object) -> tuple[int, str]:
     return integer(at(port, "port")), text(at(port, "protocol"))
 
 
-def allocate(spec: dict[str, object], taken: Taken, *, before: Mapping[str, object], chance: float) -> list[FieldError]:
+def allocate(
+    spec: dict[str, object],
+    taken: Taken,
+    *,
+    before: Mapping[str, object],
+    chance: float,
+    networks: Iterable[ipaddress.IPv4Network] = (),
+) -> list[FieldError]:
     """Give a Service what it needs and does not have yet, in place.
 
     Args:
@@ -119,13 +126,14 @@ def allocate(spec: dict[str, object], taken: Taken, *, before: Mapping[str, obje
         taken: What all Services have, this one as it was included.
         before: The ``spec`` as it was; empty for a new Service.
         chance: A number in [0, 1), which decides where the search for something free begins.
+        networks: Networks that are in use besides the first one.
 
     Returns:
         What it asks for and cannot have.
     """
     errors: list[FieldError] = []
     if needs_address(spec):
-        errors += _allocate_address(spec, taken, before, chance)
+        errors += _allocate_address(spec, taken, before, chance, networks)
     if needs_ports(spec):
         own = {(integer(at(port, "nodePort")), text(at(port, "protocol"))) for port in items(before.get("ports"))}
         given: dict[int, int] = {}
@@ -137,7 +145,11 @@ def allocate(spec: dict[str, object], taken: Taken, *, before: Mapping[str, obje
 
 
 def _allocate_address(
-    spec: dict[str, object], taken: Taken, before: Mapping[str, object], chance: float
+    spec: dict[str, object],
+    taken: Taken,
+    before: Mapping[str, object],
+    chance: float,
+    networks: Iterable[ipaddress.IPv4Network],
 ) -> list[FieldError]:
     errors = [*unserved_errors(spec)] or [*unserved_families(spec)]
     if errors:
@@ -148,10 +160,10 @@ def _allocate_address(
         spec["clusterIP"], spec["clusterIPs"] = wanted, [*addresses_in(spec)]
         return []
     if not wanted:
-        wanted = _free_address(taken, chance)
+        wanted = _free_address(taken, chance, networks)
     else:
         shown = msgspec.json.encode(addresses_in(spec)).decode()
-        problem = _address_problem(wanted, taken)
+        problem = _address_problem(wanted, taken, networks)
         if problem:
             return [invalid_value("spec.clusterIPs", shown, f"failed to allocate IP {wanted}: {problem}")]
     spec["clusterIP"], spec["clusterIPs"] = wanted, [wanted]
@@ -167,25 +179,28 @@ def _set_families(spec: dict[str, object], wanted: str) -> None:
         spec["ipFamilies"] = ["IPv4", "IPv6"] if both else ["IPv4"]
 
 
-def _address_problem(wanted: str, taken: Taken) -> str:
+def _address_problem(wanted: str, taken: Taken, networks: Iterable[ipaddress.IPv4Network]) -> str:
     try:
         address = ipaddress.ip_address(wanted)
-        inside = address in _RANGE and address not in (_RANGE.network_address, _RANGE.broadcast_address)
     except ValueError:
-        inside = False
-    if not inside:
+        address = None
+    if not any(
+        address in network and address not in (network.network_address, network.broadcast_address)
+        for network in (_RANGE, *(networks if address is not None else ()))
+    ):
         return "the provided network does not match the current range"
     return "provided IP is already allocated" if wanted in taken.addresses else ""
 
 
-def _free_address(taken: Taken, chance: float) -> str:
+def _free_address(taken: Taken, chance: float, networks: Iterable[ipaddress.IPv4Network]) -> str:
     start = int(chance * _FIRST_RANGE)
     first = (1 + (start + step) % _FIRST_RANGE for step in range(_FIRST_RANGE))
     for number in chain(first, range(_FIRST_RANGE + 1, _RANGE.num_addresses - 1)):
         address = str(_RANGE.network_address + number)
         if address not in taken.addresses:
             return address
-    return ""
+    others = (str(address) for network in networks for address in network.hosts())
+    return next((address for address in others if address not in taken.addresses), "")
 
 
 def _allocate_port(

@@ -90,9 +90,20 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield invalid_value("spec.selector", shown_selector(selector), IMMUTABLE)
 
 
-def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
+def _new_warnings(owner: Mapping[str, object]) -> Iterator[str]:
+    yield from pod_owners.template_warnings(owner)
+    yield from _claim_warnings(owner)
+
+
+def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    if at(before, "metadata", "generation") != at(after, "metadata", "generation"):
+        yield from pod_owners.template_warnings(after)
+    yield from _claim_warnings(after, ".Spec")
+
+
+def _claim_warnings(owner: Mapping[str, object], below: str = "") -> Iterator[str]:
     for path, claim in each(owner.get("spec"), "volumeClaimTemplates", "spec"):
-        yield from claim_spec_warnings(claim.get("spec"), path)
+        yield from claim_spec_warnings(claim.get("spec"), f"{path}{below}")
     if integer(at(owner, "spec", "revisionHistoryLimit")) < 0:
         yield (
             "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
@@ -111,7 +122,7 @@ STRATEGY: Final = Strategy(
         "stateful_set_template": _template_errors,
     },
     validate_update=_update_errors,
-    warn=_warnings,
-    warn_wanted=pod_owners.template_warnings,
+    warn_new=_new_warnings,
+    warn_update=_update_warnings,
     cells={"Ready": pod_owners.ready_of_replicas},
 )

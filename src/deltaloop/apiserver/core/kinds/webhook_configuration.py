@@ -17,12 +17,19 @@ from deltaloop.apiserver.core.kinds.admission_rules import (
     reserved_name_errors,
     rule_errors,
 )
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.dns_names import subdomain_problems
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
+# Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
+_EXCLUDED: Final = (
+    *(f"{name}.authentication.k8s.io" for name in ("selfsubjectreviews", "tokenreviews")),
+    *(f"{scope}subjectaccessreviews.authorization.k8s.io" for scope in ("", "local", "self")),
+    "selfsubjectrulesreviews.authorization.k8s.io",
+)
 _MOST_SECONDS: Final = 30
 _SEGMENTS: Final = 3
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -124,4 +131,16 @@ def _name_errors(name: str, path: str) -> Iterator[FieldError]:
         yield invalid_value(path, shown(name), "should be a domain with at least three segments separated by dots")
 
 
-STRATEGY: Final = Strategy(validate_new=_new_errors, validate_update=_update_errors)
+def _warnings(configuration: Mapping[str, object]) -> Iterator[str]:
+    for path, hook in each(configuration, "webhooks"):
+        for where, rule in each(hook, "rules", path):
+            groups, resources = texts(rule.get("apiGroups")), texts(rule.get("resources"))
+            if "*" in groups or "*" in resources:
+                continue
+            named = [f"{resource}.{group}" for group in dict.fromkeys(groups) for resource in dict.fromkeys(resources)]
+            for name in named:
+                if name in _EXCLUDED:
+                    yield f"{where}: {name} is excluded from admission webhooks; this rule will have no effect"
+
+
+STRATEGY: Final = Strategy(validate_new=_new_errors, validate_update=_update_errors, warn=_warnings)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-from deltaloop.api.times import format_time, from_epoch
+from deltaloop.api.times import format_time, from_epoch, parse_time
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -81,9 +81,9 @@ def delete_object(
     if not metadata["finalizers"]:
         del metadata["finalizers"]
     marked = {**current, "metadata": metadata}
-    grace = served.strategy.grace(current, options.grace_period_seconds)
     if "deletionTimestamp" in metadata:
-        return _again(served, current, marked, grace, now=now)
+        return _again(served, current, marked, options.grace_period_seconds, now=now)
+    grace = served.strategy.grace(current, options.grace_period_seconds)
     removed = grace == 0 and not has_finalizers(served, marked)
     if removed and not served.strategy.marked_when_removed:
         return Fate.REMOVED, current
@@ -96,12 +96,18 @@ def delete_object(
 
 
 def _again(
-    served: ServedResource, current: dict[str, object], marked: dict[str, object], grace: int, *, now: float
+    served: ServedResource, current: dict[str, object], marked: dict[str, object], grace: int | None, *, now: float
 ) -> tuple[Fate, dict[str, object]]:
     metadata = mapping(marked["metadata"])
     before = integer(metadata.get("deletionGracePeriodSeconds"))
-    if grace < before:
-        metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
+    if before:
+        if grace is None or grace >= before:
+            return Fate.UNCHANGED, current
+        # Grace counts from the first delete; if it is over, the pod still gets one second unless it gets none.
+        end = parse_time(text(metadata["deletionTimestamp"])).timestamp() - before + grace
+        if end < now:
+            end, grace = now, min(grace, 1)
+        metadata["deletionTimestamp"] = format_time(from_epoch(end))
         metadata["deletionGracePeriodSeconds"] = before = grace
     if before == 0 and not has_finalizers(served, marked):
         return Fate.REMOVED, marked if served.strategy.marked_when_removed else current
@@ -110,9 +116,10 @@ def _again(
 
 def _finalizers(served: ServedResource, current: dict[str, object], options: DeleteOptions) -> list[str]:
     present: list[str] = [*texts(mapping(current["metadata"]).get("finalizers"))]
-    policy = options.propagation_policy
-    if options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
+    dependents = served.strategy.dependents
+    policy = options.policy if dependents != "ignored" else "Background"
+    if policy is None and dependents == "orphaned" and not {FOREGROUND, ORPHAN} & {*present}:
+        policy = "Orphan"
     if policy is not None:
         present = [name for name in present if name not in (FOREGROUND, ORPHAN)]
     if policy == "Foreground":

@@ -284,6 +284,8 @@ class Operations:
         refuse(served, name, errors)
         if written in ("", "scale"):
             stamp.warn(changed_warnings(served.strategy, before, after))
+        elif written == "status":
+            stamp.warn(served.strategy.warn_status(after))
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = entries_of(before)
         after = self._finished_update(
@@ -374,6 +376,8 @@ class Operations:
             ApiError: 404, 409 for preconditions, and what admission refuses.
         """
         served = served.asking(stamp.outside)
+        if options.policy is None and served.strategy.delete_warning:
+            stamp.warn([served.strategy.delete_warning])
         current, now = self.read(served, namespace, name), stamp.now
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
