@@ -73,7 +73,7 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         workers=4,
     )
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-        source = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name, namespace=request.namespace)
+        source = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name)
         if source is None:
             return
         copies = {copy.namespace: copy for copy in await copies_of(request, ctx)}
@@ -82,7 +82,7 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
             # After a restart the cache may be older than the end of the source, and nobody would look for what is made
             # then: the server is asked. As long as the finalizer is there, only this controller lets a source go, and
             # not while this runs.
-            source = await ctx.client.live.find(dl.kinds.CONFIG_MAP, request.name, namespace=request.namespace)
+            source = await ctx.client.live.find(dl.kinds.CONFIG_MAP, request.name)
             if source is None or source.deletion_timestamp is not None or FINALIZER not in source.finalizers:
                 return
             wanted = await wanted_by(source, ctx.client)

@@ -12,7 +12,7 @@ WEBSITE = dl.ResourceType[dl.Resource]("example.com", "v1", "Website", "websites
 @dl.controller(WEBSITE, owns=[dl.kinds.CONFIG_MAP], writes=[dl.kinds.CONFIG_MAP, WEBSITE], workers=4)
 async def website(request: dl.Request, ctx: dl.Context) -> None:
     """Make what one Website asks for come true."""
-    found = await ctx.client.find(WEBSITE, request.name, namespace=request.namespace)
+    found = await ctx.client.find(WEBSITE, request.name)
     if found is None:
         return  # its ConfigMap is garbage collected
 

@@ -49,11 +49,11 @@ class Website(msgspec.Struct, kw_only=True):
 @dl.controller(Website, children=[dl.kinds.CONFIG_MAP, dl.kinds.DEPLOYMENT], workers=4, timeout=30.0)
 async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
     """Make what one Website asks for come true."""
-    website = await ctx.client.find(Website, request.name, namespace=request.namespace)
+    website = await ctx.client.find(Website, request.name)
     if website is None:
         return  # what it owned is garbage collected
     await ctx.children.apply(page(website), server(website))
-    deployment = await ctx.client.get(dl.kinds.DEPLOYMENT, request.name, namespace=request.namespace)
+    deployment = await ctx.client.get(dl.kinds.DEPLOYMENT, request.name)
     async with ctx.status(website) as status:
         status["readyReplicas"] = deployment.get("status", {}).get("readyReplicas", 0)
 

@@ -223,16 +223,14 @@ async def test_only_what_succeeded_may_be_a_loop(case: Case) -> None:
     assert facts.asked[0]["succeeded"] is (case in (Case.NOTHING, Case.AFTER))
 
 
-async def test_only_first_tries_of_hot_keys_are_put_off_and_counted() -> None:
+async def test_hot_keys_wait_and_are_counted_whether_they_fail_or_not() -> None:
     watched = Watched(hot=Facts(wait=0.5))
-    assert watched.observer.wait("default/a", attempts=2, now=0.0) == 0.0
-    assert watched.hooks.told == []
-    assert watched.observer.wait("default/a", attempts=1, now=0.0) == 0.5
+    assert watched.observer.wait("default/a", now=0.0) == 0.5
     assert watched.hooks.told == [("slowed_down", "maps")]
     calm = Watched(hot=Facts())
-    assert calm.observer.wait("default/a", attempts=1, now=0.0) == 0.0
+    assert calm.observer.wait("default/a", now=0.0) == 0.0
     assert calm.hooks.told == []
-    assert Watched(hot_loops=None).observer.wait("default/a", attempts=1, now=0.0) == 0.0
+    assert Watched(hot_loops=None).observer.wait("default/a", now=0.0) == 0.0
 
 
 def asking(*answers: Any) -> tuple[Client, FakeTransport]:

@@ -7,7 +7,7 @@ The verbs say what is asked, here is how: a client that reads from caches or rem
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import msgspec
@@ -64,7 +64,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         subresource: The part of it that is written, such as ``status``.
         body: What is sent.
         content_type: The form of the body.
-        version: The version that an update asks for; empty if it asks for none.
+        version: The version that an update or a patch asks for; empty if it asks for none.
         generate_name: Beginning of the name that the server generates.
         timeout: Seconds for the whole call; None is the client's own limit.
     """
@@ -96,6 +96,8 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Caller:
     """One way to call a server: its connections, its namespace, its options. The verbs are in the classes below it."""
 
+    _why_no_home = "this client has no default namespace"
+
     def __init__(
         self, config: ClientConfig, sender: RequestSender, discovery: Discovery, *, options: ClientOptions
     ) -> None:
@@ -108,11 +110,13 @@ class Caller:
         self._on_warning: WarningHandler | None = options.on_warning
         self._write_check: WriteCheck | None = None
         self._access_check: AccessCheck | None = None
+        self._home = config.namespace
+        self._on_written: Callable[[WriteRequest, bytes], object] | None = None
 
     @property
     def namespace(self) -> str:
-        """Namespace of verbs of one object that name none."""
-        return self._config.namespace
+        """Namespace of verbs of one object that name none; empty if they must name one."""
+        return self._home
 
     async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
         """Find a resource that the server serves by any of its names.
@@ -261,6 +265,8 @@ class Caller:
             on_warning=self._on_warning,
             write_check=self._write_check,
         )
+        if self._on_written is not None:
+            self._on_written(request, answer.body)
         return answer.body
 
     def _answered(self, known: ResourceType[T], body: bytes) -> T:
@@ -304,13 +310,34 @@ class Caller:
         return other
 
     def _namespace(self, known: ResourceType[Any], namespace: str | None) -> str | None:
-        return (namespace or self.namespace) if known.namespaced else self._usable(known, namespace)
+        """Return the namespace of a request about one object; None if its kind has no namespaces.
+
+        Raises:
+            InvalidArgumentError: If there is no namespace for a kind that has some, or one for a kind that has none.
+        """
+        if not known.namespaced:
+            refuse_namespace(known, self._usable(known, namespace))
+            return None
+        place = namespace or self._home
+        if not place:
+            raise InvalidArgumentError(f"{known} needs a namespace, and {self._why_no_home}. Specify namespace=...")
+        return place
 
     def _usable(self, known: ResourceType[Any], namespace: str | None) -> str | None:
         """Return a namespace; drop the default one if the kind has become cluster-scoped since its use began."""
         if not namespace or known.namespaced or namespace != self.namespace:
             return namespace
         return None if self._discovery.is_moved(known) else namespace
+
+
+def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
+    """Refuse a namespace for a kind that has none: a cache would find no object there, and say nothing.
+
+    Raises:
+        InvalidArgumentError: If there is one.
+    """
+    if namespace and not known.namespaced:
+        raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:

@@ -158,7 +158,9 @@ class WriteVerbs(ReadVerbs):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
             raise InvalidArgumentError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
         body = write_json(patch, f"the patch of {known} {name!r}")
-        request = self._request("patch", known, name, body=body, content_type=type.value, **keywords)
+        request = self._request(
+            "patch", known, name, body=body, content_type=type.value, version=_version(patch), **keywords
+        )
         return self._answered(known, await self._write(request))
 
     @overload
@@ -464,6 +466,14 @@ class WriteVerbs(ReadVerbs):
         return WriteRequest(
             verb=verb, resource_type=known, name=name, namespace=place, query=asked, options=options, **more
         )
+
+
+def _version(patch: Patch) -> str:
+    """Return the version on which a patch is conditional; empty for none."""
+    metadata = patch.get("metadata") if isinstance(patch, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return ""
+    return str(cast("Mapping[str, object]", metadata).get("resourceVersion") or "")
 
 
 def _names(fields: Mapping[str, object]) -> tuple[object, object] | None:

@@ -37,7 +37,12 @@ class Observer:
     """Watches the reconciles of one controller."""
 
     def __init__(
-        self, controller: Controller, metrics: GuardedControllerMetrics, *, history: History, tracing: Tracing
+        self,
+        controller: Controller,
+        metrics: GuardedControllerMetrics,
+        *,
+        history: History,
+        tracing: Tracing,
     ) -> None:
         """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
 
@@ -54,15 +59,14 @@ class Observer:
         self._tracing = tracing
         self._hot = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
-    def wait(self, key: str, *, attempts: int, now: float) -> float:
+    def wait(self, key: str, *, now: float) -> float:
         """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
 
         Args:
             key: Key of the object, ``namespace/name``.
-            attempts: Which try it is: retries are spaced out by the rate limiter already.
             now: The monotonic clock, in seconds.
         """
-        if self._hot is None or attempts > 1:
+        if self._hot is None:
             return 0.0
         seconds = self._hot.delay(key, now)
         if seconds > 0:
@@ -104,7 +108,16 @@ class Observer:
         """Begin a reconcile's span; None if there is none."""
         return self._tracing.start(context, name=self._name)
 
-    def ended(self, context: Context, decision: KeyDecision, span: Span | None, *, seconds: float, now: float) -> None:
+    def ended(
+        self,
+        context: Context,
+        decision: KeyDecision,
+        span: Span | None,
+        *,
+        seconds: float,
+        now: float,
+        news: Sequence[Trigger] | None = None,
+    ) -> None:
         """Tell of a reconcile that has ended.
 
         Args:
@@ -113,6 +126,7 @@ class Observer:
             span: The reconcile's span, if there is one.
             seconds: How long it took.
             now: The monotonic clock, in seconds.
+            news: Triggers that did not wait for a retry; None means all triggers of the reconcile.
         """
         row = decision.row
         result = row.result or decision.case.value
@@ -135,7 +149,8 @@ class Observer:
         writes = context.client.writes
         self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
         if self._hot is not None:
-            self._observe_heat(self._hot, context.request.key, context.triggers, writes, decision, now)
+            triggers = context.triggers if news is None else news
+            self._observe_heat(self._hot, context.request.key, triggers, writes, decision, now)
 
     def _reconciled(
         self,

@@ -26,7 +26,7 @@ from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
-from deltaloop.client.caller import EVERYTHING, WriteRequest, both_checks, not_found, selected
+from deltaloop.client.caller import EVERYTHING, WriteRequest, both_checks, not_found, refuse_namespace, selected
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.errors import TransportError
@@ -53,9 +53,14 @@ _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 class ReconcileClient(Verbs):
     """The client of one reconcile; made by a manager.
 
+    Verbs of one object use the namespace of the object to reconcile by default. If that has none, a request about a
+    kind with namespaces must name one, or it raises ``InvalidArgumentError``. Lists are of all namespaces by default.
+
     Its verbs are those of ``Client``, and raise the same. A ``timeout`` is in seconds, and of the requests: a read that
     a cache answers takes no time.
     """
+
+    _why_no_home = "the object to reconcile has none"
 
     def __init__(
         self,
@@ -65,6 +70,8 @@ class ReconcileClient(Verbs):
         attribution: Attribution,
         controller: str,
         number: int,
+        key: str = "",
+        namespace: str | None = None,
         write_check: WriteCheck | None = None,
     ) -> None:
         """Read from ``views`` and through ``client``, and write through it, for one reconcile of a controller.
@@ -75,18 +82,24 @@ class ReconcileClient(Verbs):
             attribution: Who wrote what.
             controller: Name of the controller.
             number: The reconcile's number.
+            key: Key that is reconciled.
+            namespace: Namespace of verbs that name none; empty if they must name one, None for that of ``client``.
             write_check: Asked before each write, after the checks of ``client``.
         """
         vars(self).update(vars(client))  # the same connections, in the same manner
         if write_check is not None:
             self._write_check = both_checks(self._write_check, write_check)
+        if namespace is not None:
+            self._home = namespace
         self._client = client
+        self._live_client: Client | None = None
         self._own_check = write_check
         self._views = views
         self._max_staleness: float | None = None
         self._attribution = attribution
         self._controller = controller
         self._number = number
+        self._key = key
         self._noted: list[OwnWrite] = []
         self._dropped = [0]
         self._decoded: tuple[bytes, Resource] | None = None
@@ -94,8 +107,13 @@ class ReconcileClient(Verbs):
 
     @property
     def live(self) -> Client:
-        """The client itself: its reads ask the server, always, and its writes are not remembered."""
-        return self._client if self._own_check is None else self._client.with_write_check(self._own_check)
+        """A client whose reads always ask the server; its namespace and its writes are those of this reconcile."""
+        if self._live_client is None:
+            checked = self._client if self._own_check is None else self._client.with_write_check(self._own_check)
+            self._live_client = checked._with(  # noqa: SLF001 - of the same family
+                _home=self._home, _why_no_home=self._why_no_home, _on_written=self._wrote_live
+            )
+        return self._live_client
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
@@ -205,6 +223,7 @@ class ReconcileClient(Verbs):
         timeout: float | None = None,
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
+        refuse_namespace(known, namespace)
         options = selected(options, selector)
         by_label = options.label_selector
         # A cache answers a list of any length at once, as the server does from its own one.
@@ -273,6 +292,13 @@ class ReconcileClient(Verbs):
             self._carried_out(request, key, before, body)
         return body
 
+    def _wrote_live(self, request: WriteRequest, body: bytes) -> None:
+        """Take the response to a write of ``live``."""
+        if not request.dry_run:
+            key = join_key(request.namespace, request.name)
+            self._carried_out(request, key, self._present(request, key), body)
+            self._decoded = None
+
     def _answered(self, known: ResourceType[T], body: bytes) -> T:
         decoded, self._decoded = self._decoded, None
         return (
@@ -329,7 +355,7 @@ class ReconcileClient(Verbs):
 
             for obj in () if is_status(body) else decode_list(known, body):
                 self._note(request, "delete", obj.key, obj.uid)
-                self._attribution.deleted(obj.uid, controller=self._controller, number=self._number)
+                self._attribution.deleted(obj.uid, controller=self._controller, number=self._number, key=self._key)
                 for view in self._views_of(request, obj.name):
                     view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
             return
@@ -346,6 +372,8 @@ class ReconcileClient(Verbs):
         """Have an object read from the server, unless it has still the same version."""
         if version == before.resource_version:
             return
+        if version:
+            self._made(request, before.uid, version, before)
         kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
         for view in self._views_of(request):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
@@ -358,16 +386,25 @@ class ReconcileClient(Verbs):
             for view in self._views_of(request):
                 view.lost_sight(key, WriteKind.DELETE, uid="", version="")
             return
-        self._attribution.deleted(gone.uid, controller=self._controller, number=self._number)
+        self._attribution.deleted(gone.uid, controller=self._controller, number=self._number, key=self._key)
         for view in self._views_of(request):
             view.deleted(key, uid=gone.uid, version=gone.resource_version)
 
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         uid, version = stored.uid, stored.resource_version
-        self._attribution.wrote(uid, version, controller=self._controller, number=self._number)
+        self._made(request, uid, version, before)
         for view in self._views_of(request, stored.name):
             view.wrote(stored)
         self._note(request, request.verb, stored.key, uid, version=version, before=before, after=stored)
+
+    def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
+        """Remember that this reconcile gave an object a version."""
+        base = request.version or (None if before is None else before.resource_version)
+        if request.verb == "create" and not request.subresource:
+            base = ""
+        self._attribution.wrote(
+            uid, version, controller=self._controller, number=self._number, key=self._key, base=base
+        )
 
     def _note(
         self,

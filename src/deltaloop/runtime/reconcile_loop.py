@@ -97,11 +97,13 @@ class ReconcileLoop:
             rate_limiter=None if controller.rate_limiter is None else controller.rate_limiter(),
             metrics=None if metrics is None else metrics.queue(controller.name),
             options=controller.queue,
+            is_echo=self._is_echo,
         )
         self.runs: Runs = Runs(slots=controller.workers, timeout=controller.timeout)
         self._views = views
         self._statuses = Statuses(as_kind(controller.resource), views)
         self._attribution = attribution
+        self._failing: dict[str, tuple[int, float]] = {}
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._recorder = recorder
         self._clock = clock
@@ -224,9 +226,9 @@ class ReconcileLoop:
             del self._idle[task]
 
     async def _reconcile(self, work: Work[str], client: Client, guarded: Client) -> None:
-        wait = self._observer.wait(work.key, attempts=work.attempts, now=self._clock())
+        wait = self._observer.wait(work.key, now=self._clock())
         if wait > 0:
-            work.retry_after(wait)
+            work.put_back(wait)
             return
         request, triggers = _request_of(work.key), self._triggers(work)
         await self._observer.look(work.key, triggers=triggers, client=client)
@@ -256,12 +258,14 @@ class ReconcileLoop:
         if decision.error is not None:
             note_missing_right(decision.error, self.controller.name)
         now = self._clock()
-        self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now)
+        news = self._news(work.key, triggers)
+        self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now, news=news)
         if self.tracker is not None:
             exists = self.own_cache is not None and self.own_cache.find(work.key) is not None
             self.tracker.ended(work.key, succeeded=decision.action in _SUCCESSES, exists=exists)
         if cancelled is not None:
             raise cancelled
+        self._note_failure(run, decision)
         self._carry_out(work, decision)
 
     async def _until_ended(self, run: Running, execution: Execution) -> asyncio.CancelledError | None:
@@ -370,6 +374,8 @@ class ReconcileLoop:
                 attribution=self._attribution,
                 controller=name,
                 number=run.number,
+                key=run.key,
+                namespace=request.namespace,
                 write_check=check,
             ),
             triggers=triggers,
@@ -398,6 +404,28 @@ class ReconcileLoop:
         return memory
 
     # -- ends
+
+    def _is_echo(self, key: str, trigger: object) -> bool:
+        """Tell whether a run of a key that has failed since its last success caused a trigger; any thread."""
+        failing = self._failing.get(key)
+        if failing is None or not isinstance(trigger, Trigger):
+            return False
+        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
+
+    def _news(self, key: str, triggers: tuple[Trigger, ...]) -> tuple[Trigger, ...]:
+        """Return the triggers that a key did not have already when it failed, and that did not wait for the retry."""
+        failing = self._failing.get(key)
+        if failing is None:
+            return triggers
+        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(key, each))
+
+    def _note_failure(self, run: Running, decision: KeyDecision) -> None:
+        """Remember since which run a key fails, and when its last failed run began."""
+        if decision.action in (Action.RATE_LIMIT, Action.PARK):
+            first, _ = self._failing.get(run.key, (run.number, 0.0))
+            self._failing[run.key] = (first, run.started_at)
+        elif decision.action is not Action.PUT_BACK and self._failing:
+            self._failing.pop(run.key, None)
 
     def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
         """Do with the key what was decided; an error goes on, for the queue to count and log."""

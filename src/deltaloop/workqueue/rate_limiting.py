@@ -14,6 +14,7 @@ from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.limiters import RateLimiter, WithJitterRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
+from deltaloop.workqueue.core.triggers import IsEcho
 from deltaloop.workqueue.delaying import DelayingQueue
 from deltaloop.workqueue.metrics import QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
@@ -64,6 +65,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         rate_limiter: RateLimiter[K] | None = None,
         metrics: QueueMetrics | None = None,
         options: QueueOptions | None = None,
+        is_echo: IsEcho | None = None,
     ) -> None:
         """Make an empty queue.
 
@@ -73,7 +75,10 @@ class RateLimitingQueue(DelayingQueue[K]):
                 belong to this queue alone. None for ``default_controller_rate_limiter`` on the queue's own clock.
             metrics: Hooks of this queue; None for none.
             options: Order, bounds and periods; None for the defaults.
+            is_echo: Function called with an item that failed and a trigger, under the queue's lock. True if a failed
+                run of the item caused the trigger: it then waits for the retry. None means no trigger does.
         """
+        self._is_echo = is_echo
         self._rate_limiter = rate_limiter
         super().__init__(name=name, metrics=metrics, options=options)
 
@@ -94,6 +99,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             merge_triggers=guarded_merge(options, queue=self._name),
             max_requeues=options.max_requeues,
             max_dead_letters=options.max_dead_letters,
+            is_echo=self._is_echo,
         )
         self._delaying = self._limiting
         return self._limiting

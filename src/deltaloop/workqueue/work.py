@@ -101,12 +101,21 @@ class Work(Generic[K]):
     ) -> bool:
         return self.__exit__(exc_type, exc, traceback)
 
-    def put_back(self) -> None:
+    def put_back(self, delay: float = 0.0) -> None:
         """End the run as if it had been cancelled: the item goes back in line with its triggers, uncounted.
 
         For work that was taken and cannot be started after all. Any thread. Once the run has ended it does nothing.
+
+        Args:
+            delay: Seconds until the item is back in line.
+
+        Raises:
+            ValueError: If the delay is not finite.
+            TypeError: If there is a delay and the queue cannot delay.
         """
-        self._finish(self._run, Interrupted())
+        if delay and not self._can_delay:
+            raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
+        self._finish(self._run, Interrupted(check_delay(delay)))
 
     def leave_to_caller(self) -> None:
         """Say that the run is ended by the queue's ``done``, as after a plain ``get``, so that there is no warning."""

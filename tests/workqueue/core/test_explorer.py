@@ -240,7 +240,7 @@ MUTANTS = [
             )
         ],
         "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],
-        "AddedItemStaysParked": [("letter = self._dead.remove(item)", "letter = None")],
+        "AddedItemStaysParked": [("            self._dead.remove(item)\n", "            pass\n")],
         "ParksWhatWasAddedMeanwhile": [
             (
                 "error, item = ending.error, run.item",

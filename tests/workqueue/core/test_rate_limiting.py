@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from typing import Any
 
 import pytest
 
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Failed, Interrupted, RunOutcome, Succeeded
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import Run
-from deltaloop.workqueue.core.rate_limiting import BROKEN_LIMITER_DELAY, RateLimitingCore
+from deltaloop.workqueue.core.rate_limiting import BROKEN_LIMITER_DELAY, MOST_JUDGED, RateLimitingCore
+from deltaloop.workqueue.errors import TerminalError
 
 ERROR = KeyError("x")
 
@@ -267,3 +269,115 @@ def test_a_rate_limited_add_after_shutdown_counts_as_ignored() -> None:
     assert core.add_rate_limited("a", 0.0) is AddOutcome.IGNORED
     assert core.add_rate_limited("b", 0.0) is AddOutcome.IGNORED
     assert core.statistics(0.0).ignored == 2
+
+
+# -- echoes
+
+
+def echoing(delay: float = 60.0, **options: Any) -> tuple[RateLimitingCore[str], FixedLimiter]:
+    """Return a core for which triggers that begin with ``echo`` are echoes."""
+
+    def is_echo(item: Hashable, trigger: object) -> bool:
+        return str(trigger).startswith("echo")
+
+    limiter = FixedLimiter(delay)
+    return RateLimitingCore[str](limiter=limiter, is_echo=is_echo, **options), limiter
+
+
+def failed(core: RateLimitingCore[str], *during: str, error: Exception = ERROR) -> RunOutcome:
+    """Add an item, add it again while it is processed, and let that run fail."""
+    core.add("a", 0.0, trigger="t")
+    run = taken(core)
+    for trigger in during:
+        core.add("a", 0.0, trigger=trigger)
+    return core.finish(run, 0.0, Failed(error)).fate
+
+
+def test_echo_waits_for_the_retry_whether_it_comes_before_or_after_the_end_of_the_run() -> None:
+    core, limiter = echoing()
+    assert failed(core, "echo 1") is RunOutcome.RETRIED
+    assert core.add("a", 1.0, trigger="echo 2") is AddOutcome.MERGED
+    assert (len(core), limiter.tokens, core.statistics(1.0).adds) == (0, 1, 2)
+    core.promote(60.0)
+    run = taken(core, 60.0)
+    assert (run.triggers.snapshot(), run.failures) == (("t", "echo 1", "echo 2"), 1)
+
+
+def test_other_trigger_runs_at_once_with_echoes_before_or_after_it() -> None:
+    for during in (("echo", "news"), ("news", "echo")):
+        core, limiter = echoing()
+        failed(core, *during)
+        assert (len(core), limiter.tokens) == (1, 0)
+    core, _ = echoing()
+    failed(core, "echo")
+    assert core.add("a", 1.0, trigger="news") is AddOutcome.QUEUED
+    assert core.add("a", 1.0) is AddOutcome.MERGED
+
+
+def test_add_without_a_trigger_is_no_echo() -> None:
+    core, _ = echoing()
+    failed(core, "echo")
+    assert core.add("a", 1.0) is AddOutcome.QUEUED
+
+
+def test_many_echoes_are_judged_although_few_are_kept() -> None:
+    core, _ = echoing(max_triggers=4)
+    assert failed(core, *(f"echo {number}" for number in range(200))) is RunOutcome.RETRIED
+    assert len(core) == 0
+    [delay] = core.delayed()
+    assert (len(delay.triggers), delay.triggers.dropped) == (4, 197)
+    core, _ = echoing(max_triggers=4)
+    failed(core, *(f"echo {number}" for number in range(MOST_JUDGED + 1)))
+    assert len(core) == 1
+
+
+def test_run_gets_as_many_triggers_as_the_bound_allows_after_a_run_that_went_well() -> None:
+    core, _ = echoing(max_triggers=4)
+    core.add("a", 0.0, trigger="t")
+    run = taken(core)
+    for number in range(10):
+        core.add("a", 0.0, trigger=f"echo {number}")
+    core.finish(run, 0.0, Succeeded())
+    run = taken(core)
+    assert (run.triggers.snapshot(), run.triggers.dropped) == (("echo 0", "echo 1", "echo 8", "echo 9"), 6)
+
+
+def test_echo_neither_prevents_parking_nor_ends_it() -> None:
+    core, _ = echoing()
+    assert failed(core, "echo 1", error=TerminalError("for good")) is RunOutcome.PARKED
+    assert core.add("a", 1.0, trigger="echo 2") is AddOutcome.MERGED
+    [letter] = core.dead_letters()
+    assert (len(core), letter.triggers.snapshot()) == (0, ("t", "echo 1", "echo 2"))
+    assert core.add("a", 1.0, trigger="news") is AddOutcome.QUEUED
+    assert taken(core).triggers.snapshot() == ("t", "echo 1", "echo 2", "news")
+    assert not core.dead_letters()
+
+
+def test_item_that_fails_and_has_no_retry_ahead_runs_by_an_echo() -> None:
+    core, _ = echoing()
+    failed(core)
+    core.cancel_delayed("a")
+    assert core.add("a", 1.0, trigger="echo") is AddOutcome.QUEUED
+
+
+def test_echo_of_a_run_that_succeeded_runs_at_once() -> None:
+    core, _ = echoing()
+    failed(core)
+    core.promote(60.0)
+    run = taken(core, 60.0)
+    core.add("a", 61.0, trigger="echo")
+    core.finish(run, 62.0, Succeeded())
+    assert len(core) == 1
+
+
+def test_put_back_with_a_delay_keeps_triggers_and_failures() -> None:
+    core, limiter = echoing(1.0)
+    failed(core)
+    core.promote(1.0)
+    finished = core.finish(taken(core, 1.0), 1.0, Interrupted(5.0))
+    assert (finished.fate, finished.delay, len(core), limiter.tokens) == (RunOutcome.PUT_BACK, 5.0, 0, 1)
+    core.promote(6.0)
+    run = taken(core, 6.0)
+    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+    core.shut_down()
+    assert core.finish(run, 7.0, Interrupted(5.0)).fate is RunOutcome.GIVEN_UP

@@ -16,7 +16,7 @@ from typing import ClassVar, Final, TypeVar
 import msgspec
 
 from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
-from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Retried, RunOutcome
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Interrupted, Retried, RunOutcome
 from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
@@ -133,6 +133,11 @@ class DelayingCore(QueueCore[K]):
         self._ignored += self._delays.clear()
 
     def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
+        if isinstance(ending, Interrupted) and ending.delay > 0 and not run.handed_on:
+            run.handed_on = True
+            outcome = self._add_after(run.item, now, ending.delay, run.triggers.copy())
+            fate = RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK
+            return Finished(fate=fate, delay=ending.delay)
         if not isinstance(ending, Again):
             return super()._settle(run, now, ending)
         self.forget(run.item)

@@ -70,7 +70,13 @@ class Failed(msgspec.Struct, frozen=True):
 
 @final
 class Interrupted(msgspec.Struct, frozen=True):
-    """The run was stopped from outside (cancellation, interrupt, exit) and says nothing about the item."""
+    """The run was stopped from outside (cancellation, interrupt, exit) and says nothing about the item.
+
+    Attributes:
+        delay: Seconds until the item goes back in line; only a queue that can delay items has a delay.
+    """
+
+    delay: float = 0.0
 
 
 @final

@@ -154,6 +154,7 @@ class QueueCore(Generic[K]):
         self._ignored: int = 0
         self._retries: int = 0
         self._taken = 0
+        self._withdrawn = 0
 
     # -- adding
 
@@ -229,6 +230,8 @@ class QueueCore(Generic[K]):
         waiting = self._dirty.get(item)
         if waiting is None:
             return False
+        if waiting.bound > self._max_triggers:
+            waiting = self._dirty[item] = waiting.shorten(self._max_triggers)
         self._line.push(item, now, priority=waiting.priority)
         self._queued += 1
         return True
@@ -344,7 +347,7 @@ class QueueCore(Generic[K]):
             postponed=len(self._dirty) - self._queued,
             delayed=0,
             failing=len(self._failures),
-            adds=self._taken + len(self._dirty),
+            adds=self._taken + len(self._dirty) + self._withdrawn,
             merged=self._merged,
             ignored=self._ignored,
             retries=self._retries,

@@ -16,6 +16,10 @@ which gets the old triggers in front of the new ones, and all its retries. If it
 it is not parked at all, for the same reason. A worker that asked for a retry itself, by a plain call, and then fails
 has its retry.
 
+Echoes. A failed run may have written to objects whose changes add its item again. Such a trigger is an *echo*: it
+waits for the retry, or stays with the dead letter, because nothing has changed but by the failed run. The queue asks
+``is_echo`` when the run ends, since an event may be faster than the response to its write, and later for each add.
+
 Source: client-go util/workqueue/rate_limiting_queue.go.
 """
 
@@ -32,10 +36,13 @@ from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished,
 from deltaloop.workqueue.core.limiters import RateLimiter, taker_back
 from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueStatistics, Run
-from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, IsEcho, MergeTriggers, TriggerLog
 from deltaloop.workqueue.errors import is_terminal
 
 K = TypeVar("K", bound=Hashable)
+
+MOST_JUDGED: Final = 4096
+"""Most triggers kept of an item that is processed, until it is decided whether they are echoes."""
 
 BROKEN_LIMITER_DELAY: Final = 5.0
 """Seconds until the retry of an item whose rate limiter raised an exception."""
@@ -55,6 +62,7 @@ class RateLimitingCore(DelayingCore[K]):
         merge_triggers: MergeTriggers | None = None,
         max_requeues: int | None = None,
         max_dead_letters: int = DEFAULT_MAX_DEAD_LETTERS,
+        is_echo: IsEcho | None = None,
     ) -> None:
         """Make an empty queue.
 
@@ -66,12 +74,14 @@ class RateLimitingCore(DelayingCore[K]):
             merge_triggers: Folds a new trigger into those of a waiting item; None appends it. It must not raise.
             max_requeues: How often in a row a failed run is retried before its item is parked; None for always.
             max_dead_letters: Most dead letters kept; the oldest goes then.
+            is_echo: Decides which triggers wait for the retry of an item that failed; None for none.
         """
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._max_requeues = max_requeues
         self._dead: DeadLetters[K] = DeadLetters(max_dead_letters)
         self._limiter = limiter
         self._takes_back = taker_back(limiter)
+        self._is_echo = is_echo
 
     def add_rate_limited(
         self,
@@ -132,6 +142,9 @@ class RateLimitingCore(DelayingCore[K]):
             self._failures[item] = retried.failures + 1
             log.extend(retried.triggers)
         waiting = self._dirty.get(item)
+        if waiting is not None and retried is not None and self._are_echoes(item, waiting):
+            log.extend(self._withdraw(item))
+            waiting = None
         if waiting is None:
             log.add(trigger)
             outcome = self._add_after(item, now, delay, log, paid=paid)
@@ -185,6 +198,9 @@ class RateLimitingCore(DelayingCore[K]):
 
     def _park(self, item: K, now: float, log: TriggerLog, *, error: BaseException | None, attempts: int) -> AddOutcome:
         waiting = self._dirty.get(item)
+        if waiting is not None and item in self._processing and self._are_echoes(item, waiting):
+            log.extend(self._withdraw(item))
+            waiting = None
         if waiting is not None:
             self._put_in_front(item, log, waiting)
             outcome = AddOutcome.MERGED
@@ -195,12 +211,37 @@ class RateLimitingCore(DelayingCore[K]):
         return outcome
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
-        letter = self._dead.remove(item)
+        letter = self._dead.get(item)
+        if self._is_echo is not None:
+            if item in self._processing:
+                log.bound = max(log.bound, MOST_JUDGED)  # the end of the run decides about these triggers
+            elif (letter is not None or item in self._failures) and self._are_echoes(item, log):
+                delay = self._delays.get(item)
+                held = letter if letter is not None else delay
+                if held is not None:
+                    held.triggers.extend(log)
+                    self._merged += 1
+                    return AddOutcome.MERGED
         if letter is not None:
+            self._dead.remove(item)
             older = letter.triggers.copy()
             older.extend(log)
             log = older
         return super()._join(item, now, log)
+
+    # -- echoes
+
+    def _are_echoes(self, item: K, log: TriggerLog) -> bool:
+        """Return whether failed runs of an item caused all triggers of a log."""
+        is_echo, triggers = self._is_echo, log.snapshot()
+        if is_echo is None or log.dropped or not triggers:
+            return False
+        return all(is_echo(item, trigger) for trigger in triggers)
+
+    def _withdraw(self, item: K) -> TriggerLog:
+        """Let an item that is processed not need another run; return the triggers of that run."""
+        self._withdrawn += 1
+        return self._dirty.pop(item)
 
     def dead_letters(self) -> list[ParkedItem[K]]:
         """Return what was parked, the oldest first."""

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import msgspec
 
 DEFAULT_MAX_TRIGGERS: Final = 16
+
+IsEcho: TypeAlias = Callable[[Any, object], bool]
+"""Takes an item and a trigger; returns whether a failed run of the item caused the trigger. It must not raise."""
 
 MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[object]]
 """Takes the triggers that are kept, oldest first, and a new one; returns what to keep of them, oldest first."""
@@ -82,6 +85,12 @@ class TriggerLog(msgspec.Struct, eq=False):
             self.add(trigger)
         self.dropped += later.dropped
         self.add(None, priority=later.stated_priority)
+
+    def shorten(self, bound: int) -> TriggerLog:
+        """Return a log with the same content and a smaller bound."""
+        log = TriggerLog(bound, self.stated_priority, self.merge, self.since)
+        log.extend(self)
+        return log
 
     def copy(self) -> TriggerLog:
         """Return a log of its own with the same content."""
