@@ -326,3 +326,15 @@ async def test_a_forced_end_leaves_no_kubeconfig_behind(tmp_path: Path) -> None:
         code, rest = await end_of(process)
     assert code == 1, rest
     assert not (tmp_path / "config").exists()
+
+
+def test_error_of_a_module_shows_the_lines_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "fails_at_import.py"
+    file.write_text("def broken():\n    return undefined\n\nbroken()\n")
+    with pytest.raises(LoadError) as raised:
+        load_controllers(str(file))
+    message = str(raised.value)
+    assert [f"{file}:{line}" in message for line in (2, 4)] == [True, True]
+    assert len(message.splitlines()) == 3
+    assert file.stem not in sys.modules

@@ -67,7 +67,7 @@ async def paints(request, ctx):
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    file = tmp_path / "painting.py"
+    file = tmp_path / "paints.py"
     file.write_text(MODULE)
     yield file
     sys.modules.pop(file.stem, None)
@@ -79,7 +79,7 @@ def run(*arguments: str) -> Result:
 
 
 def packaged(*arguments: str) -> list[dict[str, Any]]:
-    done = run("package", "painting.py", *arguments)
+    done = run("package", "paints.py", *arguments)
     assert done.exit_code == 0, done.output
     return [*read_yaml_documents(done.stdout)]
 
@@ -129,7 +129,7 @@ async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(mod
 
 def test_its_roles_are_those_that_rbac_prints_and_its_flags_those_of_run(module: Path) -> None:
     objects = packaged("--namespace", "team", "--install-namespace", "studio", "--event-api", "events.k8s.io/v1")
-    command = "rbac painting.py --leader-elect --leader-election-namespace studio"
+    command = "rbac paints.py --leader-elect --leader-election-namespace studio"
     printed = run(*shlex.split(command), "--namespace", "team", "--event-api", "events.k8s.io/v1")
     wanted = {each["metadata"]["namespace"]: each["rules"] for each in read_yaml_documents(printed.stdout)}
     assert {each["metadata"]["namespace"]: each["rules"] for each in objects if each["kind"] == "Role"} == wanted
@@ -138,7 +138,7 @@ def test_its_roles_are_those_that_rbac_prints_and_its_flags_those_of_run(module:
     pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
     [container] = pod["containers"]
     flags = vars(typer.main.get_command(app))["commands"]["run"]
-    given = flags.make_context("run", ["painting.py", *container["args"]]).params
+    given = flags.make_context("run", ["paints.py", *container["args"]]).params
     assert (given["namespace"], given["event_api"], given["leader_election_namespace"]) == (
         "team",
         "events.k8s.io/v1",
@@ -174,7 +174,7 @@ def chart(folder: Path) -> dict[str, str]:
 
 
 def test_a_chart_has_the_same_objects(module: Path, tmp_path: Path) -> None:
-    assert run("package", "painting.py", "--helm", "chart", "--service-monitor").exit_code == 0
+    assert run("package", "paints.py", "--helm", "chart", "--service-monitor").exit_code == 0
     files = chart(tmp_path / "chart")
     kinds = {kind for text in files.values() for kind in re.findall(r"^kind: (\w+)$", text, re.MULTILINE)}
     assert kinds == {each["kind"] for each in packaged("--service-monitor")} - {"Namespace"}
@@ -187,7 +187,7 @@ def test_a_chart_has_the_same_objects(module: Path, tmp_path: Path) -> None:
 
 
 def test_each_value_is_used_described_and_allowed(module: Path, tmp_path: Path) -> None:
-    assert run("package", "painting.py", "--helm", "chart", "--image", "example.com/paints:7").exit_code == 0
+    assert run("package", "paints.py", "--helm", "chart", "--image", "example.com/paints:7").exit_code == 0
     files = chart(tmp_path / "chart")
     templates = "".join(text for path, text in files.items() if path.startswith("templates/"))
     used = {*re.findall(r"\.Values\.([\w.]+)", templates)}
@@ -226,7 +226,7 @@ class Settings(msgspec.Struct):
 
 def test_settings_of_the_program_are_values(module: Path, tmp_path: Path) -> None:
     module.write_text(MODULE + SETTINGS)
-    done = run("package", "painting.py", "--helm", "chart")
+    done = run("package", "paints.py", "--helm", "chart")
     assert done.exit_code == 0, done.output
     assert "PAINT_BUCKET" in done.stderr
     files = chart(tmp_path / "chart")
@@ -240,7 +240,7 @@ def test_settings_of_the_program_are_values(module: Path, tmp_path: Path) -> Non
 
 
 def test_own_values_are_kept_and_checked(module: Path, tmp_path: Path) -> None:
-    command = ("package", "painting.py", "--helm", "chart")
+    command = ("package", "paints.py", "--helm", "chart")
     assert run(*command).exit_code == 0
     values = tmp_path / "chart" / "values.yaml"
     own = values.read_text().replace("replicas: 2", "# three zones\nreplicas: 3")
@@ -263,7 +263,7 @@ def test_own_values_are_kept_and_checked(module: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", [("--helm", "chart"), ("--output", "deploy.yaml")])
 def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, where: tuple[str, str]) -> None:
-    command = ("package", "painting.py", *where)
+    command = ("package", "paints.py", *where)
     missing = run(*command, "--check")
     assert missing.exit_code == 1
     assert "is not there" in missing.stderr
@@ -293,20 +293,20 @@ def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, wh
         ("--helm chart --image a@sha256:1", "leave the digest out"),
         ("--image {{a}}", "is no name of an image"),
         ("--crd missing.yaml", "missing.yaml cannot be read"),
-        ("--crd painting.py", "painting.py is not valid YAML"),
+        ("--crd paints.py", "paints.py is not valid YAML"),
         ("--crd empty.yaml", "empty.yaml has no CustomResourceDefinition"),
     ],
 )
 def test_what_cannot_be_used_is_refused(module: Path, flags: str, words: str) -> None:
     module.with_name("empty.yaml").touch()
-    done = run("package", "painting.py", *shlex.split(flags))
+    done = run("package", "paints.py", *shlex.split(flags))
     assert isinstance(done.exception, InvalidArgumentError), done.output
     assert re.search(words, str(done.exception))
 
 
 @pytest.mark.parametrize("flags", ["--check", "--helm a -o b", "--helm a --install-namespace b"])
 def test_flags_that_do_not_fit_together_are_refused(module: Path, flags: str) -> None:
-    assert run("package", "painting.py", *shlex.split(flags)).exit_code == 2
+    assert run("package", "paints.py", *shlex.split(flags)).exit_code == 2
 
 
 def test_an_image_is_split_where_its_tag_begins() -> None:
@@ -364,9 +364,9 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     assert {"name": "webhooks", "containerPort": 9443} in container["ports"]
     assert {"ports": [{"port": "webhooks", "protocol": "TCP"}]} in of_kind(objects, "NetworkPolicy")["spec"]["ingress"]
     flags = vars(typer.main.get_command(app))["commands"]["run"]
-    given = flags.make_context("run", ["painting.py", *container["args"]]).params
+    given = flags.make_context("run", ["paints.py", *container["args"]]).params
     assert (given["webhook_service"], given["webhook_bind_address"]) == ("paints", ":9443")
-    assert given["webhook_name"] == "paints"  # the module is painting, as another program's may be
+    assert given["webhook_name"] == "paints"  # the module is paints, as another program's may be
     named = {
         (rule["resources"][0], *rule["resourceNames"]): rule["verbs"][-1]
         for each in objects
@@ -441,11 +441,11 @@ def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> No
     head, _, _ = MODULE.partition("@dl.controller")
     module.write_text(head + WEBHOOKS)
     objects = packaged("--install-namespace", "studio")
-    assert {each["metadata"]["name"] for each in objects if each["kind"] in ("Deployment", "Service")} == {"painting"}
+    assert {each["metadata"]["name"] for each in objects if each["kind"] in ("Deployment", "Service")} == {"paints"}
     assert [each["metadata"]["name"] for each in objects if each["kind"] == "CustomResourceDefinition"] == [
         "paints.example.com"
     ]
-    printed = run("rbac", "painting.py", "--leader-elect", "--leader-election-namespace", "studio",
+    printed = run("rbac", "paints.py", "--leader-elect", "--leader-election-namespace", "studio",
                   "--webhooks-namespace", "studio")  # fmt: skip
     wanted = [rule for each in read_yaml_documents(printed.stdout) for rule in each["rules"]]
     assert [rule for each in objects if each["kind"] in ("ClusterRole", "Role") for rule in each["rules"]] == wanted
@@ -455,7 +455,7 @@ def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> No
 
 def test_a_chart_has_its_webhooks_too(module: Path, tmp_path: Path) -> None:
     module.write_text(MODULE + WEBHOOKS)
-    assert run("package", "painting.py", "--helm", "chart").exit_code == 0
+    assert run("package", "paints.py", "--helm", "chart").exit_code == 0
     templates = tmp_path / "chart" / "templates"
     hooks = (templates / "webhooks.yaml").read_text()
     assert 'name: {{ include "paints.name" . | quote }}' in hooks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from deltaloop.cli.commands import app
 from deltaloop.cli.load_controllers import LoadError
-from deltaloop.cli.simulate import load_scenario, with_fixed_hash_seed
+from deltaloop.cli.simulate import Progress, load_scenario, scenario_of, with_fixed_hash_seed
 
 PROGRAM = """
 import deltaloop as dl
@@ -255,3 +256,29 @@ def test_a_module_with_classes_needs_no_scenario(tmp_path: Path, monkeypatch: py
     result = CliRunner().invoke(app, ["simulate", str(file), "--write-test", str(tmp_path / "test_cache.py")])
     assert (result.exit_code, type(result.exception)) == (1, LoadError)
     assert "has no 'scenario' that a test could import: write async def scenario(world)" in str(result.exception)
+
+
+def test_scenario_of_manifests_has_the_classes_of_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "paints_of_a_scenario.py"
+    file.write_text(
+        "import msgspec\nimport deltaloop as dl\n"
+        "@dl.custom_resource(group='example.com', version='v1')\n"
+        "class Paint(msgspec.Struct):\n    spec: dict[str, int]\n"
+        "@dl.controller(Paint)\nasync def reconcile(request, ctx): ...\n"
+    )
+    (tmp_path / "map.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}')
+    assert scenario_of(str(file), [tmp_path / "map.json"]).__name__ == "reconcile"
+    sys.modules.pop(file.stem)
+
+
+def test_progress_is_written_once_a_second() -> None:
+    now, terminal = [0.0], io.StringIO()
+    progress = Progress(terminal, lambda: now[0])
+    for number in range(25):
+        now[0] = number / 10
+        progress(number, 1)
+    assert [line for line in terminal.getvalue().split("\r") if "runs" in line] == [
+        "10 runs, 1 failures\x1b[K",
+        "20 runs, 1 failures\x1b[K",
+    ]

@@ -192,7 +192,7 @@ def made(
         ),
         (
             lambda: made(("n", Annotated[int, Meta(ge=1)], 0)),
-            r"ThingSpec\.n: Invalid value: 0: .*greater than or equal",
+            r"ThingSpec\.n: its default is not valid: Invalid value: 0: .*greater than or equal",
         ),
         (lambda: made(("n", Annotated[str, Meta(pattern="(?=a)")])), r"ThingSpec\.n: .*\(\?="),
         (lambda: made(("n", Annotated[list[TypedReference], keyed_by("nobody")])), r"ThingSpec\.n: .*nobody"),

@@ -176,10 +176,18 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_an_error_that_is_raised_again_is_noted_once() -> None:
-    forbidden = dl.ForbiddenError(Status(code=403, reason="Forbidden", message="no"))
+    message = 'pods is forbidden: User "x" cannot list resource "pods" in API group "" in the namespace "default"'
+    forbidden = dl.ForbiddenError(Status(code=403, reason="Forbidden", message=message))
     for _ in range(2):
         note_missing_right(ExceptionGroup("both", [forbidden, ValueError("x")]), "maps")
     assert len(notes_of(forbidden)) == 1
+
+
+def test_refusal_by_admission_has_no_note_about_rights() -> None:
+    for message in ('pods "a" is forbidden: exceeded quota: q', 'admission webhook "a.b" denied the request: no'):
+        refused = dl.ForbiddenError(Status(code=403, reason="Forbidden", message=message))
+        note_missing_right(refused, "maps")
+        assert not notes_of(refused)
 
 
 # -- blocking function

@@ -13,7 +13,9 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, cast, final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller
+from deltaloop.tracebacks import own_frames
 from deltaloop.webhooks import AdmissionWebhook, ConversionFunction
 from deltaloop.webhooks.declaring import Webhook
 
@@ -118,8 +120,17 @@ def import_module(target: str, name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise LoadError(target, f"there is no module {error.name!r} here or among what is installed") from None
         raise LoadError(target, f"module {name!r} needs {error.name!r}, which is not installed") from error
-    except (ImportError, SyntaxError) as error:
-        raise LoadError(target, f"module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise _not_imported(target, f"module {name!r}", error) from error
+
+
+def _not_imported(target: str, module: str, error: Exception) -> DeltaloopError:
+    """Return the error of a module that cannot be imported, with the lines of the program that led to it."""
+    places = "".join(f"\n  {place}" for place in own_frames(error) if "importlib" not in place)
+    if isinstance(error, DeltaloopError):
+        error.add_note(f"raised by {module}:{places}")
+        return error
+    return LoadError(target, f"{module} cannot be imported: {type(error).__name__}: {error}{places}")
 
 
 def _import_file(target: str, file: Path) -> ModuleType:
@@ -133,8 +144,9 @@ def _import_file(target: str, file: Path) -> ModuleType:
     sys.modules[file.stem] = module
     try:
         spec.loader.exec_module(module)
-    except (ImportError, SyntaxError) as error:
-        raise LoadError(target, f"{str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
+    except Exception as error:
+        del sys.modules[file.stem]
+        raise _not_imported(target, repr(str(file)), error) from error
     return module
 
 

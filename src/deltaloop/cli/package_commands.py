@@ -39,7 +39,7 @@ def new(
 def package(
     target: Annotated[str, typer.Argument(metavar="MODULE[:OBJECT]", help="As for `run`; kinds of its classes, too.")],
     *,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the program; its controllers' by default.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the program. [default: the module's]")] = "",
     version: Annotated[str, typer.Option(metavar="VERSION", help="Of the program.")] = "0.1.0",
     image: Annotated[
         str, typer.Option(metavar="IMAGE", help="What runs it: NAME:VERSION by default; without a tag, :VERSION.")

@@ -6,15 +6,17 @@ import inspect
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import Final, TextIO, cast
 
 from deltaloop.apiserver import read_manifests
 from deltaloop.cli.crd import program_definitions
-from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_controllers, named_object
+from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_program, named_object
+from deltaloop.schemas.json_values import at
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
 from deltaloop.simulation.core.coverage import coverage_text, paths_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
@@ -74,7 +76,7 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
 
     Args:
         target: What ``deltaloop run`` takes.
-        paths: YAML or JSON files: definitions, samples of them, and what else has to be there.
+        paths: YAML or JSON files with samples and other objects. A CRD in a file replaces that of the module's class.
 
     Raises:
         LoadError: If there is no controller.
@@ -82,7 +84,10 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
         InvalidArgumentError: If no scenario can be made of the files.
     """
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
-    return made_scenario(load_controllers(target), objects)
+    module, controllers = load_program(target)
+    given = {at(each, "metadata", "name") for each in objects if each.get("kind") == "CustomResourceDefinition"}
+    made = [each for each in program_definitions(module, controllers) if each["metadata"]["name"] not in given]
+    return made_scenario(controllers, [*made, *objects])
 
 
 def _others(module: ModuleType) -> str:
@@ -160,8 +165,26 @@ def _tell(
 
 
 def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
-    report = simulation.explore()
+    report = simulation.explore(progress=Progress(sys.stderr, time.monotonic) if sys.stderr.isatty() else None)
     return report, _text_of(report)
+
+
+class Progress:
+    """Counter of runs and failures on a terminal, written at most once a second."""
+
+    def __init__(self, terminal: TextIO, clock: Callable[[], float]) -> None:
+        """Write to a terminal."""
+        self._terminal = terminal
+        self._clock = clock
+        self._written_at = clock()
+
+    def __call__(self, runs: int, failures: int) -> None:
+        """Write the numbers, if a second has passed."""
+        now = self._clock()
+        if now - self._written_at >= 1.0:
+            self._written_at = now
+            self._terminal.write(f"\r{runs} runs, {failures} failures\x1b[K\r")
+            self._terminal.flush()
 
 
 def _text_of(report: SimulationReport) -> str:

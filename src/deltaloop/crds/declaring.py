@@ -290,7 +290,7 @@ def _in_words(error: FieldError, schema: dict[str, Any]) -> str:
     """Return what is wrong, with the rule that it is about."""
     head, found, tail = error.field.rpartition(RULES)
     if not found:
-        return error.text
+        return _of_default(error)
     rules = items(_at(schema, head.removesuffix(".")).get(RULES))
     place, _, part = tail.removeprefix("[").partition("].")
     if not place.isdigit():
@@ -298,6 +298,12 @@ def _in_words(error: FieldError, schema: dict[str, Any]) -> str:
     rule = text(mapping(rules[int(place)]).get(part)) or text(mapping(rules[int(place)]).get("rule"))
     _, _, why = error.text.rpartition("}: ") if "}: " in error.text else ("", "", error.text)
     return f"the rule {rule!r} is wrong: {why}"
+
+
+def _of_default(error: FieldError) -> str:
+    """Return the text of an error; one about a default says so."""
+    _, of_default, part = error.field.partition(".default")
+    return f"its default{part} is not valid: {error.text.replace(':  in body ', ': ')}" if of_default else error.text
 
 
 def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:

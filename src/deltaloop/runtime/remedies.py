@@ -6,12 +6,17 @@ notes beside the error's text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.status import ForbiddenError, NotFoundError
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.tracebacks import leaves_of, notes_of
+
+# Written by the authorizer: `User "x" cannot list resource "pods" in API group "" in the namespace "default"`.
+_DENIED: Final = re.compile(r'User ".*" cannot ')
 
 
 def note_unknown_kind(error: UnknownResourceError, places: Sequence[str]) -> None:
@@ -38,11 +43,11 @@ def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]
 
 
 def note_missing_right(error: BaseException, controller: str) -> None:
-    """Say what helps if the server refuses what a reconcile wants; also where several things failed together."""
+    """Name the remedy for each request that RBAC denied. Admission also answers 403, but no role helps there."""
     note = (
         f"if controller {controller!r} lacks a right: declare what it does (writes=[...]) and grant the role "
         "that `deltaloop rbac MODULE` prints"
     )
     for leaf in leaves_of(error):
-        if isinstance(leaf, ForbiddenError) and note not in notes_of(leaf):
+        if isinstance(leaf, ForbiddenError) and _DENIED.search(str(leaf)) and note not in notes_of(leaf):
             leaf.add_note(note)

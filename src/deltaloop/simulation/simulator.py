@@ -253,10 +253,13 @@ class Simulation:
         """Make one run, and return what is wrong with it; None if nothing is."""
         return self.judge(schedule, self.run(schedule))
 
-    def explore(self) -> SimulationReport:
+    def explore(self, *, progress: Callable[[int, int], object] | None = None) -> SimulationReport:
         """Try schedules until the budget is used up, and return what was found.
 
         An interrupt (Ctrl-C) goes on to the caller, who has what was found until then by ``found``.
+
+        Args:
+            progress: Function called after each run with the number of runs and the number of failures.
 
         Raises:
             BrokenReferenceError: If the run without faults goes wrong.
@@ -264,7 +267,7 @@ class Simulation:
         with _quiet(), _nothing_collected():
             self._found = found = Findings(self.reference)
             self._learn()
-            self._explore(found)
+            self._explore(found, progress)
             return found.report(self._runs)
 
     @property
@@ -272,7 +275,7 @@ class Simulation:
         """What ``explore`` has found so far, even if interrupted; None before the run without faults."""
         return None if self._found is None else self._found.report(self._runs)
 
-    def _explore(self, found: Findings) -> None:
+    def _explore(self, found: Findings, progress: Callable[[int, int], object] | None) -> None:
         began = time.monotonic()
         names, kinds = found.writes, in_question(self._options.faults, webhooks=found.reference.webhooks)
         pasts = Pasts()
@@ -293,6 +296,8 @@ class Simulation:
             pasts.ran(schedule, run.pasts)
             if failure is not None:
                 found.failed(self.shrunk(failure))
+            if progress is not None:
+                progress(self._runs, len(found.failures))
         found.complete = True
 
     def _without_faults(self, seed: int) -> SimulationRun:

@@ -8,11 +8,14 @@ is there, what it was about to write is not, and what it knew is forgotten.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from deltaloop.apiserver import ServerOptions
 from deltaloop.testing.core.program_writes import CrashMoment
 from deltaloop.testing.harness import Harness, embedded_harness
+
+_logger = logging.getLogger(__name__)
 
 
 async def crash_at_every_write(
@@ -22,6 +25,8 @@ async def crash_at_every_write(
     moments: Iterable[CrashMoment] = tuple(CrashMoment),
 ) -> int:
     """Run a scenario without a crash, and once for each crash at one of its writes; return how often it was run.
+
+    Each run is logged at level INFO, so ``pytest --log-cli-level=INFO`` shows the progress.
 
     Each time it gets a harness with an embedded server of its own. Write it as a test: install, start, do, wait until
     settled, assert. The program that crashes starts again a second later by itself; ``settled`` waits for that.
@@ -37,10 +42,19 @@ async def crash_at_every_write(
     async with embedded_harness(options) as harness:
         await scenario(harness)
         writes = [str(write) for write in harness.writes]
-    worlds = 1
+    worlds, sides = 1, tuple(moments)
     for number, write in enumerate(writes, start=1):
-        for moment in moments:
+        for moment in sides:
             worlds += 1
+            _logger.info(
+                "running the scenario with a crash",
+                extra={
+                    "write": str(write),
+                    "moment": moment.value,
+                    "run": worlds,
+                    "runs": 1 + len(writes) * len(sides),
+                },
+            )
             try:
                 async with embedded_harness(options) as harness:
                     harness.crash_at_write(number, moment)

@@ -123,3 +123,7 @@ def test_unusable_entries_are_passed_over() -> None:
 def test_what_is_no_discovery_answer(body: bytes) -> None:
     with pytest.raises(MalformedObjectError, match="discovery answer for apps/v1"):
         decode_resources("apps/v1", body)
+
+
+def test_kind_of_another_group_is_a_near_match() -> None:
+    assert "near matches: apps/v1/Deployment" in str(INDEX.unknown("extensions/v1beta1/Deployment"))

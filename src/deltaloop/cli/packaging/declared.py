@@ -42,7 +42,7 @@ class PackageCommand:
 
     Attributes:
         target: The module, and in it the controllers, as for ``run``.
-        name: Name of the program; empty for the controllers'.
+        name: Name of the program; empty for the module's.
         version: Of the program.
         image: What runs it; empty for its name. Without a tag it has the version for one.
         install_namespace: Where it runs; empty for its name.
@@ -166,7 +166,7 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
     """
     module, controllers, webhooks = load_declared(command.target)
-    app = command.name or "-".join(controller.name for controller in controllers) or program_name(command.target)
+    app = command.name or program_name(command.target)
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")

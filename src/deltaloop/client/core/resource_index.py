@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 import msgspec
 
@@ -23,6 +23,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
 T = TypeVar("T")
+
+_MOST_NEAR: Final = 4
 
 
 class _GroupVersion(msgspec.Struct, rename="camel"):
@@ -187,8 +189,10 @@ class ResourceIndex:
         import difflib
 
         text = f"the server knows no resource {name!r}"
+        kind = name.rpartition("/")[2].lower()
+        served = [str(each) for each in self.resource_types if each.kind.lower() == kind]
         alike = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
-        near = [*dict.fromkeys(str(self._by_name[each]) for each in alike)]
+        near = [*dict.fromkeys([*served, *(str(self._by_name[each]) for each in alike)])][:_MOST_NEAR]
         if near:
             text += f"; near matches: {', '.join(near)}"
         if self.failed_groups:
