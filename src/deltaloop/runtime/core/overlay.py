@@ -31,7 +31,7 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.api.resource_version import is_comparable, is_newer
 from deltaloop.cache.core.freshness import is_reached
 
 MAX_AGE: Final = 300.0
@@ -90,11 +90,6 @@ class UnknownWrite(msgspec.Struct, frozen=True):
     uid: str
     version: str
     until: float
-
-
-def is_newer(left: str, right: str) -> bool:
-    """Tell whether ``left`` is known to be newer than ``right``."""
-    return is_comparable(left) and is_comparable(right) and compare_resource_versions(left, right) > 0
 
 
 def _is_at_least(version: str, wanted: str) -> bool:
