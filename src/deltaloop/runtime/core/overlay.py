@@ -154,11 +154,10 @@ class Overlay:
             now: The monotonic clock, in seconds.
         """
         present = self._entries.get(key)
-        if isinstance(present, StoredWrite):
-            if present.obj.uid != uid and is_newer(present.obj.resource_version, version):
+        if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, version):
+            if present.obj.uid != uid:
                 return  # a successor is there already
-            if present.obj.uid == uid and is_newer(present.obj.resource_version, version):
-                version = present.obj.resource_version
+            version = present.obj.resource_version
         self._entries[key] = Gone(uid, version, now, reached)
         unknown = self._unknown.get(key)
         if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
@@ -232,12 +231,10 @@ class Overlay:
         if unknown is not None and _is_over(unknown, live):
             del self._unknown[key]
         gone = self._known(key, cached)
-        is_known = live is None or any(uid == live.uid for uid, _ in gone)
+        is_known = True
         if unknown is not None and unknown.uid and unknown.version:
             gone.append((unknown.uid, unknown.version))
-            is_known = is_known or unknown.kind is WriteKind.CREATE or (live is not None and live.uid == unknown.uid)
-        else:
-            is_known = True
+            is_known = live is None or any(uid == live.uid for uid, _ in gone)
         if live is not None and is_known:
             self.wrote(live, reached=reached, now=now)
         elif gone:
