@@ -39,7 +39,8 @@ FindsDeletionsTooEarly = edited(
     InOrderQueue[Resource],
     (
         "initial=first))\n",
-        "initial=first))\n        entry = self._entries[-1]; entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)\n",
+        "initial=first))\n        entry = self._entries[-1]\n"
+        "        entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)\n",
     ),
     (
         "Batch(self._deltas_of_all(first), ",

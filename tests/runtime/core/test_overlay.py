@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind, is_newer
+from deltaloop.api.resource_version import is_newer
+from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS: tuple[str, ...] = ("default/a", "default/b")
