@@ -21,7 +21,7 @@ from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client import Client, ClientConfig
-from tests.cache.fake_source import FakeSource, broken, expired
+from tests.cache.fake_source import FakeSource, broken, expired, initial_events_end
 from tests.cache.objects import nameless, pod
 
 
@@ -96,23 +96,53 @@ NOW_AND_THEN = [
     WatchEvent(EventType.DELETED, pod("b", 21)),
     WatchEvent(EventType.ADDED, pod("a", 11)),
     WatchEvent(EventType.BOOKMARK, nameless(22)),
+    WatchEvent(EventType.ADDED, nameless(23)),
 ]
 
 
-@pytest.mark.parametrize("event", NOW_AND_THEN, ids=["changed", "deleted", "again", "bookmark"])
+@pytest.mark.parametrize("event", NOW_AND_THEN, ids=["changed", "deleted", "again", "bookmark", "nameless"])
 async def test_a_server_that_sends_changes_instead_of_the_end_of_the_list_is_given_up(event: WatchEvent) -> None:
     source = FakeSource(holds_back_after=2)  # as one that does not know the request: a watch that never ends the list
     for name in "abc":
         source.put(name)
     async with Bench(source) as bench:
-        for number in range(4):
-            await asyncio.sleep(10)
+        for _ in range(4):
+            await asyncio.sleep(9)
             source.send(event)
-            source.send(WatchEvent(EventType.ADDED, pod(f"new{number}", 30 + number)))
-        assert bench.names() == ["a", "b", "c"], "30 s after the first of them pages were asked for"
+        assert bench.names() == ["a", "b", "c"], "pages were asked for 30 s after the last object of the list"
         assert [type(reaction.error) for reaction in bench.reactions] == [WatchListStalledError]
-        assert bench.asked() == [("stream", ""), ("list", "0"), ("watch", "13")]
-        assert source.times("list") == [pytest.approx(40.0, abs=0.01)]
+        assert bench.asked() == [("stream", ""), ("list", ""), ("list", "0"), ("watch", "13")]
+        assert source.times("list") == [pytest.approx(5.0, abs=0.01), pytest.approx(30.0, abs=0.01)]
+
+
+async def test_new_objects_are_no_progress_of_a_streamed_list() -> None:
+    source = FakeSource(holds_back_after=3)
+    for name in "abc":
+        source.put(name)
+    async with Bench(source) as bench:
+        for number in range(4):
+            await asyncio.sleep(9)
+            source.put(f"new{number}")
+        await asyncio.sleep(0.001)
+        assert bench.names() == ["a", "b", "c", "new0", "new1", "new2", "new3"]
+        assert source.times("list")[1] == pytest.approx(30.0, abs=0.01)
+
+
+@pytest.mark.parametrize("fault", [None, broken()])
+async def test_a_slow_streamed_list_has_all_the_time_it_takes(fault: Exception | None) -> None:
+    source = FakeSource(holds_back_after=0)
+    for number in range(20):
+        source.put(f"p{number}")
+    objects = [*source.objects.values()]
+    source.list_faults.append(fault)
+    async with Bench(source) as bench:
+        for obj in objects:
+            await asyncio.sleep(9)
+            source.send(WatchEvent(EventType.ADDED, obj))
+        source.send(initial_events_end(source.version))
+        await asyncio.sleep(0.001)
+        assert len(bench.names()) == 20
+        assert (bench.reactions, bench.asked()) == ([], [("stream", ""), ("list", "")])
 
 
 async def test_a_stream_that_stalls_is_given_up_after_30_seconds_without_progress() -> None:
@@ -129,7 +159,7 @@ async def test_a_stream_that_stalls_is_given_up_after_30_seconds_without_progres
         await asyncio.sleep(0.2)
         assert bench.names() == ["a", "b", "c"]
         assert isinstance(bench.reactions[0].error, WatchListStalledError)
-        assert bench.asked() == [("stream", ""), ("list", "0"), ("watch", "13")]
+        assert bench.asked() == [("stream", ""), ("list", ""), ("list", "0"), ("watch", "13")]
         source.holds_back_after = None
         source.break_watches(expired())
         await asyncio.sleep(1795)
@@ -222,6 +252,57 @@ async def test_a_server_whose_counter_went_back_is_found_on_a_quiet_stream() -> 
         assert bench.names() == ["a"], "nothing tells it"
         await asyncio.sleep(2)
         assert bench.names() == []
+
+
+async def test_a_server_whose_counter_went_back_is_found_in_the_first_minute_of_a_watch() -> None:
+    source = FakeSource(version=1000)
+    source.put("a")
+    async with Bench(source) as bench:
+        await asyncio.sleep(30)
+        source.version = 500
+        source.objects.clear()
+        source.events.clear()
+        source.put("b", silent=True)
+        source.end_watches()
+        await asyncio.sleep(59.9)
+        assert bench.names() == ["a"]
+        await asyncio.sleep(0.2)
+        assert bench.names() == ["b"]
+        assert bench.asked() == [("stream", ""), ("watch", "1001"), ("list", ""), ("stream", "")]
+        assert [type(reaction.error) for reaction in bench.reactions] == [VersionWentBackError]
+        source.put("c")
+        await asyncio.sleep(0.001)
+        assert bench.names() == ["b", "c"]
+
+
+@pytest.mark.parametrize("fault", [None, broken()])
+async def test_a_watch_of_a_healthy_server_outlives_the_look_at_its_version(fault: Exception | None) -> None:
+    source = FakeSource()
+    source.put("a")
+    async with Bench(source) as bench:
+        await asyncio.sleep(30)
+        source.end_watches()
+        source.list_faults.append(fault)
+        await asyncio.sleep(200)
+        source.put("b")
+        await asyncio.sleep(0.001)
+        assert bench.names() == ["a", "b"]
+        assert bench.reactions == []
+        assert bench.asked() == [("stream", ""), ("watch", "11"), ("list", "")]
+
+
+async def test_a_stream_may_end_while_the_version_is_looked_at() -> None:
+    source = FakeSource()
+    source.put("a")
+    async with Bench(source) as bench:
+        await asyncio.sleep(30)
+        source.end_watches()
+        source.list_delay = 3600.0
+        await asyncio.sleep(65)
+        source.list_delay = 0.0
+        source.end_watches()
+        await asyncio.sleep(0.001)
+        assert bench.asked() == [("stream", ""), ("watch", "11"), ("list", ""), ("list", ""), ("watch", "11")]
 
 
 async def test_without_probes_only_the_watch_is_asked_again() -> None:

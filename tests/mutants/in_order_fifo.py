@@ -31,15 +31,16 @@ TakesListsAlong = edited(
 SyncsBeforeItIsProcessed = edited(
     "SyncsBeforeItIsProcessed",
     InOrderQueue[Resource],
-    ("first = self._entries.popleft()", "self._initial_left, first = 0, self._entries.popleft()"),
+    ("first = self._entries.popleft()", "self._initial_waits, first = False, self._entries.popleft()"),
     what="It has synced as soon as the first list is popped, before anybody has processed it.",
 )
 FindsDeletionsTooEarly = edited(
     "FindsDeletionsTooEarly",
     InOrderQueue[Resource],
     (
-        "if first:\n            self._initial_left = len(self._entries)",
-        "entry = self._entries[-1]; entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)",
+        "initial=first))\n",
+        "initial=first))\n        entry = self._entries[-1]\n"
+        "        entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)\n",
     ),
     (
         "Batch(self._deltas_of_all(first), ",

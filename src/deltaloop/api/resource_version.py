@@ -55,3 +55,8 @@ def is_comparable(resource_version: str) -> bool:
     except InvalidResourceVersionError:
         return False
     return True
+
+
+def is_newer(left: str, right: str) -> bool:
+    """Tell whether ``left`` is known to be newer than ``right``: both are comparable, and it is."""
+    return is_comparable(left) and is_comparable(right) and compare_resource_versions(left, right) > 0

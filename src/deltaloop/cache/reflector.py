@@ -26,6 +26,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
+from deltaloop.cache.core.reflector import requests
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
@@ -264,11 +265,15 @@ class Reflector:
             async with self._open(effect, loop) as events:
                 if isinstance(effect, OpenWatchList):
                     core.watch_list_opened(loop.time())
-                    refusal = await self._receive(events, loop)
                 else:
                     core.watch_opened(loop.time())
-                if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                    refusal = await self._stream(events, loop)
+                async with self._looking(loop):
+                    if core.phase is ReflectorPhase.RECEIVING:
+                        refusal = await self._receive(events, loop)
+                    if refusal is None and core.phase is ReflectorPhase.STREAMING:
+                        refusal = await self._stream(events, loop)
+        except _WentBackError:
+            return  # it is reported already
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
             if refusal is None:
                 failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
@@ -283,6 +288,59 @@ class Reflector:
         reaction = core.watch_ended(loop.time(), chance=self._chance())
         if reaction is not None:
             self._report(reaction)
+
+    @asynccontextmanager
+    async def _looking(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
+        """Ask for the server's version while a stream is read, if the core wants it.
+
+        Raises:
+            _WentBackError: If the version went back, instead of what reading the stream raises.
+        """
+        look_at = self._core.look_at
+        if look_at is None:
+            yield
+            return
+        looks: list[asyncio.Task[bool]] = []
+
+        def begin() -> None:
+            if self._core.look_at is not None:  # otherwise the list has become whole meanwhile
+                looks.append(loop.create_task(self._look(loop, reading)))
+
+        try:
+            async with asyncio.timeout(None) as reading:
+                timer = loop.call_at(look_at, begin)
+                try:
+                    yield
+                finally:
+                    timer.cancel()
+                    for look in looks:
+                        look.cancel()
+                        await asyncio.wait(looks)
+        except Exception:
+            if not _went_back(looks):
+                raise
+        if _went_back(looks):
+            raise _WentBackError
+
+    async def _look(self, loop: asyncio.AbstractEventLoop, reading: asyncio.Timeout) -> bool:
+        """Ask for the server's version; if it went back, report that, end the reading and return True."""
+        try:
+            page = await self._lister_watcher.list(requests.PROBE)
+        except Exception as error:  # noqa: BLE001 - the stream itself shows whether the server is there
+            if self._core.look_at is not None:
+                self._core.look_failed()
+            _logger.debug(
+                "cannot read the server's version", extra={"reflector": self.name, "error": describe_error(error)}
+            )
+            return False
+        if self._core.look_at is None:
+            return False
+        reaction = self._core.looked(page.resource_version, loop.time())
+        if reaction is None:
+            return False
+        self._report(reaction)
+        reading.reschedule(loop.time())
+        return True
 
     @asynccontextmanager
     async def _open(
@@ -438,6 +496,14 @@ class Reflector:
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self._core.phase} at {self.last_sync_resource_version or '-'}>"
+
+
+class _WentBackError(Exception):
+    """The server's version went back while a stream was open."""
+
+
+def _went_back(looks: Sequence[asyncio.Task[bool]]) -> bool:
+    return any(look.done() and not look.cancelled() and look.result() for look in looks)
 
 
 async def _next_of(events: AsyncIterator[WatchEvent]) -> Sequence[WatchEvent]:

@@ -150,6 +150,57 @@ def test_the_version_follows_what_was_processed() -> None:
     assert queue.processed_version == "12"
 
 
+def test_a_version_belongs_to_the_last_write_that_waits() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    assert (queue.is_idle, queue.update_resource_version("4"), queue.processed_version) == (True, True, "4")
+    queue.add(pod("a", 5))
+    queue.add(pod("b", 6))
+    queue.update_resource_version("6")
+    queue.processed(pop(queue, 1))
+    assert (queue.is_idle, queue.processed_version) == (False, "4")
+    batch = pop(queue, 1)
+    assert not queue.is_idle
+    queue.processed(batch)
+    assert (queue.is_idle, queue.processed_version) == (True, "6")
+
+
+def test_several_changes_first_mean_synced() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.write_all([])
+    assert not queue.has_synced
+    queue.write_all([(DeltaType.ADDED, pod("a", 5), "5")])
+    assert queue.has_synced
+    queue.replace([pod("a")])
+    assert queue.has_synced
+
+
+def test_lists_and_resyncs_have_no_keys() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.replace([pod("a")])
+    queue.resync()
+    assert (queue.list_keys(), len(queue)) == ([], 2)
+
+
+def test_a_batch_has_a_thousand_entries_at_most() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.write_all([(DeltaType.ADDED, pod(f"p{number}"), "") for number in range(1001)])
+    assert [len(batch) for batch in drain(queue)] == [1000, 1]
+
+
+def test_a_deleted_object_is_transformed_and_a_stand_in_is_not() -> None:
+    queue = InOrderQueue(
+        known_objects=Known(),
+        key_func=lambda obj: f"key of {obj.name}",
+        transform=lambda obj: pod(obj.name, 99),
+    )
+    stand_in = DeletedFinalStateUnknown("gone", pod("gone", 1))
+    queue.delete(pod("a", 1))
+    queue.delete(stand_in)
+    assert queue.list_keys() == ["key of a", "gone"]
+    assert (queue.key_of(stand_in), queue.key_of(pod("a"))) == ("gone", "key of a")
+    assert drain(queue) == [["Deleted a@99", "Deleted? gone@1"]]
+
+
 def test_a_batch_with_several_versions_reaches_the_last_one() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.write_all([(DeltaType.ADDED, pod("a", 5), "5"), (DeltaType.ADDED, pod("b", 7), "7")])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind, is_newer
+from deltaloop.api.resource_version import is_newer
+from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS: tuple[str, ...] = ("default/a", "default/b")
@@ -243,6 +244,29 @@ def test_what_is_gone_by_a_read_is_what_the_cache_has_and_not_only_what_was_writ
     assert overlay.show("default/a", successor, reached="9", now=2.0) is None
 
 
+@pytest.mark.parametrize(
+    ("uid", "version", "news"), [("u", "5", True), ("", "5", False), ("u", "", False), ("other", "5", False)]
+)
+def test_only_a_write_to_a_known_object_can_find_another_one(uid: str, version: str, news: bool) -> None:
+    overlay, live = Overlay(), obj("default/a", 9, "other")
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid=uid, version=version, now=0.0)
+    assert overlay.settle("default/a", live, reached="5", now=1.0) is news
+    assert overlay.show("default/a", None, reached="6", now=2.0) is (None if news else live)
+
+
+@pytest.mark.parametrize("entry", ["written", "gone"])
+def test_the_newest_version_of_all_that_is_known_makes_the_tombstone(entry: str) -> None:
+    overlay = Overlay()
+    if entry == "written":
+        overlay.wrote(obj("default/a", 9), reached="4", now=0.0)
+    else:
+        overlay.deleted("default/a", uid="u", version="9", reached="4", now=0.0)
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u2", version="7", now=0.0)
+    overlay.settle("default/a", None, reached="4", now=1.0, cached=obj("default/a", 4, "u0"))
+    assert overlay.show("default/a", None, reached="8", now=2.0) is None
+    assert overlay.show("default/a", obj("default/a", 9), reached="9", now=2.0) is None
+
+
 def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
@@ -275,6 +299,57 @@ def test_a_tombstone_has_the_version_of_our_newer_write() -> None:
     overlay.deleted("default/a", uid="u", version="5", reached="4", now=0.0)
     assert overlay.show("default/a", None, reached="6", now=1.0) is None
     assert overlay.show("default/a", obj("default/a", 7), reached="7", now=1.0) is None
+
+
+def test_a_tombstone_keeps_its_version_if_our_write_is_older() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="4", now=0.0)
+    overlay.deleted("default/a", uid="u", version="9", reached="4", now=0.0)
+    assert overlay.show("default/a", None, reached="8", now=1.0) is None
+    assert overlay.show("default/a", obj("default/a", 9), reached="9", now=1.0) is None
+
+
+def test_a_deletion_replaces_an_older_write_to_a_predecessor() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 5, "u1"), reached="4", now=0.0)
+    overlay.deleted("default/a", uid="u2", version="9", reached="4", now=0.0)
+    assert overlay.show("default/a", None, reached="4", now=1.0) is None
+    assert overlay.uid_of_gone("default/a") == "u2"
+
+
+def test_a_second_write_replaces_the_first() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="4", now=0.0)
+    overlay.wrote(obj("default/a", 9), reached="4", now=0.0)
+    assert version_of(overlay.show("default/a", None, reached="4", now=1.0)) == "9"
+    assert ("default/a" in overlay, overlay.uid_of_gone("default/a")) == (True, "")
+
+
+def test_an_unknown_write_that_is_over_by_time_does_not_count_as_a_second_one() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", WriteKind.CREATE, now=60.0)
+    overlay.settle("default/a", obj("default/a", 7), reached="5", now=61.0)
+    assert not overlay.is_uncertain("default/a", now=61.0)
+
+
+def test_nothing_is_unknown_after_a_minute() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
+    assert overlay.has_unknown
+    assert not overlay.is_uncertain("default/a", now=60.0)
+    assert not overlay.has_unknown
+
+
+def test_little_is_not_pruned() -> None:
+    overlay = Overlay()
+    for number in range(63):
+        overlay.wrote(obj(f"default/{number}", 10 + number), reached="5", now=0.0)
+    overlay.prune(lambda _: None, reached="99", now=1.0)
+    assert len(overlay) == 63
+    overlay.wrote(obj("default/last", 99), reached="5", now=0.0)
+    overlay.prune(lambda _: None, reached="99", now=1.0)
+    assert len(overlay) == 0
 
 
 def test_a_late_answer_about_a_predecessor_leaves_the_tombstone() -> None:

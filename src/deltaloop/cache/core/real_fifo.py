@@ -13,8 +13,7 @@ Rules:
 * A pop takes up to 1000 entries, of different keys, so that they can be applied in one step. A list or a resync is
   taken alone. Entries of the initial list are never mixed with later ones.
 * A deletion is queued even if the object was never seen.
-* Synced means that the first list, and what came before it, was *processed* (``processed``), or that any other write
-  came first. Upstream counts the same way.
+* Synced means that the first list was *processed* (``processed``), or that any other write came first, as upstream.
 * What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it. So does
   what was interrupted.
 
@@ -112,7 +111,7 @@ class InOrderQueue(Generic[V]):
         self._batch_size = batch_size
         self._entries: deque[_Entry[V]] = deque()
         self._populated = False
-        self._initial_left = 0
+        self._initial_waits = False
         self._processing: tuple[_Entry[V], ...] = ()
         self._version = ""
         self._closed = False
@@ -127,7 +126,7 @@ class InOrderQueue(Generic[V]):
     @property
     def has_synced(self) -> bool:
         """Whether everything of the initial list was processed."""
-        return self._populated and self._initial_left == 0
+        return self._populated and not self._initial_waits
 
     @property
     def closed(self) -> bool:
@@ -200,9 +199,8 @@ class InOrderQueue(Generic[V]):
     def put_list(self, listing: Listing[V]) -> None:
         """Everything that exists is this, which was made ready by ``prepare``."""
         first = not self._populated
+        self._initial_waits = self._initial_waits or first
         self._put(_Entry("", listing=listing, initial=first))
-        if first:
-            self._initial_left = len(self._entries)
 
     def resync(self) -> None:
         """Tell every object again that the consumer holds when this comes up."""
@@ -246,7 +244,7 @@ class InOrderQueue(Generic[V]):
         """What was popped has been dealt with, well or not."""
         self._processing = ()
         self._version = next((entry.version for entry in reversed(batch.entries) if entry.version), self._version)
-        self._initial_left = max(0, self._initial_left - len(batch.entries))
+        self._initial_waits = self._initial_waits and not batch.is_in_initial_list
 
     def put_back(self, batch: Batch[V]) -> None:
         """What was popped has to be popped again, before everything else."""

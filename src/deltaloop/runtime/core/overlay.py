@@ -31,7 +31,7 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.api.resource_version import is_comparable, is_newer
 from deltaloop.cache.core.freshness import is_reached
 
 MAX_AGE: Final = 300.0
@@ -90,11 +90,6 @@ class UnknownWrite(msgspec.Struct, frozen=True):
     uid: str
     version: str
     until: float
-
-
-def is_newer(left: str, right: str) -> bool:
-    """Tell whether ``left`` is known to be newer than ``right``."""
-    return is_comparable(left) and is_comparable(right) and compare_resource_versions(left, right) > 0
 
 
 def _is_at_least(version: str, wanted: str) -> bool:
@@ -159,11 +154,10 @@ class Overlay:
             now: The monotonic clock, in seconds.
         """
         present = self._entries.get(key)
-        if isinstance(present, StoredWrite):
-            if present.obj.uid != uid and is_newer(present.obj.resource_version, version):
+        if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, version):
+            if present.obj.uid != uid:
                 return  # a successor is there already
-            if present.obj.uid == uid and is_newer(present.obj.resource_version, version):
-                version = present.obj.resource_version
+            version = present.obj.resource_version
         self._entries[key] = Gone(uid, version, now, reached)
         unknown = self._unknown.get(key)
         if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
@@ -237,12 +231,10 @@ class Overlay:
         if unknown is not None and _is_over(unknown, live):
             del self._unknown[key]
         gone = self._known(key, cached)
-        is_known = live is None or any(uid == live.uid for uid, _ in gone)
+        is_known = True
         if unknown is not None and unknown.uid and unknown.version:
             gone.append((unknown.uid, unknown.version))
-            is_known = is_known or unknown.kind is WriteKind.CREATE or (live is not None and live.uid == unknown.uid)
-        else:
-            is_known = True
+            is_known = live is None or any(uid == live.uid for uid, _ in gone)
         if live is not None and is_known:
             self.wrote(live, reached=reached, now=now)
         elif gone:

@@ -714,6 +714,8 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
             "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, chance=0.0),
             "probed": partial(machine.probed, "1", now),
             "probe_failed": partial(machine.probe_failed, OSError(), now, chance=0.0),
+            "looked": partial(machine.looked, "1", now),
+            "look_failed": machine.look_failed,
         }
         assert feeds.keys() == FEEDS.keys()
         for name, feed in feeds.items():

@@ -77,6 +77,7 @@ def moves(machine: Observed, now: float) -> list[Move]:
         return [
             lambda m: m.watch_event(WatchEvent(EventType.ADDED, pod("b", 120)), now),
             lambda m: m.watch_ended(now, chance=0.0),
+            lambda m: m.looked("50", now),
             *watch_fails,
         ]
     if machine.phase is ReflectorPhase.RECEIVING:

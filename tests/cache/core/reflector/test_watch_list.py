@@ -29,6 +29,10 @@ def receiving(now: float = 0.0) -> ReflectorMachine:
     return machine
 
 
+def look_at(machine: ReflectorMachine) -> float | None:
+    return machine.look_at
+
+
 def streaming(version: int = 20, now: float = 0.0) -> ReflectorMachine:
     machine = receiving(now)
     assert isinstance(machine.initial_event(initial_events_end(version), now), CompleteList)
@@ -255,6 +259,81 @@ def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
     assert isinstance(machine.ask(63.0, chance=0.0), OpenWatch)
 
 
+def unproved(now: float = 30.0) -> ReflectorMachine:
+    """Begin a watch after a clean end, soon after the last look at the server's version."""
+    machine = streaming(version=20)
+    machine.watch_ended(now, chance=0.0)
+    assert isinstance(machine.ask(now, chance=0.0), OpenWatch)
+    machine.watch_opened(now)
+    return machine
+
+
+def test_a_watch_that_began_without_a_probe_is_followed_by_one_a_minute_later() -> None:
+    assert look_at(streaming()) is None
+    machine = unproved(now=30.0)
+    assert look_at(machine) == 90.0
+    assert machine.looked("20", 90.0) is None
+    assert (look_at(machine), machine.statistics().probes) == (None, 1)
+    machine.watch_ended(100.0, chance=0.0)
+    assert isinstance(machine.ask(100.0, chance=0.0), OpenWatch)
+    machine.watch_opened(100.0)
+    assert look_at(machine) == 160.0
+    machine.look_failed()
+    assert look_at(machine) is None
+
+
+@pytest.mark.parametrize("says", ["", "19"])
+def test_a_server_whose_version_went_back_is_found_in_an_open_stream(says: str) -> None:
+    machine = unproved()
+    if says:  # it sends what its lower counter gave
+        machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(18)), 40.0)
+        machine.watch_event(added("a", 19), 41.0)
+    reaction = machine.looked("19", 90.0)
+    assert isinstance(reaction, Reaction)
+    assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.PROBE, Recovery.LIST_NEWEST_NOW, 0.0)
+    assert str(reaction.error) == "the server's resource version went back from 20 to 19"
+    effect = machine.ask(90.0, chance=0.0)
+    assert isinstance(effect, OpenWatchList)
+    assert effect.options.resource_version == ""
+    machine.watch_list_opened(90.0)
+    machine.initial_event(initial_events_end(19), 90.0)
+    machine.watch_failed(broken(), 100.0, chance=0.0)
+    machine.ask(100.0, chance=0.0)
+    assert machine.probed("19", 100.0) is None, "the version of before is forgotten"
+
+
+def test_lower_versions_of_a_watch_without_a_probe_hide_nothing() -> None:
+    machine = unproved(now=30.0)
+    machine.watch_event(added("a", 18), 31.0)
+    machine.watch_ended(35.0, chance=0.0)
+    assert isinstance(machine.ask(35.0, chance=0.0), OpenWatch)
+    machine.watch_opened(35.0)
+    machine.watch_failed(broken(), 40.0, chance=0.0)
+    machine.ask(40.0, chance=0.0)
+    assert isinstance(machine.probed("19", 40.0), Reaction)
+
+
+@pytest.mark.parametrize("fault", [api_error(500), broken()])
+def test_a_probe_that_failed_is_made_up_for_in_the_open_stream(fault: Exception) -> None:
+    machine = probing(now=10.0)
+    machine.probe_failed(fault, 10.0, chance=0.0)
+    machine.ask(10.0, chance=0.0)
+    machine.watch_opened(11.0)
+    assert look_at(machine) == 71.0
+
+
+def test_nothing_is_looked_at_without_probes_or_after_a_probe() -> None:
+    machine = ReflectorMachine(ReflectorOptions(probe=False))
+    machine.ask(0.0, chance=0.0)
+    machine.watch_list_opened(0.0)
+    assert look_at(machine) is None
+    machine = probing(now=10.0)
+    machine.probed("20", 10.0)
+    machine.ask(10.0, chance=0.0)
+    machine.watch_opened(10.0)
+    assert look_at(machine) is None
+
+
 def test_a_server_that_is_busy_is_not_probed() -> None:
     machine = streaming(version=20)
     machine.watch_failed(api_error(429), 10.0, chance=0.0)
@@ -275,7 +354,7 @@ def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
     assert machine.give_up_at == 35.0
     machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 11)), 10.0)
     machine.initial_event(added("b", 12), 20.0)
-    assert machine.give_up_at == 40.0, "a change comes behind the list, even of an object that is not in it"
+    assert machine.give_up_at == 35.0, "a change comes behind the list, even of an object that is not in it"
     assert machine.statistics().last_byte_at == 20.0
 
 
@@ -469,12 +548,59 @@ def test_it_is_known_when_the_server_last_sent_anything() -> None:
         [added("a", 11), added("a", 12)],
     ],
 )
-def test_what_comes_behind_a_list_begins_its_last_half_minute(beyond: list[WatchEvent]) -> None:
+def test_events_behind_a_list_are_no_progress(beyond: list[WatchEvent]) -> None:
     machine = receiving()
-    for event in beyond:
-        machine.initial_event(event, 10.0)
+    for time, event in enumerate(beyond, 12 - len(beyond)):
+        machine.initial_event(event, float(time))
     machine.initial_event(added("b", 13), 20.0)
-    assert machine.give_up_at == 40.0
+    assert machine.give_up_at == (30.0 if len(beyond) == 1 else 40.0)
+
+
+def test_a_slow_streamed_list_gets_a_bound_after_five_seconds() -> None:
+    machine = receiving(now=100.0)
+    assert look_at(machine) == 105.0
+    machine.initial_event(added("a", 5), 101.0)
+    assert machine.looked("10", 106.0) is None
+    assert (look_at(machine), machine.statistics().probes) == (None, 1)
+    machine.initial_event(added("b", 10), 120.0)
+    assert machine.give_up_at == 150.0, "it was there when the list began, or soon after"
+    machine.initial_event(added("c", 11), 130.0)
+    machine.initial_event(added("d", 9), 140.0)
+    assert machine.give_up_at == 150.0, "an object that was created later comes behind the list"
+
+
+@pytest.mark.parametrize("event", [WatchEvent(EventType.ADDED, nameless(11)), added("c", 11)])
+def test_new_objects_are_no_progress_of_a_list(event: WatchEvent) -> None:
+    machine = receiving()
+    machine.looked("10", 5.0)
+    machine.initial_event(event, 9.0)
+    assert machine.give_up_at == 30.0
+
+
+@pytest.mark.parametrize("version", ["", "abc"])
+def test_a_version_that_cannot_be_compared_is_no_bound(version: str) -> None:
+    machine = receiving()
+    machine.looked(version, 5.0)
+    machine.initial_event(added("a", 11), 20.0)
+    assert machine.give_up_at == 50.0
+
+
+def test_a_bound_is_for_one_list() -> None:
+    machine = receiving()
+    machine.looked("10", 5.0)
+    machine.watch_list_failed(api_error(429), 6.0, chance=0.0)
+    machine.ask(60.0, chance=0.0)
+    machine.watch_list_opened(60.0)
+    machine.initial_event(added("a", 11), 61.0)
+    assert (machine.give_up_at, look_at(machine)) == (91.0, 65.0)
+
+
+def test_a_look_that_fails_is_not_repeated_in_that_stream() -> None:
+    machine = receiving()
+    machine.look_failed()
+    assert (look_at(machine), machine.statistics().probes) == (None, 1)
+    machine.initial_event(added("a", 11), 20.0)
+    assert machine.give_up_at == 50.0
 
 
 def test_a_refusal_shows_that_the_server_is_there() -> None:

@@ -35,14 +35,15 @@ stream of less than a second are followed by a wait if they fail the same way.
 **Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
 says so; then the same stream goes on. What comes is held until then, and is one ``CompleteList``. A version that the
 server refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more
-of the list for 30 s (changes are no part of it, see ``rounds``), is asked for pages for half an hour; never is the time
-for the whole measured. Any other failure costs this round only. Upstream tries again and again at once
-(kubernetes#140902).
+of the list for 30 s (changes and new objects are no part of it, see ``rounds``), is asked for pages for half an hour;
+never is the time for the whole measured. Any other failure costs this round only. Upstream tries again and again at
+once (kubernetes#140902).
 
 **Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
 future, and then be silent. So when a watch is begun anew (after a broken one always, after a clean end if the last look
 at the server's version is a minute old) a list of one object asks for that version. If it is lower than ours, the
-newest state is listed at once. Streams end after ten minutes at the latest; so quiet ones are found, too.
+newest state is listed at once. A watch that begins without a successful probe is followed by one a minute later, while
+its stream is open (``looked``).
 
 What is asked is in ``effects`` and ``requests``, the states and what may be fed in each in ``states``, a list that is
 under way in ``rounds``. This file is a little longer than most: the machine's feeds are read together.
@@ -57,7 +58,7 @@ from typing import Final, final
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.api.resource_version import is_comparable, is_newer
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector import requests
@@ -95,6 +96,7 @@ from deltaloop.pacing import BackoffManager, Wait, asked_delay
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
 _PROBE_PERIOD: Final = 60.0
+_BOUND_AFTER: Final = 5.0
 # Looked up for each event, where a member of an enum costs as much as a call.
 _STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
 
@@ -126,6 +128,9 @@ class ReflectorMachine:
         self._no_watch_list_until = 0.0
         self._probe_due = False
         self._version_seen_at = 0.0
+        self._is_proved = False
+        self._unproved = ""
+        self._look_at: float | None = None
         self._counts = ReflectorCounts()
 
     def statistics(self, *, last_byte_at: float | None = None, pending_bytes: int = 0) -> ReflectorStatistics:
@@ -180,6 +185,9 @@ class ReflectorMachine:
         self._watch_asked_at = now
         self._stream_events = 0
         self._initial_events_first = self.resource_version in requests.ANY_STATE
+        if not (self._is_proved or self._unproved) and is_comparable(self.resource_version):
+            self._unproved = self.resource_version  # lower versions that this watch brings must not hide it
+        self._is_proved = False
         self._probe_due = True
         timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
         return requests.watch_from(self.resource_version, timeout_seconds=timeout)
@@ -198,6 +206,14 @@ class ReflectorMachine:
         if not (self.options.probe and self._probe_due and is_comparable(self.resource_version)):
             return False
         return self._counts.last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD
+
+    @property
+    def look_at(self) -> float | None:
+        """When to ask for the server's version while a stream is open (``requests.PROBE``); None if that is not due.
+
+        Answer with ``looked`` or ``look_failed``.
+        """
+        return self._look_at if self.options.probe else None
 
     @property
     def give_up_at(self) -> float:
@@ -233,7 +249,7 @@ class ReflectorMachine:
         self._version_unavailable = False
         self._list_instead = False
         self._probe_due = False
-        self._version_seen_at = now
+        self._version_is_seen(now)
         self._counts.lists += 1
         self._counts.succeeded(now)
         self._go_on(then)
@@ -263,6 +279,7 @@ class ReflectorMachine:
         self._opened(now)
         self._progress_at = now
         self._go_on(ReflectorPhase.RECEIVING)
+        self._look_at = now + _BOUND_AFTER
 
     def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
         """The stream brought an event: hold it, or return the whole list if this was the end of it."""
@@ -270,9 +287,10 @@ class ReflectorMachine:
         self._counts.saw_bytes(now)
         if event.ends_initial_events:
             return self._end_of_initial_events(event, now)
+        verdict = self._initial.take(event)
         if not self._initial.is_through:
             self._progress_at = now
-        return self._initial.take(event)
+        return verdict
 
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> CompleteList:
         listed = self._initial.whole(event.object.resource_version)
@@ -284,6 +302,7 @@ class ReflectorMachine:
         self._counts.streamed_lists += 1
         self.resource_version = listed.resource_version
         self._has_listed(now, ReflectorPhase.STREAMING)
+        self._is_proved = False
         self._probe_due = True
         return listed
 
@@ -318,18 +337,46 @@ class ReflectorMachine:
     def probed(self, resource_version: str, now: float) -> Reaction | None:
         """The server said its version: a ``Reaction`` if it went back."""
         self._expect("probed")
+        self._probe_due = False
+        reaction = self._compare(resource_version, now)
+        if reaction is None:
+            self._go_on(ReflectorPhase.CONNECTING)
+        return reaction
+
+    def looked(self, resource_version: str, now: float) -> Reaction | None:
+        """The server said its version while a stream is open: a ``Reaction`` if it went back. Close the stream then."""
+        self._expect("looked")
+        self._look_at = None
+        if self.phase is ReflectorPhase.STREAMING:
+            reaction = self._compare(resource_version, now)
+            self._is_proved = False  # for the next watch
+            return reaction
         self._counts.probes += 1
         self._counts.saw_bytes(now)
-        self._probe_due = False
-        self._version_seen_at = now
-        before = self.resource_version
-        went_back = is_comparable(resource_version) and compare_resource_versions(resource_version, before) < 0
-        if not went_back:
-            self._go_on(ReflectorPhase.CONNECTING)
+        self._initial.bound = resource_version
+        return None
+
+    def look_failed(self) -> None:
+        """The server did not say its version while a stream is open: leave that to the next watch."""
+        self._expect("look_failed")
+        self._counts.probes += 1
+        self._look_at = None
+
+    def _compare(self, resource_version: str, now: float) -> Reaction | None:
+        before = self._unproved or self.resource_version
+        self._counts.probes += 1
+        self._counts.saw_bytes(now)
+        self._version_is_seen(now)
+        if not is_newer(before, resource_version):
             return None
         self._version_unavailable = True
         error = VersionWentBackError(before, resource_version)
         return self._react(error, Operation.PROBE, Recovery.LIST_NEWEST_NOW, ReflectorPhase.LISTING, now)
+
+    def _version_is_seen(self, now: float) -> None:
+        self._version_seen_at = now
+        self._is_proved = True
+        self._unproved = ""
 
     def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """The server did not say its version: the watch will show what is wrong, unless there is no server at all."""
@@ -348,6 +395,8 @@ class ReflectorMachine:
         self._expect("watch_opened")
         self._opened(now)
         self._go_on(ReflectorPhase.STREAMING)
+        if self._unproved:
+            self._look_at = now + _PROBE_PERIOD
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
         """The stream brought an event: say what to do with it, and move the version on if it counts."""
@@ -484,6 +533,7 @@ class ReflectorMachine:
 
     def _go_on(self, phase: ReflectorPhase) -> None:
         self._watch = None
+        self._look_at = None
         self.phase = phase
 
     def _wait(self, then: ReflectorPhase, now: float, delay: float) -> None:

@@ -7,8 +7,9 @@ refuses a request that names both.
 object once, as ADDED, then what has changed meanwhile, and the bookmark that ends it before any other (apiserver
 pkg/storage/cacher/cache_watcher.go, ``nonblockingAdd``). So a change, or another bookmark, says that the list is
 through, and that its end is due. From a server that does not know the request it says that this is an ordinary watch,
-and that no end will come. (One that sends nothing but new objects cannot be told from a slow list: it is given up when
-the stream ends.)
+and that no end will come. New objects alone look like a slow list. So a list that is not whole soon gets a bound: the
+server's version, read after the stream was opened. A list holds nothing newer than the server was at its beginning, so
+an object above the bound comes behind the list.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_version import is_newer
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
@@ -88,12 +90,14 @@ def unread_of(errors: Iterable[UnreadableItemError]) -> Unread:
 class InitialEvents:
     """What a streamed list has brought so far; changes that come among it are applied to it."""
 
-    __slots__ = ("_objects", "_skipped", "is_through")
+    __slots__ = ("_objects", "_skipped", "bound", "is_through")
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self._objects: dict[str, Resource] = {}
         self._skipped = 0
+        self.bound: str = ""
+        """Version of the server after the list began; empty while it is not known."""
         self.is_through: bool = False
         """Whether something has come that comes behind the objects of a list only."""
 
@@ -106,10 +110,12 @@ class InitialEvents:
         if event.type is EventType.BOOKMARK:
             self.is_through = True
             return Verdict.BOOKMARK
+        if event.type is not EventType.ADDED or (self.bound and is_newer(obj.resource_version, self.bound)):
+            self.is_through = True
         if not obj.name:
             self._skipped += 1
             return Verdict.SKIP
-        if event.type is not EventType.ADDED or obj.key in self._objects:
+        if obj.key in self._objects:
             self.is_through = True
         if event.type is EventType.DELETED:
             self._objects.pop(obj.key, None)

@@ -90,6 +90,7 @@ STATES: Final[tuple[State, ...]] = (
         (
             ("the server ends it, or the connection is lost", _to(ReflectorPhase.CONNECTING)),
             ("it ends in another way, or too soon, or the store refused an event", _to(ReflectorPhase.WAITING)),
+            ("the server's version went back", _to(ReflectorPhase.LISTING)),
         ),
     ),
     State(
@@ -109,6 +110,8 @@ FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "watch_list_failed": frozenset({ReflectorPhase.LISTING, ReflectorPhase.RECEIVING}),
     "probed": frozenset({ReflectorPhase.PROBING}),
     "probe_failed": frozenset({ReflectorPhase.PROBING}),
+    "looked": frozenset({ReflectorPhase.RECEIVING, ReflectorPhase.STREAMING}),
+    "look_failed": frozenset({ReflectorPhase.RECEIVING, ReflectorPhase.STREAMING}),
     "watch_opened": frozenset({ReflectorPhase.CONNECTING}),
     "watch_event": frozenset({ReflectorPhase.STREAMING}),
     "watch_events": frozenset({ReflectorPhase.STREAMING}),
