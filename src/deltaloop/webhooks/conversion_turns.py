@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from deltaloop.webhooks.answer import Answer
 from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refused_conversion
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.core.bytes_in_flight import HeldBytes, TooManyBytesError
 from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_conversion_review
-from deltaloop.webhooks.core.review_splitting import TooLargeError, split_review
+from deltaloop.webhooks.core.review_splitting import TooLargeError, is_costly, split_review
 from deltaloop.webhooks.steps import finished
-from deltaloop.webhooks.turns import LARGE, Turn, Turns
+from deltaloop.webhooks.turns import Turn, Turns
+
+_SMALL: Final = 16 * 1024
 
 
 async def convert_review(
-    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, most_objects: int
+    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, most_objects: int, held: HeldBytes
 ) -> Answer:
     """Answer a review.
 
     Args:
         conversion: Conversions of the kind of its objects.
-        body: The review, as received.
+        body: The review, as received; it is emptied.
         turns: Turns of the server.
         deadline: Time on the clock of the loop after which the API server does not wait.
         most_objects: Most objects of a review.
+        held: Bytes of the request: a response counts as far as it is larger than the review.
 
     Raises:
+        TooManyBytesError: If the response is too large beside all other reviews.
         TooLargeError: If the review, or one of its objects, exceeds a bound.
         LateError: If the deadline has passed.
     """
     async with turns.take(deadline) as turn:
         try:
-            if len(body) <= LARGE:
+            if len(body) <= _SMALL:
                 request = read_conversion_review(body)
                 objects: Iterable[dict[str, Any] | bytearray] = request.objects
             else:
@@ -42,14 +47,19 @@ async def convert_review(
             raise
         except InvalidReviewError as error:
             return refused_conversion(error)
-        review = ReviewConversion(conversion, request.uid, request.desired)
+        review, counted = ReviewConversion(conversion, request.uid, request.desired), len(body)
         for obj in objects:
             steps = review.object_steps(obj)
-            large = len(obj) > LARGE and not isinstance(obj, dict)
-            answer = await turn.outside(steps) if large else finished(steps)
+            costly = not isinstance(obj, dict) and is_costly(obj)
+            answer = await turn.outside(steps) if costly else finished(steps)
             if answer is not None:
                 return answer
+            if review.size > counted:
+                if not held.grow(review.size - counted):
+                    raise TooManyBytesError
+                counted = review.size
             await turn.worked()
+        body.clear()
         return review.converted()
 
 

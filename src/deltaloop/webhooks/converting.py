@@ -154,7 +154,11 @@ def refused_conversion(error: InvalidReviewError) -> Answer:
 
 @final
 class ReviewConversion:
-    """One review whose objects are converted one by one."""
+    """One review whose objects are converted one by one.
+
+    Attributes:
+        size: Bytes of the converted objects.
+    """
 
     def __init__(self, conversion: KindConversion, uid: str, desired: str) -> None:
         """Begin a review.
@@ -168,6 +172,7 @@ class ReviewConversion:
         self._uid = uid
         self._group, _, self._version = desired.rpartition("/")
         self._results: list[msgspec.Raw] = []
+        self.size = 0
         self._misfits: list[SeenMisfit] = []
 
     def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:
@@ -186,7 +191,9 @@ class ReviewConversion:
                 path, group = self._conversion.path, self._conversion.type.group
                 raise NoConversionError(f"{path} converts to versions of {group}")
             result = yield from self._conversion.steps(decoded, self._version, self._misfits)
-            self._results.append(msgspec.Raw(_encode(result)))
+            written = _encode(result)
+            self.size += len(written)
+            self._results.append(msgspec.Raw(written))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
             return self._failed(decoded, error)
         return None

@@ -34,15 +34,15 @@ from deltaloop.webhooks.answer import Answer, Outcome, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
 from deltaloop.webhooks.conversion_turns import convert_review
 from deltaloop.webhooks.converting import KindConversion
-from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes
-from deltaloop.webhooks.core.review_splitting import MOST_VALUES, TooLargeError, count_values
+from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes, TooManyBytesError
+from deltaloop.webhooks.core.review_splitting import TooLargeError, ValueCount, is_costly
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
 from deltaloop.webhooks.metrics import WebhookMetrics
 from deltaloop.webhooks.request import Listers, no_listers
 from deltaloop.webhooks.server_options import WebhookServerOptions
-from deltaloop.webhooks.turns import LARGE, LateError, Turns
+from deltaloop.webhooks.turns import LateError, Turns
 from deltaloop.webhooks.webhook_set import WebhookSet
 
 _logger: Final = logging.getLogger("deltaloop.webhooks")
@@ -288,14 +288,19 @@ class WebhookServer:
             if loop.time() > deadline:
                 raise LateError
             if isinstance(found, KindConversion):
-                answer = await convert_review(found, body, self._turns, deadline, self.options.most_objects)
-            elif len(body) <= LARGE:
+                answer = await convert_review(
+                    found, body, self._turns, deadline, most_objects=self.options.most_objects, held=held
+                )
+            elif not is_costly(body):
                 answer = admit(found, body, self._listers)
             else:
                 await _check_values(body)
                 answer = await self._turns.outside(admission_steps(found, body, self._listers), deadline)
         except TooLargeError as error:
             raise _too_large(str(error)) from None
+        except TooManyBytesError:
+            message = "too many bytes of reviews are in flight"
+            raise _RefusedError(429, "TooManyRequests", message, outcome="failed") from None
         except (TimeoutError, LateError):
             message = f"the review could not be answered within {limit:g} s"
             raise _RefusedError(504, "Timeout", message, outcome="failed") from None
@@ -336,7 +341,8 @@ async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> byte
     """Read a body.
 
     Raises:
-        _RefusedError: If it is too large, or all bodies together are; it is read no further.
+        _RefusedError: If it is too large; it is read no further.
+        TooManyBytesError: If all bodies together are.
     """
     too_large = f"a review has {most} bytes at most"
     if (request.content_length or 0) > most:
@@ -346,7 +352,7 @@ async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> byte
         if len(body) + len(part) > most:
             raise _too_large(too_large)
         if not held.grow(len(part)):
-            raise _RefusedError(429, "TooManyRequests", "too many bytes of reviews are in flight", outcome="failed")
+            raise TooManyBytesError
         body += part
     return body
 
@@ -355,13 +361,11 @@ async def _check_values(body: bytearray) -> None:
     """Reject a review that takes far more memory decoded than its bytes.
 
     Raises:
-        _RefusedError: If it has too many values.
+        TooLargeError: If it has too many values.
     """
-    values = 0
+    count = ValueCount()
     for begin in range(0, len(body), _COUNTED):
-        values += count_values(body, begin, begin + _COUNTED)
-        if values > 2 * MOST_VALUES:
-            raise _too_large(f"a review has {2 * MOST_VALUES} values at most")
+        count.add(body, begin, begin + _COUNTED).check("a review", objects=2)
         await asyncio.sleep(0)
 
 

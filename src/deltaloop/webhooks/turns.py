@@ -7,18 +7,14 @@ the rest of the program. There is one thread, because each one that computes del
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Final, ParamSpec, Self, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
 
 from deltaloop.webhooks.steps import Steps
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGE: Final = 64 * 1024
-"""Bytes of a body or an object that are read outside of the loop."""
 _TURN: Final = 0.005
 _STEPS: Final = 16
 _PASSES: Final = 3
@@ -36,6 +32,7 @@ class Turns:
     def __init__(self) -> None:
         """Start nothing: the thread starts with the first large object."""
         self._lock = asyncio.Lock()
+        self._one_large = asyncio.Lock()
         self._thread: ThreadPoolExecutor | None = None
 
     def take(self, deadline: float) -> Turn:
@@ -46,25 +43,26 @@ class Turns:
         """
         return Turn(self, self._lock, deadline)
 
-    async def in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function in the thread."""
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
-
     async def outside(self, steps: Steps[T], deadline: float) -> T:
         """Make steps in the thread, but every second one, which calls a function of the program, on the loop.
+
+        One after another, because a decoded object takes many times the memory of its JSON.
 
         Raises:
             LateError: If the deadline has passed before such a function begins.
         """
-        while True:
-            done, result = await self.in_thread(_advance, steps)
-            if not done:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
+        loop = asyncio.get_running_loop()
+        async with self._one_large:
+            while True:
                 _check(deadline)
-                done, result = _advance(steps)
-            if done:
-                return result
+                done, result = await loop.run_in_executor(self._thread, _advance, steps)
+                if not done:
+                    _check(deadline)
+                    done, result = _advance(steps)
+                if done:
+                    return result
 
     def close(self) -> None:
         """End the thread once it is idle."""

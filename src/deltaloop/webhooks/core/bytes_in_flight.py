@@ -6,6 +6,11 @@ from typing import final
 
 
 @final
+class TooManyBytesError(Exception):
+    """The bytes of all requests would exceed their bound."""
+
+
+@final
 class BytesInFlight:
     """Sum of the bytes that are held.
 

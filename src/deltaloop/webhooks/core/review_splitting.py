@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from typing import Final, final
+from typing import Final, Self, final
 
 import msgspec
 
@@ -17,10 +17,14 @@ from deltaloop.webhooks.core.admission_review import InvalidReviewError
 
 MOST_OBJECT_BYTES: Final = 3 * 1024 * 1024
 """Largest object that is converted; API servers do not accept larger requests, and etcd stores half of it."""
-MOST_VALUES: Final = 200_000
+MOST_VALUES: Final = 100_000
 """Most values of one object: its size in memory depends on their number more than on its bytes."""
+MOST_CONTAINERS: Final = 40_000
+"""Most lists and objects in one object: each of them costs as much as ten other values."""
 MOST_DEPTH: Final = 136
 _MOST_ENVELOPE: Final = 64 * 1024
+_CHEAP, _COSTLY = 16 * 1024, 64 * 1024
+_CHEAP_VALUES: Final = 4096
 _TOKEN: Final = re.compile(rb'["{}\[\]]')
 _WINDOW: Final = 256 * 1024
 _TOKENS: Final = 2048
@@ -47,9 +51,41 @@ class SplitReview(msgspec.Struct, frozen=True):
     spans: list[tuple[int, int]]
 
 
-def count_values(body: bytes | bytearray, begin: int, end: int) -> int:
-    """Return how many values a part of a body can have at most."""
-    return sum(body.count(mark, begin, end) for mark in (b",", b"{", b"["))
+@final
+class ValueCount(msgspec.Struct):
+    """Number of values that a part of a body has at most.
+
+    Attributes:
+        values: All values.
+        containers: Lists and objects.
+    """
+
+    values: int = 0
+    containers: int = 0
+
+    def add(self, body: bytes | bytearray, begin: int, end: int) -> Self:
+        """Count a part of a body."""
+        containers = body.count(b"{", begin, end) + body.count(b"[", begin, end)
+        self.containers += containers
+        self.values += containers + body.count(b",", begin, end)
+        return self
+
+    def check(self, what: str, *, objects: int) -> None:
+        """Compare with the bounds of some objects.
+
+        Raises:
+            TooLargeError: If there are more values.
+        """
+        if self.values > objects * MOST_VALUES:
+            raise TooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
+        if self.containers > objects * MOST_CONTAINERS:
+            raise TooLargeError(f"{what} must have at most {objects * MOST_CONTAINERS} lists and objects")
+
+
+def is_costly(content: bytes | bytearray) -> bool:
+    """Tell whether reading and writing some JSON takes more than a few milliseconds."""
+    size = len(content)
+    return size > _CHEAP and (size > _COSTLY or ValueCount().add(content, 0, size).values > _CHEAP_VALUES)
 
 
 def split_review(
@@ -153,8 +189,7 @@ class _Splitter:
             raise InvalidReviewError("the body is not a ConversionReview: it is not JSON")
         if self._depth == 3 and self._object >= 0:
             self._check_object(at)
-            if count_values(self._body, self._object, at) > MOST_VALUES:
-                raise TooLargeError(f"an object must have at most {MOST_VALUES} values")
+            ValueCount().add(self._body, self._object, at).check("an object", objects=1)
             self._spans.append((self._object, at + 1))
             self._object, self._gap = -1, at + 1
             if len(self._spans) > self._most_objects:
