@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final, cast
 
 import msgspec
@@ -12,7 +11,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.builtin_tables import builtin_types
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire import protobuf
-from deltaloop.apiserver.large_writes import LARGE
+from deltaloop.apiserver.large_writes import beside
 from deltaloop.schemas.nesting import check_depth, decode_json
 
 # Of a request in YAML: a sentence for each key that comes twice.
@@ -54,12 +53,10 @@ async def read_fields(
         RequestEntityTooLargeError: If it is larger than 3 MiB.
         ApiError: As ``decode_fields``.
     """
-    media_type = _media_type(request, protobuf_kind)
+    _media_type(request, protobuf_kind)
     raw = body if body is not None else await read_body(request)
-    if media_type in _YAML and len(raw) > LARGE:
-        # Python's reader takes more than a second for 3 MiB, and the loop has others to serve.
-        return await asyncio.to_thread(decode_fields, request, raw, protobuf_kind=protobuf_kind)
-    return decode_fields(request, raw, protobuf_kind=protobuf_kind)
+    # Python's YAML reader takes more than a second for 3 MiB, and the loop has others to serve.
+    return await beside(len(raw), lambda: decode_fields(request, raw, protobuf_kind=protobuf_kind))
 
 
 def decode_fields(

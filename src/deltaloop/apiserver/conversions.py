@@ -33,6 +33,8 @@ from deltaloop.schemas.growth import GrowthError
 
 T = TypeVar("T")
 
+MOST_SCANNED: Final = 1000
+"""Objects that one read looks at on the loop."""
 MOST_AT_ONCE: Final = 500
 """Objects in one review."""
 MOST_BYTES: Final = 512 * 1024
@@ -104,16 +106,25 @@ class Conversions:
         version = served.type.api_version
         return ConvertedStore(store, served.storage, webhook, version, self._common, compares=compares)
 
-    async def read(self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T]) -> T:
+    async def read(
+        self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T], *, scans: bool = False
+    ) -> T:
         """Return what is read from a store in the version that is served.
+
+        Args:
+            store: The store.
+            served: The version.
+            read: Called with the store as that version shows it.
+            scans: Whether ``read`` looks at all objects of the resource; then it runs in a thread if there are many.
 
         Raises:
             ApiError: 500 if objects cannot be converted; and what ``read`` raises.
         """
-        shown = self.shown(store, served)
+        is_long = scans and store.count(served.storage) > MOST_SCANNED
+        shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
         while True:
             try:
-                return read(shown)
+                return await asyncio.to_thread(read, shown) if is_long else read(shown)
             except QuestionError as asked:
                 question = asked.question
             try:

@@ -124,6 +124,7 @@ class ReadHandlers:
                 selection=selection,
                 always_continue=served.flags.self_described,
             ),
+            scans=not selection.everything or (plan.at is not None and plan.at < self._store.revision),
         )
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 

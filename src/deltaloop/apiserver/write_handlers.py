@@ -16,7 +16,7 @@ from aiohttp import web
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.answering import Answering
-from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
+from deltaloop.apiserver.body import REPEATED, decode_fields, read_body
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
 from deltaloop.apiserver.core.apply.options import read_applied
@@ -51,7 +51,7 @@ from deltaloop.apiserver.exchange import (
     options_of,
     stamp_of,
 )
-from deltaloop.apiserver.large_writes import LARGE, LargeWrites
+from deltaloop.apiserver.large_writes import LARGE, LargeWrites, beside
 from deltaloop.schemas.json_values import mapping
 
 T = TypeVar("T")
@@ -239,11 +239,9 @@ class WriteHandlers:
     async def _delete_options(self, request: web.BaseRequest) -> DeleteOptions:
         body = await read_body(request)
         if body.strip():
-            fields = await read_fields(request, body=body, protobuf_kind=("v1", "DeleteOptions"))
-            fields = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+            options = await beside(len(body), lambda: _sent_options(request, body))
         else:
-            fields = requests.delete_query(request.query)
-        options = parse_delete_options(fields)
+            options = parse_delete_options(requests.delete_query(request.query))
         if options.dry_run is None and "dryRun" in request.query:
             return msgspec.structs.replace(options, dry_run=tuple(request.query.getall("dryRun")))
         return options
@@ -289,6 +287,7 @@ class WriteHandlers:
             operations.store,
             served,
             lambda store: store.list(served.storage, prefix=prefix, matches=selection.matches).items,
+            scans=True,
         )
         notes = Notes()
         if not found and options.policy is None and served.strategy.delete_warning:
@@ -308,6 +307,11 @@ class WriteHandlers:
         return json_answer(
             await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
         )
+
+
+def _sent_options(request: web.BaseRequest, body: bytes) -> DeleteOptions:
+    fields = decode_fields(request, body, protobuf_kind=("v1", "DeleteOptions"))
+    return parse_delete_options({name: value for name, value in fields.items() if name not in ("kind", "apiVersion")})
 
 
 def _present(route: Route, operations: Operations) -> Resource | None:

@@ -47,6 +47,7 @@ _OPERATORS: Final[dict[str, Callable[..., bool]]] = {
     ">=": operator.ge,
 }
 _INT64: Final = 2**63
+_MOST_VALUES: Final = 10_000
 
 
 class InvalidJsonPathError(DeltaloopError, ValueError):
@@ -89,6 +90,8 @@ class JsonPath:
 def _walked(steps: tuple[_Step, ...], values: _Values) -> _Values:
     for step in steps:
         values = step(values)
+        if len(values) > _MOST_VALUES:
+            raise _NoAnswerError  # each step may double them
     return values
 
 
@@ -187,6 +190,8 @@ def _all_below(values: _Values) -> _Values:
     for value in values:
         if value and isinstance(value, str | dict | list):
             found += [value, *_all_below(_every([value]))]
+            if len(found) > _MOST_VALUES:
+                raise _NoAnswerError
     return found
 
 

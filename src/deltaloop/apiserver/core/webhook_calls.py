@@ -17,7 +17,7 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
-from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
+from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of an answer."""
@@ -257,8 +257,10 @@ def _any_form(body: bytes) -> object:
 
 def _decoded(body: bytes) -> object:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+        return decode_json(body)
+    except TooManyPartsError as error:
+        raise FailedCallError(f"couldn't get version/kind; json parse error: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -33,10 +33,12 @@ from deltaloop.apiserver.core.storage.encoding import (
 )
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.watching import Sighting
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
 from deltaloop.schemas.completing import struct_fields
 from deltaloop.schemas.json_values import mapping
 
+_DECODED_AT_ONCE: Final = 250
 _OFFERED: Final = ("application/json", YAML)
 _STREAMED: Final = ("application/json;stream=watch",)
 
@@ -66,13 +68,42 @@ class Rendering:
         """Write a list."""
         if self.output.form == "object":
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
-        objects = [decode_object(self.served, self.shown(item)) for item in listed.items]
-        if self.output.form == "table":
-            return encode_json(self.table(objects, metadata=listed.metadata))
-        return encode_json(partial_list(objects, metadata=listed.metadata, output=self.output))
+        # Decoded objects take several times the memory of their JSON, so only some are there at a time.
+        items, default, row_order = listed.items, None, self.served.strategy.row_order
+        if self.output.form == "table" and row_order is not None:
+            items = sorted(items, key=lambda obj: row_order(self._decoded(obj)))
+        if self.output.form == "table" and len(items) > _DECODED_AT_ONCE:
+            default = self.served.strategy.default_of(tuple(map(self._decoded, items))) if self._has_default else ""
+        parts: list[bytes] = []
+        whole = b""
+        for start in range(0, len(items), _DECODED_AT_ONCE) or (0,):
+            objects = map(self._decoded, items[start : start + _DECODED_AT_ONCE])
+            if self.output.form == "table":
+                page = self.table(objects, metadata=listed.metadata, default=default)
+                rows = page.pop("rows")
+            else:
+                page = partial_list(objects, metadata=listed.metadata, output=self.output)
+                rows = page.pop("items")
+            whole = whole or encode_json(page)
+            if rows:
+                parts.append(encode_json(rows)[1:-1])
+        name = b"rows" if self.output.form == "table" else b"items"
+        return b"".join((whole[:-1], b',"', name, b'":[', b",".join(parts), b"]}"))
+
+    @property
+    def _has_default(self) -> bool:
+        return self.served.strategy.default_of is not Strategy().default_of
+
+    def _decoded(self, obj: Resource) -> dict[str, object]:
+        return decode_object(self.served, self.shown(obj))
 
     def table(
-        self, objects: Iterable[dict[str, Any]], *, metadata: dict[str, Any] | None = None, with_columns: bool = True
+        self,
+        objects: Iterable[dict[str, Any]],
+        *,
+        metadata: dict[str, Any] | None = None,
+        with_columns: bool = True,
+        default: str | None = None,
     ) -> dict[str, Any]:
         """Return a Table of objects; see ``to_table``."""
         return to_table(
@@ -83,6 +114,7 @@ class Rendering:
             metadata=metadata,
             include_object=self.include,
             with_columns=with_columns,
+            default=default,
         )
 
 

@@ -128,6 +128,7 @@ def to_table(
     metadata: Mapping[str, Any] | None = None,
     include_object: IncludeObject = "Metadata",
     with_columns: bool = True,
+    default: str | None = None,
 ) -> dict[str, Any]:
     """Make a Table of objects.
 
@@ -140,12 +141,12 @@ def to_table(
             it out and the object's resource version is taken.
         include_object: What a row carries of its object.
         with_columns: Whether the column definitions are written; not in later events of a watch.
+        default: Name of the object that is marked as the default one. None: it is found among the objects of a list.
     """
     chosen = output or Output("table")
     listed, columns = list(objects), _readable(resource.columns)
-    if resource.strategy.row_order is not None and metadata is not None:
-        listed.sort(key=resource.strategy.row_order)
-    default = resource.strategy.default_of(listed) if metadata is not None else ""
+    if default is None:
+        default = resource.strategy.default_of(listed) if metadata is not None else ""
     if metadata is None:
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
         metadata = {"resourceVersion": version} if version else {}

@@ -9,22 +9,35 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, too_long
+from deltaloop.schemas.json_values import mapping, text
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _LONGEST_KEY: Final = 253
+_LARGEST: Final = 1024 * 1024
 
 
 def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[FieldError]:
-    """Yield what is wrong with the keys of the fields of these names."""
+    """Yield what is wrong with the keys of the fields of these names, and with the size of them all."""
     for name in names:
         for key in mapping(fields.get(name)):
-            for text in _key_texts(key):
-                yield invalid_value(f"{name}[{key}]", f'"{key}"', text)
+            for words in _key_texts(key):
+                yield invalid_value(f"{name}[{key}]", f'"{key}"', words)
             if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
                 yield invalid_value(f"data[{key}]", f'"{key}"', "duplicate of key present in binaryData")
+    is_config_map = "binaryData" in names
+    size = 0
+    for name in names:
+        for value in map(text, mapping(fields.get(name)).values()):
+            is_plain = is_config_map and name == "data"
+            size += _length(value) if is_plain else len(value) * 3 // 4 - value.endswith("=") - value.endswith("==")
+    if size > _LARGEST:
+        yield too_long("[]" if is_config_map else "data", _LARGEST)
+
+
+def _length(value: str) -> int:
+    return len(value) if value.isascii() else len(value.encode(errors="replace"))
 
 
 def _key_texts(key: str) -> Iterator[str]:

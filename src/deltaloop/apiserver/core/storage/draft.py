@@ -21,11 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
-from deltaloop.apiserver.core.storage.store import ANY, Condition, Objects, Page, RevisionStore, encode_object
+from deltaloop.apiserver.core.storage.store import (
+    ANY,
+    Condition,
+    Objects,
+    Page,
+    Renumbered,
+    RevisionStore,
+    check_size,
+    encode_object,
+)
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
     ConditionFailedError,
@@ -134,27 +144,45 @@ class Draft(Objects):
         """Return how many objects a resource has."""
         return len(self.list(resource).items) if self._has_written(resource) else self._count(resource)
 
-    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
+    def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
         """Write a new object.
 
         Raises:
             KeyExistsError: If there is one already.
+            TooLargeError: If it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
-        return self._write(resource, key, fields, lambda: self._store.create(resource, key, fields))
 
-    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
+        def create(written: Renumbered) -> Resource:
+            return self._store.create(resource, key, fields, any_size=True, written=written)
+
+        return self._write(resource, key, fields, create, any_size=any_size)
+
+    def update(
+        self,
+        resource: str,
+        key: str,
+        fields: Mapping[str, object],
+        *,
+        condition: Condition = ANY,
+        any_size: bool = False,
+    ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
 
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
+            TooLargeError: If it is too large.
         """
         current = self._expect(resource, key, condition)
         if encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
-        return self._write(resource, key, fields, lambda: self._store.update(resource, key, fields, always=True))
+
+        def update(written: Renumbered) -> Resource:
+            return self._store.update(resource, key, fields, always=True, any_size=True, written=written)
+
+        return self._write(resource, key, fields, update, any_size=any_size)
 
     def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> None:
         """Remove an object.
@@ -217,8 +245,21 @@ class Draft(Objects):
             raise ConditionFailedError(f"{resource} {key}")
         return current
 
-    def _write(self, resource: str, key: str, fields: Mapping[str, object], write: Callable[[], Resource]) -> Resource:
-        self._writes.append(write)
-        obj = Resource.from_json(encode_object(fields, resource_version=str(self.revision)))
+    def _write(
+        self,
+        resource: str,
+        key: str,
+        fields: Mapping[str, object],
+        write: Callable[[Renumbered], Resource],
+        *,
+        any_size: bool,
+    ) -> Resource:
+        revision = str(_PROVISIONAL + len(self._writes) + 1)
+        raw = encode_object(fields, resource_version=revision)
+        if not any_size:
+            check_size(raw)
+        # The loop need not write it again, which takes long for some.
+        self._writes.append(partial(write, Renumbered(raw, revision)))
+        obj = Resource.from_json(raw)
         self._written[resource, key] = obj
         return obj

@@ -37,7 +37,9 @@ from deltaloop.apiserver.core.storage.store_errors import (
     ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
+    TooLargeError,
 )
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
 from deltaloop.schemas.json_values import mapping
 
 _BUMP: Final = 1_000_000
@@ -98,11 +100,19 @@ class Objects(Protocol):
         """Return how many objects a resource has."""
         ...
 
-    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
+    def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
         """Write a new object."""
         ...
 
-    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
+    def update(
+        self,
+        resource: str,
+        key: str,
+        fields: Mapping[str, object],
+        *,
+        condition: Condition = ANY,
+        any_size: bool = False,
+    ) -> Resource:
         """Write an object anew."""
         ...
 
@@ -120,6 +130,12 @@ class _Table:
         self.objects: dict[str, Resource] = dict(objects or {})
         self.order: list[str] = [*order]
         self.being_deleted = {key for key, obj in self.objects.items() if obj.deletion_timestamp is not None}
+
+    def copy(self) -> _Table:
+        copied = _Table()
+        copied.objects, copied.order = self.objects.copy(), self.order.copy()
+        copied.being_deleted = self.being_deleted.copy()
+        return copied
 
     def put(self, key: str, obj: Resource) -> None:
         if key not in self.objects:
@@ -151,6 +167,34 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
     if api_version:
         return b'{"apiVersion":' + _encoder.encode(api_version) + b"," + _encoder.encode(kept)[1:]
     return _encoder.encode(kept)
+
+
+def check_size(raw: bytes) -> None:
+    """Reject an object that a real server could not store, if it stores it as JSON.
+
+    Raises:
+        TooLargeError: If it is too large.
+    """
+    if request_size(len(raw)) > MAX_REQUEST:
+        raise TooLargeError(request_size(len(raw)))
+
+
+@final
+class Renumbered:
+    """An object that has been written already, but for the revision that it gets."""
+
+    __slots__ = ("_raw", "_revision")
+
+    def __init__(self, raw: bytes, revision: str) -> None:
+        """Take the object with another revision, which no other text in it may look like."""
+        self._raw = raw
+        self._revision = f'"resourceVersion":"{revision}"'.encode()
+
+    def at(self, revision: int) -> bytes | None:
+        """Return the object at a revision; None if it has to be written again."""
+        if self._raw.count(self._revision) != 1:
+            return None
+        return self._raw.replace(self._revision, b'"resourceVersion":"%d"' % revision)
 
 
 @final
@@ -233,6 +277,16 @@ class RevisionStore:
         if following != self._revision + 1:
             raise ValueError(f"the change of revision {following} is missing")
 
+    def copy_of(self, resource: str) -> RevisionStore:
+        """Return a store with the objects and the changes of one resource, for a reader in another thread."""
+        copy = RevisionStore(window=self._window, window_bytes=self._window_bytes)
+        copy._revision, copy._compacted, copy._renumberings = self._revision, self._compacted, self._renumberings
+        copy._changes = self._changes.copy()
+        table = self._tables.get(resource)
+        if table is not None:
+            copy._tables[resource] = table.copy()
+        return copy
+
     def state(self) -> StoreState:
         """Return what it holds now; later writes do not change that."""
         return StoreState(
@@ -294,18 +348,42 @@ class RevisionStore:
                 found = change.old
         return found
 
-    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
+    def create(
+        self,
+        resource: str,
+        key: str,
+        fields: Mapping[str, object],
+        *,
+        any_size: bool = False,
+        written: Renumbered | None = None,
+    ) -> Resource:
         """Write a new object.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object as it is to be stored.
+            any_size: Whether its size has been checked.
+            written: The same object, as a draft has written it.
 
         Raises:
             KeyExistsError: If there is one already.
+            TooLargeError: If it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
-        return self._write(resource, key, None, fields)
+        return self._write(resource, key, None, fields, any_size=any_size, written=written)
 
     def update(
-        self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY, always: bool = False
+        self,
+        resource: str,
+        key: str,
+        fields: Mapping[str, object],
+        *,
+        condition: Condition = ANY,
+        always: bool = False,
+        any_size: bool = False,
+        written: Renumbered | None = None,
     ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
 
@@ -315,15 +393,18 @@ class RevisionStore:
             fields: The object as it is to be stored.
             condition: What the present one must be.
             always: Whether to write it even if nothing differs.
+            any_size: As for ``create``.
+            written: As for ``create``.
 
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
+            TooLargeError: If it is too large.
         """
         current = self._expect(resource, key, condition)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
-        return self._write(resource, key, current, fields)
+        return self._write(resource, key, current, fields, any_size=any_size, written=written)
 
     def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> StoredChange:
         """Remove an object.
@@ -366,6 +447,9 @@ class RevisionStore:
         last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
         items: list[Resource] = []
         position = first
+        if matches is None:
+            position = max(first, min(last, first + limit if limit > 0 else last))
+            items = [objects[key] for key in order[first:position]]
         while position < last and (limit <= 0 or len(items) < limit):
             obj = objects[order[position]]
             if matches is None or matches(obj):
@@ -480,8 +564,22 @@ class RevisionStore:
             raise ConditionFailedError(f"{resource} {key}")
         return current
 
-    def _write(self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object]) -> Resource:
-        obj = Resource.from_json(encode_object(fields, resource_version=str(self._revision + 1)))
+    def _write(
+        self,
+        resource: str,
+        key: str,
+        old: Resource | None,
+        fields: Mapping[str, object],
+        *,
+        any_size: bool,
+        written: Renumbered | None,
+    ) -> Resource:
+        raw = written.at(self._revision + 1) if written is not None else None
+        if raw is None:
+            raw = encode_object(fields, resource_version=str(self._revision + 1))
+        if not any_size:
+            check_size(raw)
+        obj = Resource.from_json(raw)
         self._tables.setdefault(resource, _Table()).put(key, obj)
         self._append(resource, key, old, obj)
         return obj

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST
+
 
 class StoreError(Exception):
     """Root of what the store refuses; ``operations`` turns it into a Status."""
@@ -22,6 +24,20 @@ class KeyMissingError(StoreError):
 @final
 class ConditionFailedError(StoreError):
     """The object is not at the expected revision, or has another uid."""
+
+
+@final
+class TooLargeError(StoreError):
+    """An object is larger than one request to etcd may be.
+
+    Attributes:
+        size: Bytes of the request.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Keep the size."""
+        super().__init__(f"a request must have at most {MAX_REQUEST} bytes, got {size}")
+        self.size = size
 
 
 @final

@@ -40,6 +40,8 @@ REVISION_WAIT: Final = 3.0
 BOOKMARK_BEFORE_DEADLINE: Final = 2.0
 MIN_TIMEOUT: Final = 1800.0
 _PLACES: Final = 16
+# Objects that a watch with a selector looks at in one step.
+_LOOKED_AT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +242,8 @@ class Watcher:
 
     def next_due(self) -> float:
         """When to poll again although nothing has changed."""
+        if self._phase is _Phase.INITIAL:
+            return 0.0
         due = self._deadline
         if self._plan.bookmarks:
             due = min(due, self._bookmark_due)
@@ -255,6 +259,8 @@ class Watcher:
                 found = self._begin(now)
             elif self._phase is _Phase.INITIAL:
                 found = self._next_initial(limit)
+                if not found and self._phase is _Phase.INITIAL:
+                    return ()  # others have their turn before it looks at more
             else:
                 found = self._next_changes(limit)
             if found is None:
@@ -269,11 +275,10 @@ class Watcher:
             if now < self._wait_until:
                 return None
             return self._fail(failures.too_large_resource_version(wanted, current).status)
-        matches = None if self._plan.selection.everything else self._plan.selection.matches
         stale_at = self._plan.stale_at
         at = stale_at if stale_at is not None and max(wanted, self._store.compacted) <= stale_at else None
         try:
-            page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
+            page = self._store.list(self._plan.resource, prefix=self._plan.prefix, at=at)
         except QuestionError:
             if now < self._wait_until:
                 raise
@@ -286,8 +291,14 @@ class Watcher:
         return ()
 
     def _next_initial(self, limit: int) -> tuple[Sighting, ...]:
-        count = min(limit, len(self._initial))
-        found = [Sighting(EventType.ADDED, self._initial.popleft(), self._initial_revision) for _ in range(count)]
+        matches = None if self._plan.selection.everything else self._plan.selection.matches
+        found: list[Sighting] = []
+        for _ in range(min(limit if matches is None else _LOOKED_AT, len(self._initial))):
+            obj = self._initial.popleft()
+            if matches is None or matches(obj):
+                found.append(Sighting(EventType.ADDED, obj, self._initial_revision))
+                if len(found) == limit:
+                    break
         if not self._initial:
             self._phase = _Phase.CHANGES
             if self._plan.announce_end:

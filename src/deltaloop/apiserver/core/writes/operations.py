@@ -33,6 +33,8 @@ from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encode_object
+from deltaloop.apiserver.core.storage.store_errors import TooLargeError
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, protobuf_size, request_size
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -72,6 +74,7 @@ from deltaloop.schemas.json_values import copied, mapping, text
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
+_STORED_AS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,8 @@ class Operations:
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
+        applied = entries is not None
+        decode_sent(served, fields, as_sent="applied" if applied else "whole")
         served = served.asking(stamp.outside)
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         if updated and "uid" in metadata and entries is None:
@@ -210,7 +214,7 @@ class Operations:
         if dry_run:
             return _unstored(served, created, resource_version=version)
         created = served.strategy.store(None, created, self, stamp)
-        stored = self._objects.create(served.storage, key, served.codec.stored(created))
+        stored = self._stored(served, created, partial(self._objects.create, served.storage, key), applied=applied)
         self._carry_out(effects)
         return stored
 
@@ -298,7 +302,8 @@ class Operations:
         if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
         after = served.strategy.store(before, after, self, stamp)
-        stored = self._objects.update(served.storage, current.key, served.codec.stored(after))
+        write = partial(self._objects.update, served.storage, current.key)
+        stored = self._stored(served, after, write, applied=as_sent == "applied")
         self._carry_out(effects)
         return stored
 
@@ -397,6 +402,35 @@ class Operations:
             current = self._objects.update(served.storage, current.key, served.codec.stored(after))
             served.strategy.marked(current, self, now)
         return DeleteResult(current, removed=False)
+
+    def _stored(
+        self,
+        served: ServedResource,
+        fields: dict[str, object],
+        write: Callable[..., Resource],
+        *,
+        applied: bool,
+    ) -> Resource:
+        """Store an object. One that is too large loses its ``managedFields``, unless it was applied.
+
+        Raises:
+            ApiError: 500 if it is too large.
+
+        Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go (``isTooLargeError``).
+        """
+        stored, size = served.codec.stored(fields), 0
+        try:
+            return write(stored)
+        except TooLargeError as error:
+            size = error.size
+        for candidate in (stored,) if applied else (stored, with_entries(stored, [])):
+            if served.flags.protobuf and served.type.group not in _STORED_AS_JSON:
+                size = request_size(protobuf_size(served.schema.tree, candidate))
+            elif candidate is not stored:
+                size = request_size(len(encode_object(candidate, resource_version="")))
+            if size <= MAX_REQUEST:
+                return write(candidate, any_size=True)
+        raise failures.too_large_to_store(size)
 
     def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
         """Return the objects of a namespace, or of all of them, that are selected."""

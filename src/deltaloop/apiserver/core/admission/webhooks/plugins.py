@@ -257,8 +257,8 @@ def _operations(response: AdmissionResponse) -> list[object]:
         raise _FailedError("received undecodable patch in webhook response: it is no list of operations")
     if len(items(operations)) > MAX_OPERATIONS:
         raise _FailedError(
-            f"received undecodable patch in webhook response: it has {len(items(operations))} operations, and this server "
-            f"applies at most {MAX_OPERATIONS}"
+            f"received undecodable patch in webhook response: it must have at most {MAX_OPERATIONS} operations, "
+            f"got {len(items(operations))}"
         )
     if items(operations) and response.patch_type != "JSONPatch":
         raise _FailedError(f'unsupported patch type "{response.patch_type}"')

@@ -1,0 +1,43 @@
+"""Defaults may not make a small object large."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deltaloop.schemas.defaulting import apply_defaults
+from deltaloop.schemas.growth import ALLOWED, MOST_GROWN, GrowthError
+from deltaloop.schemas.schema_compiler import schema_from_json
+
+
+def _tree(default: Any, *, of_maps: bool = False) -> Any:
+    item = {"type": "object", "properties": {"d": {"type": "object", "default": default}}}
+    many = {"type": "object", "additionalProperties": item} if of_maps else {"type": "array", "items": item}
+    return schema_from_json(json.dumps({"type": "object", "properties": {"l": many}}).encode()).tree
+
+
+@pytest.mark.parametrize("of_maps", [False, True])
+@pytest.mark.parametrize("size", [0, 1000])
+def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_maps: bool) -> None:
+    tree = _tree({"x": "y" * size}, of_maps=of_maps)
+    many = MOST_GROWN // (size + 12)
+    for count, fits in ((many // 2, True), (many * 2, False)):
+        items: Any = {f"{number}": {} for number in range(count)} if of_maps else [{} for _ in range(count)]
+        if fits:
+            assert apply_defaults(tree, {"l": items})
+        else:
+            with pytest.raises(GrowthError):
+                apply_defaults(tree, {"l": items})
+
+
+def test_less_is_allowed_where_the_context_says_so() -> None:
+    tree = _tree({"x": "y" * 1000})
+    token = ALLOWED.set(1500)
+    try:
+        assert apply_defaults(tree, {"l": [{}]})
+        with pytest.raises(GrowthError):
+            apply_defaults(tree, {"l": [{}, {}]})
+    finally:
+        ALLOWED.reset(token)
