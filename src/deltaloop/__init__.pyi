@@ -67,6 +67,7 @@ from deltaloop.runtime import Result as Result
 from deltaloop.runtime import controller as controller
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
+from deltaloop.runtime import lifespan as lifespan
 from deltaloop.runtime import read_settings as read_settings
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference

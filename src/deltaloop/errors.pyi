@@ -70,6 +70,7 @@ from deltaloop.runtime.errors import HealthServerError as HealthServerError
 from deltaloop.runtime.errors import InvalidAnswerError as InvalidAnswerError
 from deltaloop.runtime.errors import InvalidChildrenError as InvalidChildrenError
 from deltaloop.runtime.errors import InvalidControllerError as InvalidControllerError
+from deltaloop.runtime.errors import LifespanError as LifespanError
 from deltaloop.runtime.errors import NoStatusSubresourceError as NoStatusSubresourceError
 from deltaloop.runtime.errors import NotOwnedError as NotOwnedError
 from deltaloop.runtime.errors import OwnerGoneError as OwnerGoneError

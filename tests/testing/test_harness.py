@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import weakref
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -532,3 +533,27 @@ async def test_a_program_that_has_done_its_work_is_at_rest(deltaloop_harness: Ha
     await deltaloop_harness.run(once)
     await deltaloop_harness.settled()
     assert len(deltaloop_harness.writes) == 1
+
+
+async def test_lifespan_is_that_of_each_program(deltaloop_harness: Harness) -> None:
+    notes: list[str] = []
+
+    @dl.lifespan
+    async def pool() -> AsyncIterator[list[str]]:
+        notes.append("open")
+        yield notes
+        notes.append("closed")
+
+    @dl.controller(MAP, lifespan=pool)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        ctx.lifespan(pool).append(request.name)
+
+    await deltaloop_harness.start(reconcile)
+    await ask(deltaloop_harness.client)
+    await deltaloop_harness.settled()
+    await deltaloop_harness.restart(crash=True)
+    await deltaloop_harness.settled()
+    await deltaloop_harness.restart()
+    await deltaloop_harness.settled()
+    made = [note for note in notes if note != "kube-root-ca.crt"]
+    assert made == ["open", "a", "open", "a", "closed", "open", "a"]

@@ -18,6 +18,7 @@ FOLDER: Final = ROOT / "build" / "type_checks"
 HEADER: Final = """\
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime, timezone
 from typing import Any
 

@@ -12,6 +12,8 @@ from deltaloop.runtime.core.requests import Request as Request
 from deltaloop.runtime.enqueue import Enqueue as Enqueue
 from deltaloop.runtime.enqueue import enqueue as enqueue
 from deltaloop.runtime.enqueue import enqueue_owner as enqueue_owner
+from deltaloop.runtime.lifespans import Lifespan as Lifespan
+from deltaloop.runtime.lifespans import lifespan as lifespan
 from deltaloop.runtime.manager import Manager as Manager
 from deltaloop.runtime.manager_options import ManagerOptions as ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics as ControllerMetrics

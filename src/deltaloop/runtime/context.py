@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, MutableMapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final, overload
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final, overload
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -15,6 +16,7 @@ from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.status import Statuses, StatusWriter
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from deltaloop.runtime.children import Children, DeclaredChildren
 
 T = TypeVar("T")
+
+_NONE: Final[Mapping[Lifespan[Any], Any]] = MappingProxyType({})
 
 _logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
 
@@ -60,6 +64,7 @@ class Context:
         "_cancelled",
         "_children",
         "_declared_children",
+        "_lifespans",
         "_logger",
         "_loop",
         "_memory",
@@ -94,6 +99,7 @@ class Context:
         remember: Callable[[], dict[str, Any]] = dict,
         statuses: Statuses | None = None,
         track: Callable[..., Coroutine[Any, Any, Any]] | None = None,
+        lifespans: Mapping[Lifespan[Any], Any] = _NONE,
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
@@ -114,6 +120,7 @@ class Context:
         self._memory: dict[str, Any] | None = None
         self._statuses = statuses
         self._track = track
+        self._lifespans = lifespans
         self.not_awaited: NotAwaited = client.not_awaited
 
     @property
@@ -215,6 +222,21 @@ class Context:
                 "`deltaloop run` has one"
             )
         return self._recorder
+
+    def lifespan(self, declared: Lifespan[T]) -> T:
+        """Return the value of what lives as long as the program, such as a connection pool; any thread.
+
+        Args:
+            declared: What ``@dl.controller(..., lifespan=...)`` got.
+
+        Raises:
+            InvalidControllerError: If the controller does not declare it.
+        """
+        try:
+            return cast("T", self._lifespans[declared])
+        except KeyError:
+            problem = f"it does not declare the lifespan {declared.name}. Add it: @dl.controller(..., lifespan=...)"
+            raise InvalidControllerError(self.controller, problem) from None
 
     @property
     def memory(self) -> dict[str, Any]:

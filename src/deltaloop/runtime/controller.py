@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, final, overload
+from typing import Any, Final, TypeAlias, cast, final, overload
 
 import msgspec
 
@@ -30,6 +30,7 @@ from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.mapping import takes_caches
 from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
@@ -86,6 +87,7 @@ class Controller:
         indexers: Index functions of the cache of ``resource``, by name.
         queue: Options of its work queue: priorities, fair shares, bounds.
         hot_loops: When a key that keeps itself busy is told of and slowed down; None never.
+        lifespan: What lives as long as the program, such as a connection pool; ``ctx.lifespan`` returns its value.
         finalizer: Keeps objects from being gone before ``cleanup`` has let go of what they stand for; a name with a
             domain, such as ``example.com/backup``. Empty for none.
         declared_cleanup: What ``cleanup`` was given; None until then.
@@ -109,6 +111,7 @@ class Controller:
     indexers: Mapping[str, IndexFunc[Resource] | Path] = field(default_factory=dict[str, "IndexFunc[Resource] | Path"])
     queue: QueueOptions = _DEFAULTS
     hot_loops: HotLoopOptions | None = _HOT_LOOPS
+    lifespan: Lifespan[Any] | None = None
     finalizer: str = ""
     declared_cleanup: Cleanup | None = field(default=None, init=False)
 
@@ -129,6 +132,9 @@ class Controller:
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
+        if self.lifespan is not None and not isinstance(self.lifespan, Lifespan):
+            problem = f"lifespan must be made by @dl.lifespan, got a {type(cast('object', self.lifespan)).__name__}"
+            raise InvalidControllerError(self.name, problem)
         if self.workers < 1:
             raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
         if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
@@ -310,6 +316,7 @@ def controller(
     indexers: Mapping[str, IndexFunc[Resource] | Path] | None = None,
     queue: QueueOptions = _DEFAULTS,
     hot_loops: HotLoopOptions | None = _HOT_LOOPS,
+    lifespan: Lifespan[Any] | None = None,
     finalizer: str = "",
 ) -> Callable[[ReconcileFunction], Controller]:
     """Declare the decorated function as a controller; the arguments are those of ``Controller``.
@@ -340,6 +347,7 @@ def controller(
             indexers=indexers or {},
             queue=queue,
             hot_loops=hot_loops,
+            lifespan=lifespan,
             finalizer=finalizer,
         )
 

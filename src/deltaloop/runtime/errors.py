@@ -17,6 +17,7 @@ DeltaloopError
 │   └── UndeclaredAccessError    a controller reads or writes what it does not declare
 ├── AlreadyOwnedError            in ownership.py
 ├── NotOwnedError                an object that nothing controls has the name of a desired child
+├── LifespanError                what lives as long as the program cannot begin or end
 ├── PreflightError               this program may not do what its controllers need
 ├── ShutdownTimeoutError         reconciles did not end in time, and were left behind
 └── HealthServerError            the health or metrics server cannot listen
@@ -25,13 +26,14 @@ DeltaloopError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.declared_access import NeededAccess
 from deltaloop.runtime.core.running import StopReason
+from deltaloop.tracebacks import error_text
 from deltaloop.workqueue.errors import TerminalError
 
 
@@ -163,6 +165,22 @@ class ReconcileCancelledError(DeltaloopError):
 
     That is a fault of the reconciler, or of what it waited for: somebody cancelled a task that it awaits.
     """
+
+
+@final
+class LifespanError(DeltaloopError):
+    """What lives as long as the program failed to begin or to end; the program ends. The cause is ``__cause__``.
+
+    Attributes:
+        lifespan: Name of the function that ``@dl.lifespan`` decorates.
+        phase: ``begin`` or ``end``.
+    """
+
+    def __init__(self, lifespan: str, phase: Literal["begin", "end"], error: Exception) -> None:
+        """Keep which lifespan, and when it failed."""
+        super().__init__(f"lifespan {lifespan} failed to {phase}: {error_text(error)}")
+        self.lifespan = lifespan
+        self.phase = phase
 
 
 @final

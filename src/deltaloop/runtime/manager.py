@@ -1,9 +1,9 @@
 """Runs controllers as one program: health, caches, leadership, workers, and a good end. Core: ``core/shutdown.py``.
 
-    health, metrics, webhooks ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
-                                                   ▲            ▲           │ lost: workers end, then the lock is free
-                                                   │            └───────────┘
-                                standbys wait here, with caches that are kept up
+    health, metrics, webhooks ──▶ lifespans ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
+                                                                 ▲            ▲           │ lost: workers end, then the
+                                                                 │            └───────────┘ lock is free
+                                              standbys wait here, with caches that are kept up
 
 The end goes the other way round. Controllers of one manager share informers, and one election.
 
@@ -35,6 +35,7 @@ from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, read
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.finalizing import refuse_finalizers
+from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.pages import only_local
@@ -157,6 +158,7 @@ class Manager:
         self._used = False
         self._left_behind: list[str] = []
         self._history = History()
+        self._lifespans: dict[Lifespan[Any], Any] = {}
 
     # -- state
 
@@ -245,6 +247,7 @@ class Manager:
                 within ``repeat_window`` of the options is no second one: ``timeout`` and terminals send it twice.
 
         Raises:
+            LifespanError: If a lifespan fails to begin or to end.
             HealthServerError: If an address for health or metrics cannot be used.
             PreflightError: If the account may not do what is needed.
             CacheSyncError: If the caches do not fill in time; it names kinds and reasons.
@@ -346,11 +349,20 @@ class Manager:
             async with AsyncExitStack() as stack:
                 await self._start_servers(stack)
                 await self._webhooks.start(stack)  # before caches: to list a kind may take its conversion
+                await self._begin_lifespans(stack)
                 if self.options.warm_standbys or self._elector is None:
                     await self._start_caches(stack)
                 await self._lead(stack)
         finally:
             _logger.info("the manager has stopped")
+
+    async def _begin_lifespans(self, stack: AsyncExitStack) -> None:
+        """Enter what the controllers declare, each once; on standbys as well, so that a mistake shows at the start."""
+        for controller in self.controllers:
+            declared = controller.lifespan
+            if declared is not None and declared not in self._lifespans:
+                entered = declared.entered(self.options.shutdown_timeout)
+                self._lifespans[declared] = await stack.enter_async_context(entered)
 
     def _standby_of(self) -> str | None:
         """Return who leads while this one does not, as far as is known; None if it leads, or there is no election."""
@@ -420,6 +432,7 @@ class Manager:
                 metrics=self._metrics,
                 clock=clock,
                 chance=options.chance,
+                lifespans=self._lifespans,
                 access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared),
             )
             self._loops.append(loop)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast, final
@@ -37,6 +37,7 @@ from deltaloop.runtime.core.standby import names_gone_object, surplus
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.finalizing import FinalizedRuns
+from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
@@ -75,6 +76,7 @@ class ReconcileLoop:
         clock: Callable[[], float],
         chance: Callable[[], float] = random.random,
         access: AccessCheck | None = None,
+        lifespans: Mapping[Lifespan[Any], Any] | None = None,
     ) -> None:
         """Make the queue; nothing runs yet.
 
@@ -89,6 +91,7 @@ class ReconcileLoop:
             clock: Seconds of the event loop.
             chance: Draws numbers in [0, 1), for jitter.
             access: Asked before each request of a reconcile; None asks nothing.
+            lifespans: Values of what lives as long as the program.
         """
         self.controller = controller
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
@@ -109,6 +112,9 @@ class ReconcileLoop:
         self._clock = clock
         self._chance = chance
         self._access = access
+        self._lifespans: Mapping[Lifespan[Any], Any] = {
+            declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
+        }
         self.memories: Memories = Memories()
         self._pool: ThreadPoolExecutor | None = None
         self._idle: dict[asyncio.Task[None], None] = {}
@@ -386,6 +392,7 @@ class ReconcileLoop:
             children=self.children,
             remember=partial(self._memory_of, None if self.own_cache is None else self.own_cache.find(request.key)),
             statuses=self._statuses,
+            lifespans=self._lifespans,
             track=None if self.tracker is None else partial(self.tracker.track, key=request.key, check=check),
         )
 

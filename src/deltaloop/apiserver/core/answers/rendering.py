@@ -71,7 +71,7 @@ class Rendering:
         # Decoded objects take several times the memory of their JSON, so only some are there at a time.
         items, default, row_order = listed.items, None, self.served.strategy.row_order
         if self.output.form == "table" and row_order is not None:
-            items = sorted(items, key=lambda obj: row_order(self._decoded(obj)))
+            items = tuple(sorted(items, key=lambda obj: row_order(self._decoded(obj))))
         if self.output.form == "table" and len(items) > _DECODED_AT_ONCE:
             default = self.served.strategy.default_of(tuple(map(self._decoded, items))) if self._has_default else ""
         parts: list[bytes] = []
@@ -94,7 +94,7 @@ class Rendering:
     def _has_default(self) -> bool:
         return self.served.strategy.default_of is not Strategy().default_of
 
-    def _decoded(self, obj: Resource) -> dict[str, object]:
+    def _decoded(self, obj: Resource) -> dict[str, Any]:
         return decode_object(self.served, self.shown(obj))
 
     def table(
