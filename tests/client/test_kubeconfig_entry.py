@@ -37,7 +37,7 @@ def test_what_is_there() -> None:
     assert (str(first), first.text("y"), first.path("y")) == ("file: user 'u': x[0]", "a", Path("/d/a"))
     assert str(second) == "file: user 'u': x[1]"
     assert entry("/a").path("x") == Path("/a")
-    assert entry("YWJj\n ZGVm").data("x") == b"abcdef"
+    assert entry("YWJj\r\nZGVm").data("x") == b"abcdef"
 
 
 WRONG: list[tuple[str, Any, str]] = [
@@ -59,6 +59,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("path", "pl\0anted", "x has a character that no path can have"),
     ("file", "/missing", "x names /missing, which cannot be read: No such file or directory; correct the path"),
     ("data", "YWJj!", "x is not base64; write the PEM file through `base64 -w0`, or name the file in x"),
+    ("data", "YWJj ZGVm", "x is not base64"),
     ("data", "YWJ", "x is not base64"),
     ("data", "YWJjä", "x is not base64"),
 ]

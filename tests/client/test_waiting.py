@@ -14,7 +14,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import ForbiddenError
+from deltaloop.api.status import ForbiddenError, NotFoundError
 from deltaloop.client import Client, ClientConfig, HttpResponse
 from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.resource_list import ResourceList
@@ -252,3 +252,15 @@ async def test_a_time_limit_of_anothers_is_not_that_of_the_wait() -> None:
     with pytest.raises(TimeoutError, match="another's") as caught:
         await wait_until(Waiting("a", created()), ask, watch, field_selector="x=y", what="it", until=9.0, limit=9.0)
     assert type(caught.value) is TimeoutError
+
+
+async def test_deletion_ends_a_wait_unless_it_is_ignored() -> None:
+    there = {"metadata": {**pod("a")["metadata"], "uid": "u"}}
+    next_one = {**in_phase("Running", version="13"), "metadata": {**pod("a", version="13")["metadata"], "uid": "v"}}
+    script = (line("DELETED", there), Pause(3.0), line("ADDED", next_one))
+    client, _ = client_over(page(there, version="10"), Stream(script))
+    with pytest.raises(NotFoundError, match=r'pods "a" was deleted while waiting for a certain value of status\.phase'):
+        await client.wait_for(kinds.POD, "a", RUNNING)
+    client, _ = client_over(page(there, version="10"), Stream(script))
+    found = await client.wait_for(kinds.POD, "a", RUNNING, ignore_deletion=True)
+    assert found.uid == "v"

@@ -23,7 +23,7 @@ MIRRORS = ("deltaloop.blocking",)
 OTHER_IDEAS = {("deltaloop.cache", "Controller")}
 
 # Names that a controller's author writes; every one is a promise.
-MOST = 95
+MOST = 105
 
 
 def value(package: str, name: str) -> object:

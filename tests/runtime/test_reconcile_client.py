@@ -296,8 +296,8 @@ async def test_finalizers_are_added_and_removed_whatever_others_do_meanwhile() -
         with_it = await h.client.add_finalizer(CM, stale, "x.dev/y")
         assert with_it.finalizers == ("x.dev/y",)
         assert with_it["data"] == {"by": "another"}
-        assert await h.client.add_finalizer(CM, with_it, "x.dev/y") is with_it
-        without = await h.client.remove_finalizer(CM, with_it, "x.dev/y")
+        assert await h.client.add_finalizer(CM, with_it, "x.dev/y") == with_it
+        without = await h.client.remove_finalizer(CM, stale, "x.dev/y")
         assert without is not None
         assert without.finalizers == ()
         await h.w.client.delete(CM, "a", namespace="default")

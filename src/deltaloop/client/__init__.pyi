@@ -39,6 +39,7 @@ from deltaloop.client.request_keywords import ListKeywords as ListKeywords
 from deltaloop.client.request_keywords import PatchKeywords as PatchKeywords
 from deltaloop.client.request_keywords import RequestKeywords as RequestKeywords
 from deltaloop.client.request_keywords import SubresourceWriteKeywords as SubresourceWriteKeywords
+from deltaloop.client.request_keywords import WaitKeywords as WaitKeywords
 from deltaloop.client.request_keywords import WriteKeywords as WriteKeywords
 from deltaloop.client.resource_list import ResourceList as ResourceList
 from deltaloop.client.transport import Headers as Headers

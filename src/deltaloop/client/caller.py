@@ -367,8 +367,8 @@ def selected(options: ListOptions, selector: str | LabelSelector | None) -> List
     return options.replace(label_selector=str(parsed))
 
 
-def not_found(kind: ResourceType[Any], name: str) -> ApiError:
-    """Return the error of an object that is not there, as the server would say it."""
+def not_found(kind: ResourceType[Any], name: str, what: str = "not found") -> ApiError:
+    """Return the error of an object that is not there, as the server would return it."""
     details = StatusDetails(name=name, group=kind.group, kind=kind.plural)
-    message = f'{kind.group_resource} "{name}" not found'
+    message = f'{kind.group_resource} "{name}" {what}'
     return error_from_status(Status(code=404, reason="NotFound", message=message, details=details))

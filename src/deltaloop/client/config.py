@@ -21,6 +21,10 @@ from deltaloop.pacing.checks import require_positive
 from deltaloop.version import VERSION
 
 _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")
+_NOT_IN_URLS: Final = re.compile(r"[\x00-\x20\x7f]")
+_SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
+"""Schemes that messages show of a URL that may hold a password: any other text before a colon may be a part of it."""
+_LONGEST_LABEL: Final = 63
 
 
 def default_user_agent() -> str:
@@ -128,7 +132,7 @@ class ClientConfig:
         )
         check_url(self.server, "server", ("http", "https"))
         if self.proxy_url:
-            check_url(self.proxy_url, "proxy-url", ("http", "https"), may_have_user=True)
+            check_proxy(self.proxy_url, "proxy-url")
         if not self.namespace:
             raise ConfigError("ClientConfig.namespace is empty; 'default' is the usual one")
 
@@ -142,6 +146,15 @@ class ClientConfig:
         return replace(self, **changes)
 
 
+def check_proxy(url: str, what: str) -> None:
+    """Reject the URL of a proxy that cannot be used; the message shows no part of it.
+
+    Raises:
+        ConfigError: Naming ``what``.
+    """
+    check_url(url, what, ("http", "https"), may_have_user=True)
+
+
 def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
     """Refuse a URL that cannot be connected to; the message shows no part of one that holds a password.
 
@@ -149,6 +162,8 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
         ConfigError: Saying what is wrong with ``what``.
     """
     wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
+    if _NOT_IN_URLS.search(url):
+        raise ConfigError(f"{what} has a blank or a control character in it; {wanted}")
     try:
         parts = urlsplit(url)
         host, port, user = parts.hostname, parts.port, parts.username or parts.password
@@ -157,18 +172,23 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
     if user and not may_have_user:
         raise ConfigError(f"{what} has a user name or password in it; those belong to the user entry")
     if parts.scheme not in schemes:
-        raise ConfigError(f"{what} has the scheme {parts.scheme!r}; {wanted}")
+        is_shown = not may_have_user or parts.scheme in _SHOWN_SCHEMES
+        shown = f"the scheme {parts.scheme!r}" if is_shown else "a scheme that is not supported"
+        raise ConfigError(f"{what} has {shown}; {wanted}")
     if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host, url):
         raise ConfigError(f"{what} is not the address of a server; {wanted}")
 
 
 def _is_sendable(host: str, url: str) -> bool:
+    if not all(0 < len(label) <= _LONGEST_LABEL for label in host.removesuffix(".").split(".")):
+        return False
     if _PLAIN_URL.fullmatch(url):
         return True
     from yarl import URL  # it knows all the others, and takes a while to import
 
     try:
-        URL(url)  # it encodes the host
+        URL(url)
+        host.partition("%")[0].encode("idna")
     except ValueError:
         return False
     return all(character.isalnum() or character in "-._~:%" for character in host)

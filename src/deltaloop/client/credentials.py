@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, final
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.client.bounded_files import MIB, read_file
 from deltaloop.client.core.credential import Credential, bearer, is_header_value
 from deltaloop.client.core.token_file import TokenFileState
 from deltaloop.client.errors import ConfigError
@@ -129,7 +130,7 @@ class TokenFile:
 
     def _read(self, now: float) -> None:
         try:
-            text = self._path.read_text("utf-8")
+            text = read_file(self._path, most=MIB).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             self._state.read_failed(now=now)
             reason = getattr(error, "strerror", None) or type(error).__name__

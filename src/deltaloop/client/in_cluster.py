@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from deltaloop.client.bounded_files import MIB, read_file
 from deltaloop.client.config import ClientConfig, TlsConfig
 from deltaloop.client.credentials import TokenFile
 from deltaloop.client.errors import ConfigError
@@ -73,7 +74,7 @@ def _is_file(path: Path) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8").strip()
+        return read_file(path, most=MIB).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise ConfigError(f"in-cluster configuration: {path} cannot be read: {reason}") from None

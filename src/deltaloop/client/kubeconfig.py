@@ -11,6 +11,7 @@ Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``valida
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,11 +21,15 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
+from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig, TlsConfig
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.kubeconfig_entry import Entry
 from deltaloop.client.kubeconfig_user import read_credentials, read_impersonation
 
+_log = logging.getLogger("deltaloop.client")
+
+_PIPE_PATIENCE: Final = 5.0
 _IN_MEMORY: Final = "kubeconfig (given as a mapping)"
 
 
@@ -120,17 +125,20 @@ def _exists(path: Path) -> bool:
 def _read(path: Path) -> Mapping[str, Any]:
     source = f"kubeconfig {path}"
     try:
-        text = path.read_bytes()
+        text = read_file(path, patience=_PIPE_PATIENCE)
     except OSError as error:
         raise ConfigError(
             f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
         ) from None
-    from deltaloop.api.yaml_reader import read_yaml  # which a pod never needs: no YAML is read there
+    from deltaloop.api.yaml_reader import read_yaml_body  # which a pod never needs: no YAML is read there
 
+    repeated: list[str] = []
     try:
-        content = read_yaml(text, source=source)
+        content = read_yaml_body(text, source=source, repeated=repeated)
     except InvalidArgumentError as error:
         raise ConfigError(f"{error}; correct the file there, or name another one") from None
+    if repeated:
+        _log.warning("kubeconfig has a key twice in one map: the last value counts", extra={"file": str(path)})
     if content is None:
         raise ConfigError(f"{source} is empty; name another file, or write clusters, users and contexts into it")
     if not isinstance(content, Mapping):
@@ -140,9 +148,13 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: Path) -> None:
     merged.sources.append(source)
-    kind = content.get("kind") or "Config"
-    if kind != "Config":
+    if content.get("kind") not in (None, "", "Config"):
         raise ConfigError(f"{source} is not a kubeconfig: its kind is not Config; name another file")
+    if content.get("apiVersion") not in (None, "", "v1"):
+        raise ConfigError(f"{source}: apiVersion must be v1; correct it, or name another file")
+    if not isinstance(content.get("preferences") or {}, Mapping):
+        raise ConfigError(f"{source}: preferences is not a mapping; remove it, or write its fields below it")
+    _check_extensions(content, source)
     current = content.get("current-context") or ""
     if not isinstance(current, str):
         raise ConfigError(f"{source}: current-context is not text; put it in quotes")
@@ -152,32 +164,43 @@ def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: 
         ("users", "user", merged.users),
         ("contexts", "context", merged.contexts),
     ):
-        for name, fields in _entries(content, section, singular, source):
+        for name, fields in _entries(content, section, singular, source).items():
             known.setdefault(name, Entry(f"{singular} {name!r}", fields, source, directory))
 
 
-def _entries(
-    content: Mapping[str, Any], section: str, singular: str, source: str
-) -> list[tuple[str, Mapping[str, Any]]]:
+def _entries(content: Mapping[str, Any], section: str, singular: str, source: str) -> dict[str, Mapping[str, Any]]:
     listed = content.get(section)
     if listed is None:
-        return []
+        return {}
     if not isinstance(listed, list):
         raise ConfigError(f"{source}: {section} is not a list; write a list of entries with name and {singular}")
-    found: list[tuple[str, Mapping[str, Any]]] = []
+    found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(cast("list[Any]", listed)):
         where = f"{source}: {section}[{index}]"
-        if not isinstance(entry, Mapping):
+        if entry is not None and not isinstance(entry, Mapping):
             raise ConfigError(f"{where} is not a mapping; write an entry with name and {singular}")
-        fields = cast("Mapping[str, Any]", entry)
+        fields = cast("Mapping[str, Any]", entry or {})
         name, body = fields.get("name"), fields.get(singular)
-        if not isinstance(name, str) or not name:
-            raise ConfigError(f"{where} has no name, or one that is not text; write one, in quotes if need be")
+        name = "" if name is None else name  # kubectl accepts an entry without a name
+        if not isinstance(name, str):
+            raise ConfigError(f"{where} has a name that is not text; put it in quotes")
+        if name in found:
+            raise ConfigError(f"{where} has the name {name!r}, as another entry; rename or remove one of both")
         # kubectl writes `user: null` for a user without credentials.
         if body is not None and not isinstance(body, Mapping):
             raise ConfigError(f"{where}: {singular} of {name!r} is not a mapping; write its fields below it, indented")
-        found.append((name, cast("Mapping[str, Any]", body or {})))
+        found[name] = cast("Mapping[str, Any]", body or {})
+        _check_extensions(found[name], where)
     return found
+
+
+def _check_extensions(fields: Mapping[str, Any], where: str) -> None:
+    """Reject two extensions of one name, as kubectl does."""
+    listed = fields.get("extensions")
+    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    names = [str(cast("Mapping[str, Any]", entry).get("name")) for entry in entries if isinstance(entry, Mapping)]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: extensions has two entries of one name; rename or remove one of both")
 
 
 def _refer(chosen: Entry, what: str, known: Mapping[str, Entry]) -> Entry:
@@ -193,25 +216,22 @@ def _refer(chosen: Entry, what: str, known: Mapping[str, Entry]) -> Entry:
 
 
 def _names(known: Mapping[str, Entry]) -> str:
-    return ", ".join(sorted(known)) or "none at all"
+    return ", ".join(sorted(filter(None, known))) or "none at all"
 
 
 def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str) -> ClientConfig:
     server = cluster.text("server")
     if not server:
         raise ConfigError(f"{cluster} has no server; write the address of the API server there")
-    ca_data = cluster.data("certificate-authority-data")
-    ca_file = cluster.file("certificate-authority") if ca_data is None else None
+    ca_data, ca_file = cluster.data_or_file("certificate-authority")
     insecure = cluster.flag("insecure-skip-tls-verify")
-    key = user.data("client-key-data") if user else None
-    certificate = user.data("client-certificate-data") if user else None
+    key, key_file = user.data_or_file("client-key") if user else (None, None)
+    certificate, certificate_file = user.data_or_file("client-certificate") if user else (None, None)
     if "://" not in server:
         # As client-go: TLS if anything says so.
         server = ("https://" if ca_data or ca_file or certificate or insecure else "http://") + server
     # What is wrong with one entry is told with its place; what does not fit together is found below.
-    certificate_file = user.file("client-certificate") if user and certificate is None else None
     key_data = None if key is None else SecretText(_pem(user, key))
-    key_file = user.file("client-key") if user and key is None else None
     server_name = cluster.text("tls-server-name")
     credentials = read_credentials(user, cluster) if user else None
     impersonate = read_impersonation(user) if user else None

@@ -13,6 +13,7 @@ from typing import Any, cast, final
 
 import msgspec
 
+from deltaloop.client.bounded_files import read_file
 from deltaloop.client.errors import ConfigError
 
 
@@ -91,8 +92,7 @@ class Entry(msgspec.Struct, frozen=True):
         found = self.path(name)
         if found is not None:
             try:
-                with found.open("rb"):
-                    pass
+                read_file(found)
             except OSError as error:
                 raise ConfigError(
                     f"{self}: {name} names {found}, which cannot be read: {error.strerror}; "
@@ -100,13 +100,20 @@ class Entry(msgspec.Struct, frozen=True):
                 ) from None
         return found
 
+    def data_or_file(self, name: str) -> tuple[bytes | None, Path | None]:
+        """Return the content that stands there in base64, or the path of a file with it; kubectl rejects both."""
+        data = self.data(f"{name}-data")
+        if data is not None and self.text(name):
+            raise ConfigError(f"{self}: {name} and {name}-data cannot be combined; use one of them")
+        return data, self.file(name)
+
     def data(self, name: str) -> bytes | None:
         """Return what stands there in base64, None if it is not there."""
         text = self.text(name)
         if not text:
             return None
         try:
-            return base64.b64decode("".join(text.split()), validate=True)
+            return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
         except (binascii.Error, ValueError):
             raise ConfigError(
                 f"{self}: {name} is not base64; write the PEM file through `base64 -w0`, "

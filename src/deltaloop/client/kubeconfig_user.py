@@ -14,6 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import check_url
 from deltaloop.client.core.credential import is_header_value
 from deltaloop.client.core.impersonation import Impersonation
@@ -90,7 +91,8 @@ def _fixed(user: Entry) -> Credentials | None:
     if not is_header_value(token):
         raise ConfigError(f"{user}: token has a line break in it; write it on one line, without control characters")
     if token_file is not None:
-        user.file("tokenFile")
+        if not token:  # otherwise the token counts for as long as the file cannot be read
+            user.file("tokenFile")
         return TokenFile(token_file, fallback=SecretText(token) if token else None)
     if token:
         return StaticToken(SecretText(token))
@@ -158,10 +160,9 @@ def cluster_info(cluster: Entry) -> dict[str, Any]:
     Raises:
         ConfigError: If a field of the cluster cannot be read.
     """
-    ca_data = cluster.data("certificate-authority-data")
-    ca_file = cluster.file("certificate-authority") if ca_data is None else None
+    ca_data, ca_file = cluster.data_or_file("certificate-authority")
     if ca_file is not None:
-        ca_data = ca_file.read_bytes()  # that it can be read was seen just now
+        ca_data = read_file(ca_file)  # that it can be read was seen just now
     info: dict[str, Any] = {
         "server": cluster.text("server"),
         "tls-server-name": cluster.text("tls-server-name"),

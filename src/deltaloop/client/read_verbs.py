@@ -17,9 +17,9 @@ from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import NotFoundError
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.caller import EVERYTHING, Caller, selected
+from deltaloop.client.caller import EVERYTHING, Caller, not_found, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
-from deltaloop.client.request_keywords import GetKeywords, Kind, ListKeywords, RequestKeywords
+from deltaloop.client.request_keywords import GetKeywords, Kind, ListKeywords, WaitKeywords
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.client.watch import WatchStream, open_watch
 
@@ -216,14 +216,14 @@ class ReadVerbs(Caller):
         )
 
     @overload
-    async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[RequestKeywords]) -> None: ...
+    async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[WaitKeywords]) -> None: ...
     @overload
     async def wait_for(
-        self, rt: TypedKind[T], name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
+        self, rt: TypedKind[T], name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
     ) -> T: ...
     @overload
     async def wait_for(
-        self, rt: str, name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
+        self, rt: str, name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
     ) -> Resource: ...
     async def wait_for(
         self,
@@ -233,6 +233,7 @@ class ReadVerbs(Caller):
         *,
         namespace: str | None = None,
         timeout: float | None = None,
+        ignore_deletion: bool = False,
     ) -> Any:
         """Wait until an object fulfils a condition, and return it as it was then; None for ``deleted()``.
 
@@ -246,8 +247,10 @@ class ReadVerbs(Caller):
                 ``field_value(...)``, or anything that is a ``WaitCondition``.
             namespace: The client's by default.
             timeout: Seconds for everything; None is the configured default (30).
+            ignore_deletion: Whether to continue when the object is deleted, because another one of its name may come.
 
         Raises:
+            NotFoundError: If the object was there and is deleted, or replaced by another one of its name.
             WaitTimeoutError: If it does not happen in time; the message says what was last seen.
             ApiError: If the server refuses in a way that will not pass, such as 403.
         """
@@ -267,8 +270,9 @@ class ReadVerbs(Caller):
         from deltaloop.client.core.waiting import Waiting
         from deltaloop.client.waiting import wait_until
 
+        waiting = Waiting(name, condition, ignore_deletion=ignore_deletion)
         found = await wait_until(
-            Waiting(name, condition),
+            waiting,
             ask,
             watch,
             field_selector=f"metadata.name={name}",
@@ -276,6 +280,8 @@ class ReadVerbs(Caller):
             until=until,
             limit=limit,
         )
+        if waiting.gone:
+            raise not_found(raw_type, name, f"was deleted while waiting for {waiting.condition}")
         return None if found is None else typed(known, found)
 
     def _pages(

@@ -28,6 +28,16 @@ class RequestKeywords(TypedDict, total=False):
     timeout: float | None
 
 
+class WaitKeywords(RequestKeywords, total=False):
+    """Of ``wait_for``; the time limit is that of the whole wait.
+
+    Attributes:
+        ignore_deletion: Whether to continue when the object is deleted, because another one of its name may come.
+    """
+
+    ignore_deletion: bool
+
+
 class GetKeywords(RequestKeywords, total=False):
     """Of verbs that read an object.
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, final
 
+from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig, TlsConfig
 from deltaloop.client.core.credential import ClientCertificate
 from deltaloop.client.core.tls_files import TlsFilesState
@@ -101,7 +102,7 @@ class TlsContexts:
         digest = hashlib.sha256()
         for path in self._files:
             try:
-                data = path.read_bytes()
+                data = read_file(path)
             except OSError as error:
                 _log.warning("certificate file cannot be read", extra={"file": str(path), "reason": error.strerror})
                 return None
@@ -167,6 +168,8 @@ def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> N
     try:
         if tls.client_certificate_data is None and tls.client_key_data is None:
             assert tls.client_certificate_file is not None
+            for path in (tls.client_certificate_file, tls.client_key_file):
+                _read(path, config)  # OpenSSL would read a device or a pipe without an end
             context.load_cert_chain(tls.client_certificate_file, tls.client_key_file, password=refuse_to_ask)
         else:
             _load_from_data(context, config, refuse_to_ask)
@@ -201,7 +204,7 @@ def _key(tls: TlsConfig, config: ClientConfig) -> bytes:
 def _read(path: Path | None, config: ClientConfig) -> bytes:
     assert path is not None
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise ConfigError(
             f"{_where(config)}{path} cannot be read: {error.strerror}; correct the path, or the file's permissions"

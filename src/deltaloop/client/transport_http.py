@@ -25,12 +25,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deltaloop.client.config import ClientConfig
+from deltaloop.client.config import ClientConfig, check_proxy
 from deltaloop.client.core.broken_tries import Reuse, after_break
 from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
-from deltaloop.client.core.proxy import proxy_for
+from deltaloop.client.core.proxy import proxy_for, proxy_variable
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
 from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, StreamEndedError, TransportError
 from deltaloop.client.tls import TlsContexts
@@ -122,7 +122,7 @@ class HttpTransport(ABC):
         """Read certificates and environment; connections are made when they are needed.
 
         Raises:
-            ConfigError: If certificates or keys cannot be used.
+            ConfigError: If certificates, keys or the proxy of the environment cannot be used.
         """
         self._config = config
         self._tls = TlsContexts(config) if config.is_tls else None
@@ -131,6 +131,8 @@ class HttpTransport(ABC):
         self._port = parts.port or (443 if config.is_tls else 80)
         self._address = f"{self._host}:{self._port}"
         self._proxy = config.proxy_url or proxy_for(parts.scheme, self._host, self._port, os.environ)
+        if self._proxy is not None:
+            check_proxy(self._proxy, "proxy-url" if config.proxy_url else proxy_variable(parts.scheme, os.environ))
         self._credentials = config.credentials if config.is_tls else None
         if config.credentials is not None and not config.is_tls:
             _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})

@@ -306,7 +306,8 @@ class WriteVerbs(ReadVerbs):
     async def add_finalizer(self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
 
-        Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped.
+        Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped. An
+        object that has the finalizer is read again, because it may be an old state of the object.
 
         Raises:
             NotFoundError: If the object is gone.
@@ -318,6 +319,8 @@ class WriteVerbs(ReadVerbs):
         self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
     ) -> T | None:
         """See to it that an object does not have a finalizer, and return it as stored; None if it is gone.
+
+        An object that does not have the finalizer is read again, because it may be an old state of the object.
 
         Raises:
             ConflictError: If the object changes all the time.
@@ -372,15 +375,20 @@ class WriteVerbs(ReadVerbs):
         if not name:
             raise MalformedObjectError(f"the {known} object has no metadata.name, which its finalizers need")
 
-        async def asked_anew() -> Resource:
-            # The server is asked, and no cache: it is not of the cache that the conflict was.
-            found = await super(WriteVerbs, self)._read(raw_type, name, namespace=place, timeout=timeout)
+        def checked(found: Resource) -> Resource:
             if uid and found.uid != uid:
                 raise not_found(known, name)
             return found
 
+        async def asked_anew() -> Resource:
+            # The server is asked, and no cache: it is not of the cache that the conflict was.
+            return checked(await super(WriteVerbs, self)._read(raw_type, name, namespace=place, timeout=timeout))
+
         if not present.resource_version:  # a patch replaces the whole list
             present = await asked_anew()
+        elif [*change(present.finalizers)] == [*present.finalizers]:
+            # The object may have been read before the finalizers changed, so it cannot show that nothing is to be done.
+            present = checked(await self._read(raw_type, name, namespace=place, timeout=timeout))
         for attempt in range(_CONFLICT_TRIES):
             finalizers = [*change(present.finalizers)]
             if finalizers == [*present.finalizers]:

@@ -261,3 +261,37 @@ def test_output_that_is_no_text_keeps_no_failure_from_being_told() -> None:
 
 def test_the_plugin_finds_its_input_where_every_client_puts_it() -> None:
     assert "KUBERNETES_EXEC_INFO" in plugin_call(PLUGIN, {}, is_terminal=False).environ
+
+
+_YAML = f"apiVersion: {V1}\nkind: ExecCredential\nstatus:\n  token: a\n".encode()
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b"\xef\xbb\xbf" + printed(token="a"),
+        printed(token="a").replace(b'"ExecCredential"', b'""'),
+        printed(token="a").replace(b'"ExecCredential"', b"null"),
+        printed(token="a").replace(b'"kind":"ExecCredential",', b""),
+        _YAML,
+        b"\xef\xbb\xbf# comment\r\n" + _YAML,
+    ],
+    ids=["BOM", "empty kind", "null kind", "no kind", "YAML", "YAML with BOM"],
+)
+def test_output_that_kubectl_accepts(output: bytes) -> None:
+    assert answer(output).credential == bearer("a")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        printed(token="planted") + b"\nbye",
+        printed(token="planted") * 2,
+        printed(token="planted").replace(b"ExecCredential", b"Other"),
+        printed(token="planted", expirationTimestamp=""),
+        _YAML + b"#" * 70_000,
+    ],
+    ids=["text behind", "two objects", "another kind", "empty time", "long YAML"],
+)
+def test_output_that_kubectl_rejects(output: bytes) -> None:
+    failed(PluginOutcome(output=output))

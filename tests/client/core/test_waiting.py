@@ -121,6 +121,34 @@ def test_deletion_is_of_one_object() -> None:
     assert other.done
 
 
+@pytest.mark.parametrize("how", ["deleted", "not listed", "replaced in a list", "replaced in a watch"])
+def test_object_that_is_gone_ends_the_wait(how: str) -> None:
+    for ignore in (False, True):
+        waiting = Waiting("a", RUNNING, ignore_deletion=ignore)
+        waiting.saw_list([], "1", now=0.0, chance=0.0)
+        assert not waiting.done, "it need not be there at the beginning"
+        waiting.saw_event(event(EventType.ADDED, pod(3)))
+        match how:
+            case "deleted":
+                waiting.saw_event(event(EventType.DELETED, pod(4, phase="Running")))
+            case "not listed":
+                waiting.saw_list([], "9", now=0.0, chance=0.0)
+            case "replaced in a list":
+                waiting.saw_list([pod(5, uid="v")], "9", now=0.0, chance=0.0)
+            case _:
+                waiting.saw_event(event(EventType.ADDED, pod(5, uid="v")))
+        assert (waiting.gone, waiting.done) == (not ignore, not ignore)
+        waiting.saw_event(event(EventType.ADDED, pod(9, uid="v", phase="Running")))
+        assert waiting.found == (pod(9, uid="v", phase="Running") if ignore else None)
+
+
+def test_object_without_uid_may_disappear_for_a_while() -> None:
+    waiting = Waiting("a", RUNNING)
+    waiting.saw_list([pod(1, uid="")], "", now=0.0, chance=0.0)
+    waiting.saw_list([], "", now=0.0, chance=0.0)
+    assert not waiting.done
+
+
 def test_what_was_never_there_is_gone() -> None:
     waiting = Waiting("a", deleted())
     waiting.saw_list([pod(1, name="b")], "1", now=0.0, chance=0.0)
@@ -156,9 +184,15 @@ STEPS = st.lists(
 )
 
 
-def play(condition: WaitCondition | Deleted, steps: list[str], make: type[Waiting] = Waiting) -> tuple[bool, bool]:
+def play(
+    condition: WaitCondition | Deleted,
+    steps: list[str],
+    make: type[Waiting] = Waiting,
+    *,
+    ignore_deletion: bool = True,
+) -> tuple[bool, bool]:
     """Play a history; return whether the wait is over, and whether a naive observer of each state says so."""
-    waiting = make("a", condition)
+    waiting = make("a", condition, ignore_deletion=ignore_deletion)
     server: Resource | None = None
     log: list[WatchEvent] = []
     version = uid = seen_uid = 0
@@ -166,11 +200,12 @@ def play(condition: WaitCondition | Deleted, steps: list[str], make: type[Waitin
 
     def observe() -> None:
         nonlocal expected, seen_uid
+        if server is not None and not seen_uid:
+            seen_uid = uid
+        is_gone = server is None or uid != seen_uid
         if isinstance(condition, Deleted):
-            if server is not None and not seen_uid:
-                seen_uid = uid
-            expected = expected or server is None or uid != seen_uid
-        elif server is not None and condition.is_met(server):
+            expected = expected or is_gone
+        elif (seen_uid and is_gone and not ignore_deletion) or (server is not None and condition.is_met(server)):
             expected = True
 
     def drive() -> None:
@@ -223,9 +258,9 @@ def play(condition: WaitCondition | Deleted, steps: list[str], make: type[Waitin
     return waiting.done, expected
 
 
-@given(st.sampled_from([RUNNING, created(), deleted()]), STEPS)
-def test_no_state_is_missed(condition: Any, steps: list[str]) -> None:
-    over, expected = play(condition, steps)
+@given(st.sampled_from([RUNNING, created(), deleted()]), STEPS, st.booleans())
+def test_no_state_is_missed(condition: Any, steps: list[str], ignore_deletion: bool) -> None:
+    over, expected = play(condition, steps, ignore_deletion=ignore_deletion)
     assert over == expected
 
 

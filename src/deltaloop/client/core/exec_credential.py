@@ -14,6 +14,7 @@ Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/cl
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -32,6 +33,7 @@ V1: Final = "client.authentication.k8s.io/v1"
 V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
 _KIND: Final = "ExecCredential"
+_MOST_YAML: Final = 64 * 1024  # YAML is read on the event loop, 50 times slower than JSON
 _SHOWN_STDERR: Final = 600
 # Shorter values are words such as "true" and "eu"; hiding them hides the message.
 _SHORTEST_SECRET: Final = 6
@@ -195,9 +197,8 @@ def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) 
     if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
         raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
     try:
-        said = msgspec.json.decode(outcome.output, type=_ExecCredential)
-        return _answer(said, plugin.api_version)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _answer(_read(outcome.output), plugin.api_version)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidArgumentError):
         problem = "what it printed is not an ExecCredential in JSON"
     except _UnusableError as error:
         problem = str(error)
@@ -238,13 +239,26 @@ class _Status(msgspec.Struct):
 
 
 class _ExecCredential(msgspec.Struct):
-    kind: str = ""
-    apiVersion: str = ""  # noqa: N815 - as the API calls it
+    kind: str | None = None
+    apiVersion: str | None = None  # noqa: N815 - as the API calls it
     status: _Status | None = None
 
 
+def _read(output: bytes) -> _ExecCredential:
+    """Read the output of a plugin, in JSON or, as kubectl accepts it, in YAML."""
+    output = output.removeprefix(BOM_UTF8)
+    try:
+        return msgspec.json.decode(output, type=_ExecCredential)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        if len(output) > _MOST_YAML or output.lstrip().startswith(b"{"):
+            raise
+    from deltaloop.api.yaml_reader import read_yaml_body  # few plugins need it
+
+    return msgspec.convert(read_yaml_body(output, source="the output", repeated=[]), _ExecCredential)
+
+
 def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
-    if said.kind != _KIND or said.apiVersion != api_version:
+    if (said.kind or _KIND) != _KIND or said.apiVersion != api_version:
         raise _UnusableError(f"what it printed is not an {_KIND} of {api_version}, which exec.apiVersion asks for")
     status = said.status
     if status is None:
@@ -261,7 +275,7 @@ def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
             authorization=SecretText(f"Bearer {token}") if token else None,
             certificate=_certificate(certificate, key) if certificate and key else None,
         ),
-        expires_at=_expiry(status.expirationTimestamp) if status.expirationTimestamp else None,
+        expires_at=_expiry(status.expirationTimestamp) if status.expirationTimestamp is not None else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 ``HTTPS_PROXY`` counts for https, ``HTTP_PROXY`` for http, both in lower case, too. ``NO_PROXY`` is a list: a host name
 also stands for its subdomains, ``.name`` for the subdomains only, an address for itself, ``10.0.0.0/8`` for a network;
-each may carry a port; ``*`` is everything. Loopback never goes through a proxy.
+each may carry a port; ``*`` is everything. Loopback never goes through a proxy. ``ALL_PROXY`` does not count.
 
 Source: golang.org/x/net/http/httpproxy, which client-go uses.
 """
@@ -15,8 +15,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> str | None:
     """Return the proxy's URL, or None for a direct connection."""
-    name = f"{scheme}_proxy"
-    proxy = environ.get(name.upper()) or environ.get(name) or ""
+    proxy = environ.get(proxy_variable(scheme, environ)) or ""
     # A CGI program's HTTP_PROXY comes from the request's Proxy header (CVE-2016-5386).
     if not proxy or (scheme == "http" and "REQUEST_METHOD" in environ):
         return None
@@ -28,6 +27,12 @@ def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> 
     if any(_matches(entry.strip().lower(), host, address, port) for entry in excluded.split(",")):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str:
+    """Return the name of the environment variable that counts for a scheme."""
+    name = f"{scheme}_proxy"
+    return name.upper() if environ.get(name.upper()) else name
 
 
 def _matches(entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int) -> bool:

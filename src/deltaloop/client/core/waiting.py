@@ -18,8 +18,9 @@ without pause. What cannot be mended by asking again (403, an unknown resource, 
 A list without a version (metrics.k8s.io, whose objects are measured when they are asked for) says of nothing where a
 watch would begin, and such a resource has none. It is listed again after the same waits, from 0.5 s to 10 s.
 
-``Deleted`` is about one object: the first one seen, or the one with the given uid. A successor of its name means that
-it is gone.
+A wait is about one object: the first one seen, or the one with the uid of ``Deleted``. A successor of its name means
+that it is gone. This ends a wait for another condition as well, unless deletions are ignored. An object without a uid
+(metrics.k8s.io) may disappear for a while.
 
 Source: client-go tools/watch ``UntilWithSync``, ``RetryWatcher``; kubectl pkg/cmd/wait.
 """
@@ -61,6 +62,7 @@ class Waiting:
     __slots__ = (
         "_backoff",
         "_condition",
+        "_ignore_deletion",
         "_last",
         "_last_error",
         "_listed",
@@ -69,9 +71,10 @@ class Waiting:
         "_version",
         "done",
         "found",
+        "gone",
     )
 
-    def __init__(self, name: str, condition: WaitCondition | Deleted) -> None:
+    def __init__(self, name: str, condition: WaitCondition | Deleted, *, ignore_deletion: bool = False) -> None:
         """Begin to wait for the object of a name; nothing is known of it."""
         self._name = name
         self._condition = condition
@@ -83,6 +86,8 @@ class Waiting:
         self._last_error = ""
         self.done: bool = False
         self.found: Resource | None = None
+        self.gone: bool = False
+        self._ignore_deletion = ignore_deletion
 
     @property
     def condition(self) -> str:
@@ -145,10 +150,13 @@ class Waiting:
 
     def _saw(self, obj: Resource | None) -> None:
         self._last = obj
+        if obj is not None and not self._uid:
+            self._uid = obj.uid
+        is_gone = obj is None or obj.uid != self._uid
         if isinstance(self._condition, Deleted):
-            if obj is not None and not self._uid:
-                self._uid = obj.uid
-            self.done = obj is None or obj.uid != self._uid
+            self.done = is_gone
+        elif is_gone and self._uid and not self._ignore_deletion:
+            self.done = self.gone = True
         elif obj is not None and self._condition.is_met(obj):
             self.done = True
             self.found = obj

@@ -1,0 +1,64 @@
+"""Read the files of a configuration within bounds of size and time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+import time
+from pathlib import Path
+from typing import Final
+
+MIB: Final = 1024 * 1024
+MOST_BYTES: Final = 16 * MIB
+"""Most bytes of a kubeconfig or of a file with certificates."""
+_SLICE: Final = 64 * 1024
+_poll = getattr(select, "poll", None)  # missing on Windows
+# A pipe is opened at once, and a read of it returns what has arrived.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> bytes:
+    """Read a whole file.
+
+    Args:
+        path: File to read.
+        most: Most bytes that it may have.
+        patience: Seconds to wait for the content of a pipe or a device; 0 accepts regular files only.
+
+    Raises:
+        OSError: The file cannot be read, is too large, is not a regular file, or delivers nothing in time; ``strerror``
+            names the fault.
+    """
+    descriptor = os.open(path, _FLAGS)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        regular = stat.S_ISREG(mode)
+        if not regular and not patience:
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        until = time.monotonic() + patience
+        content = bytearray()
+        while True:
+            if not regular:
+                _wait(descriptor, until)
+            piece = os.read(descriptor, _SLICE)
+            if not piece:
+                return bytes(content)
+            content += piece
+            if len(content) > most:
+                raise OSError(errno.EFBIG, f"it has more than {most} bytes")
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, until: float) -> None:
+    left = until - time.monotonic()
+    if _poll is not None and left > 0:
+        registered = _poll()
+        registered.register(descriptor, select.POLLIN)
+        if registered.poll(left * 1000):
+            return
+    raise TimeoutError(errno.ETIMEDOUT, "its content did not arrive in time")
