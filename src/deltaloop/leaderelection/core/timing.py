@@ -36,7 +36,7 @@ class ElectionTiming:
                 raise InvalidArgumentError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
         if self.lease_duration > LARGEST_NUMBER:
             raise InvalidArgumentError(
-                f"lease_duration must be at most {LARGEST_NUMBER} s, the most a Lease can hold, got {self.lease_duration:g}"
+                f"lease_duration must be at most {LARGEST_NUMBER} s, the limit of a Lease, got {self.lease_duration:g}"
             )
         if not self.lease_duration > self.renew_deadline:
             raise InvalidArgumentError(
