@@ -49,8 +49,8 @@ TEXTS = (
 JSON = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers(-(2**70), 2**70)
-    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
     | st.sampled_from(TEXTS)
     | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(TEXTS) | st.text(), inner, max_size=3),

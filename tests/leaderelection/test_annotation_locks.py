@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ConflictError
-from deltaloop.leaderelection import LEADER_ANNOTATION, ConfigMapLock, EndpointsLock, LeaderElectionRecord
+from deltaloop.leaderelection import (
+    LEADER_ANNOTATION,
+    UNKNOWN_LEADER,
+    ConfigMapLock,
+    EndpointsLock,
+    LeaderElectionRecord,
+)
 from tests.leaderelection.fake_server import FakeClient, FakeServer
 from tests.leaderelection.test_lock import Recorder
 
@@ -64,12 +70,17 @@ async def test_an_object_that_changed_meanwhile_is_a_conflict() -> None:
         await lock.update(RECORD, created.version, timeout=1)
 
 
-async def test_a_broken_annotation_is_named() -> None:
+async def test_a_broken_annotation_is_logged_once_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
     lock, server = make(ConfigMapLock)
     await lock.create(RECORD, timeout=1)
     server.edit(lambda fields: fields["metadata"]["annotations"].update({LEADER_ANNOTATION: "{"}))
-    with pytest.raises(MalformedObjectError, match="not JSON"):
-        await lock.get(timeout=1)
+    state = await lock.get(timeout=1)
+    assert state is not None
+    assert state.record.holder_identity == UNKNOWN_LEADER
+    await lock.get(timeout=1)
+    logged = [vars(record) for record in caplog.records if record.name == "deltaloop.leaderelection"]
+    assert [(each["lock"], each["fields"]) for each in logged] == [("default/example", [LEADER_ANNOTATION])]
+    assert (await lock.update(RECORD, state.version, timeout=1)).record == RECORD
 
 
 async def test_events_name_the_object() -> None:

@@ -556,6 +556,7 @@ async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
         ({"retry_period": 0.0}, "retry_period is 0.0"),
         ({"lease_duration": float("nan")}, "lease_duration is nan"),
         ({"lease_duration": float("inf")}, "lease_duration is inf"),
+        ({"lease_duration": 2.0**31}, "lease_duration must be at most 2147483647 s"),
         ({"renew_deadline": -1.0}, "renew_deadline is -1.0"),
     ],
 )

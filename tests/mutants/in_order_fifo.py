@@ -39,8 +39,7 @@ FindsDeletionsTooEarly = edited(
     InOrderQueue[Resource],
     (
         "initial=first))\n",
-        "initial=first))\n        entry = self._entries[-1]\n"
-        "        entry.listing = Listing((), self._deltas_of_all(entry), listing.unread)\n",
+        "initial=first))\n        self._entries[-1].listing = Listing((), self._deltas_of_all(self._entries[-1]), ())\n",
     ),
     (
         "Batch(self._deltas_of_all(first), ",

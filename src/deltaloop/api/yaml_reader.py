@@ -6,6 +6,7 @@ JSON. So only PyYAML's parser is used, which gives events, and the values are bu
 
 * plain text that looks like a number, a boolean (YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``, too) or null
   is one; everything else is text. Quoted text stays text;
+* a whole number is an integer, however it is written (``1e0``, ``08``, ``1.0``), because Go writes it so in JSON;
 * keys become text, as in JSON; a key that comes twice in one map is an error, as with kubectl's strict validation;
 * ``<<`` merges; tags that Go does not know are passed over;
 * building from events needs no recursion, so depth cannot exhaust a stack (PyYAML's own composer crashes the
@@ -18,7 +19,7 @@ JSON. So only PyYAML's parser is used, which gives events, and the values are bu
 
 This module holds the only use of PyYAML's parser in the project; a lint bans its loaders.
 
-Source: sigs.k8s.io/yaml (``yaml.go``, ``goyaml.v2/resolve.go``).
+Source: sigs.k8s.io/yaml v1.6.0 (``yaml.go``), go.yaml.in/yaml v2.4.2 (``resolve.go``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -61,6 +64,9 @@ _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
 _TAG: Final = "tag:yaml.org,2002:"
+_MIN_INT: Final = -(2**63)
+_MAX_INT: Final = 2**63 - 1
+_MAX_UNSIGNED: Final = 2**64 - 1
 
 
 def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
@@ -140,7 +146,9 @@ def _json_documents(text: str | bytes) -> list[Any]:
     try:
         # msgspec refuses what json passes: halves of surrogate pairs, NaN, numbers that are not finite.
         msgspec.json.decode(text, type=dict[str, Any])
-        value = json.loads(text, object_pairs_hook=_without_repeats)
+        value = json.loads(
+            text, object_pairs_hook=_without_repeats, parse_float=lambda number: _as_go_writes(float(number))
+        )
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return []
     return [] if _is_too_deep(value) else [value]
@@ -269,8 +277,10 @@ class _Builder:
             value: Any = _MERGE
         else:
             value = _scalar_value(event)
-        if isinstance(value, float) and not is_key and not math.isfinite(value):
-            raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
+        if isinstance(value, float) and not is_key:
+            if not math.isfinite(value):
+                raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
+            value = _as_go_writes(value)
         self._place_value(value, event, size=1, anchor=event.anchor)
 
     def _alias(self, event: Any) -> None:
@@ -321,7 +331,7 @@ def _scalar_value(event: Any) -> Any:
     if kind not in ("int", "float", "bool", "null"):
         return text
     value = _resolve(text)
-    if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+    if kind == "float" and isinstance(value, int) and not isinstance(value, bool) and value <= _MAX_INT:
         value = float(value)
     if {"int": int, "float": float, "bool": bool, "null": type(None)}[kind] is not type(value):
         raise _RefusedError(f"a value is not what its tag !!{kind} says", event.start_mark)
@@ -333,19 +343,26 @@ def _resolve(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == ".":
-        plain = text
+        plain = re.sub(r"(?<=[0-9])_(?=[0-9])", "", text)
     elif text[0] in "-+0123456789":
         plain = text.replace("_", "")
         # Digits beyond what Python converts are no number of any API.
         if len(plain) <= 400 and _INT.fullmatch(plain):
-            return _int(plain)
+            number = _int(plain)
+            if _MIN_INT <= number <= (_MAX_INT if plain[0] == "+" else _MAX_UNSIGNED):
+                return number
     else:
         return text
     if _FLOAT.fullmatch(plain):
-        number = float(plain)
-        if math.isfinite(number):
-            return number
+        real = float(plain)
+        if math.isfinite(real):
+            return real
     return text
+
+
+def _as_go_writes(value: float) -> int | float:
+    """Return a finite number as it is read from the JSON that Go makes of it: whole numbers below 1e21 are integers."""
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
 
 
 def _int(text: str) -> int:
@@ -361,20 +378,36 @@ def _key(value: Any, event: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int) and value <= _MAX_INT:
         return str(value)
     if isinstance(value, float):
         return _float_key(value)
-    what = "null" if value is None else "a list" if isinstance(value, list) else "a map"
+    what = (
+        "null"
+        if value is None
+        else "an integer above 64 bits"
+        if isinstance(value, int)
+        else "a list"
+        if isinstance(value, list)
+        else "a map"
+    )
     raise _RefusedError(f"{what} cannot be the key of a map", event.start_mark)
 
 
 def _float_key(value: float) -> str:
+    """Return a key as Go writes it: with the precision of 32 bits."""
     if math.isnan(value):
         return ".nan"
-    if math.isinf(value):
-        return ".inf" if value > 0 else "-.inf"
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    try:
+        single = struct.pack("f", value)
+    except OverflowError:
+        single = struct.pack("f", math.copysign(math.inf, value))
+    rounded: float = struct.unpack("f", single)[0]
+    if math.isinf(rounded):
+        return ".inf" if rounded > 0 else "-.inf"
+    texts = (f"{rounded:.{digits}e}" for digits in range(9))
+    shortest = next(text for text in texts if struct.pack("f", float(text)) == single)
+    return format(Decimal(shortest), "f") if -4 <= int(shortest.partition("e")[2]) < 6 else shortest
 
 
 def _copy(value: Any) -> Any:

@@ -9,10 +9,11 @@ Source: client-go tools/leaderelection/resourcelock/leaselock.go; v0.26 configma
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import CONFIG_MAP, ENDPOINTS, LEASE
@@ -31,6 +32,8 @@ from deltaloop.leaderelection.core.record import (
     record_from_lease,
 )
 from deltaloop.leaderelection.lock import LeaseClient, LockEventRecorder
+
+_log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
 class ObjectLock(ABC):
@@ -77,6 +80,7 @@ class ObjectLock(ABC):
         self._labels = dict(labels or {})
         self._recorder = recorder
         self._known: Resource | None = None
+        self._unreadable: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:
@@ -88,7 +92,7 @@ class ObjectLock(ABC):
 
         Raises:
             ApiError, TransportError: What the client raises, except for an object that is not there.
-            MalformedObjectError: If what is there holds no record, or has no resourceVersion.
+            MalformedObjectError: If what is there has no resourceVersion.
         """
         try:
             found = await self._objects.get(self.kind, self.name, namespace=self.namespace, timeout=timeout)
@@ -147,7 +151,7 @@ class ObjectLock(ABC):
             )
 
     @abstractmethod
-    def _record(self, found: Resource) -> LeaderElectionRecord: ...
+    def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]: ...
 
     @abstractmethod
     def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]: ...
@@ -164,9 +168,15 @@ class ObjectLock(ABC):
                 f"{self.kind.kind} {self.describe()} came without metadata.resourceVersion, so it cannot be a lock: "
                 "use a server, or a proxy, that gives one"
             )
-        state = LockState(self._record(found), found.resource_version)
+        record, unreadable = self._record(found)
+        if unreadable and unreadable != self._unreadable:
+            _log.warning(
+                "the leader election record has unreadable fields",
+                extra={"lock": self.describe(), "identity": self._identity, "fields": list(unreadable)},
+            )
+        self._unreadable = unreadable
         self._known = found
-        return state
+        return LockState(record, found.resource_version)
 
     def _reference(self) -> ObjectReference:
         known = self._known
@@ -189,7 +199,7 @@ class LeaseLock(ObjectLock):
 
     kind: ClassVar[ResourceType[Resource]] = LEASE
 
-    def _record(self, found: Resource) -> LeaderElectionRecord:
+    def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
         return record_from_lease(found.view())
 
     def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -202,7 +212,7 @@ class LeaseLock(ObjectLock):
 
 
 class _AnnotationLock(ObjectLock):
-    def _record(self, found: Resource) -> LeaderElectionRecord:
+    def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
         return record_from_annotations(found.annotations)
 
     def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]:

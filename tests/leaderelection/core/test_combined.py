@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.leaderelection.core.combined import UNKNOWN_LEADER, combined_state, split_version
-from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
+from deltaloop.leaderelection.core.combined import combined_state, split_version
+from deltaloop.leaderelection.core.record import UNKNOWN_LEADER, LeaderElectionRecord, LockState
 
 
 def held(holder: str, version: str, *, duration: int = 15, transitions: int = 0) -> LockState:

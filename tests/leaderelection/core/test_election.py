@@ -69,6 +69,34 @@ def test_a_missing_lock_is_created() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "written"),
+    [(0, 1), (-1, 0), (-7, 0), (2**31 - 2, 2**31 - 1), (2**31 - 1, 2**31 - 1), (10**40, 2**31 - 1)],
+)
+def test_the_count_of_transitions_stays_in_the_range_of_a_lease(before: int, written: int) -> None:
+    election = contending()
+    election.observed(held("", transitions=before), 0.0, chance=0.0)
+    request = election.ask(0.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert request.record.leader_transitions == written
+    election.wrote("2", 0.0, chance=0.0)
+    election.release(1.0)
+    request = election.ask(1.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert request.record.leader_transitions == written
+
+
+@pytest.mark.parametrize(("recorded", "expires"), [(0, 15.0), (-5, 15.0), (10**400, 2.0**31 - 1)])
+def test_a_duration_without_a_meaning_is_replaced(recorded: int, expires: float) -> None:
+    election = contending()
+    election.observed(held("b", duration=recorded), 0.0, chance=0.0)
+    assert election.long_lease == (expires if recorded > 0 else 0.0)
+    for now, step in ((expires - 1, Wait), (expires + 9, Update)):
+        assert isinstance(election.ask(now, wall=WALL), Read)
+        election.observed(held("b", duration=recorded), now, chance=0.0)
+        assert isinstance(election.ask(now, wall=WALL), step)
+
+
 def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> None:
     election = contending()
     election.observed(held(""), 0.0, chance=0.0)

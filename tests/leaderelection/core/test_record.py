@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import MalformedObjectError
 from deltaloop.leaderelection.core.record import (
+    UNKNOWN_LEADER,
     LeaderElectionRecord,
     lease_with_record,
     new_lease,
@@ -26,7 +27,7 @@ RECORD = LeaderElectionRecord(
 
 
 def test_a_record_survives_the_way_through_a_lease() -> None:
-    assert record_from_lease(new_lease(RECORD, namespace="default", name="example")) == RECORD
+    assert record_from_lease(new_lease(RECORD, namespace="default", name="example")) == (RECORD, ())
 
 
 def test_a_new_lease_as_it_goes_to_the_server() -> None:
@@ -61,7 +62,7 @@ def test_what_belongs_to_others_is_kept_on_update() -> None:
 
 @pytest.mark.parametrize("lease", [{}, {"spec": None}, {"spec": {}}, {"spec": {"holderIdentity": None}}])
 def test_what_a_lease_does_not_say_is_empty(lease: dict[str, Any]) -> None:
-    assert record_from_lease(lease) == LeaderElectionRecord()
+    assert record_from_lease(lease) == (LeaderElectionRecord(), ())
 
 
 def test_labels_of_a_lease_may_be_null() -> None:
@@ -70,23 +71,72 @@ def test_labels_of_a_lease_may_be_null() -> None:
     }
 
 
+@pytest.mark.parametrize("spec", ["x", [], 5])
+def test_a_spec_that_is_not_an_object_has_an_unknown_holder(spec: object) -> None:
+    record, unreadable = record_from_lease({"spec": spec})
+    assert (record.holder_identity, record.lease_duration_seconds, unreadable) == (UNKNOWN_LEADER, 0, ("spec",))
+    assert lease_with_record({"spec": spec}, RECORD)["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.parametrize("value", [5, True, ["a"], {}])
+def test_a_holder_that_cannot_be_read_is_unknown(value: object) -> None:
+    record, unreadable = record_from_lease({"spec": {"holderIdentity": value}})
+    assert (record.holder_identity, unreadable) == (UNKNOWN_LEADER, ("holderIdentity",))
+
+
 @pytest.mark.parametrize(
-    ("spec", "field"),
+    ("value", "number", "readable"),
     [
-        ({"holderIdentity": 5}, "holderIdentity"),
-        ({"leaseDurationSeconds": "15"}, "leaseDurationSeconds"),
-        ({"leaseTransitions": True}, "leaseTransitions"),
-        ({"renewTime": "yesterday"}, "renewTime"),
-        ([], ""),
-        ("x", "spec"),
+        (None, 0, True),
+        (15, 15, True),
+        (15.0, 15, True),
+        (15.2, 16, True),
+        ("17", 17, True),
+        (-1, 0, True),
+        (2**31 - 1, 2**31 - 1, True),
+        (2**31, 2**31 - 1, True),
+        (10**400, 2**31 - 1, True),
+        ("9" * 400, 2**31 - 1, True),
+        (math.inf, 2**31 - 1, True),
+        (-math.inf, 0, True),
+        (math.nan, 0, False),
+        (True, 0, False),
+        ("1s", 0, False),
+        ("\u0661", 0, False),
+        ("", 0, False),
+        ([15], 0, False),
     ],
 )
-def test_a_malformed_lease_is_refused_by_field(spec: object, field: str) -> None:
-    if not field:
-        assert record_from_lease({"spec": spec}) == LeaderElectionRecord()
-        return
-    with pytest.raises(MalformedObjectError, match=field):
-        record_from_lease({"spec": spec})
+@pytest.mark.parametrize("field", ["leaseDurationSeconds", "leaseTransitions"])
+def test_numbers_of_other_writers_have_a_meaning(field: str, value: object, number: int, readable: bool) -> None:
+    record, unreadable = record_from_lease({"spec": {"holderIdentity": "a", field: value}})
+    found = {"leaseDurationSeconds": record.lease_duration_seconds, "leaseTransitions": record.leader_transitions}
+    assert found.pop(field) == number
+    assert ([*found.values()], unreadable) == ([0], () if readable else (field,))
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("", True),
+        ("2026-01-02T03:05:00Z", True),
+        ("2026-01-02T03:05:00.1Z", True),
+        ("2026-01-02T03:05:00.123456789Z", True),
+        ("2026-01-02T05:05:00.000001+02:00", True),
+        ("0001-01-01T00:00:00Z", True),
+        ("0001-01-01T00:00:00+14:00", False),
+        ("9999-12-31T23:59:59-12:00", False),
+        ("0000-01-01T00:00:00Z", False),
+        ("2026-01-02T03:05:60Z", False),
+        ("2026-11-20 23:59:00.176697", False),
+        ("yesterday", False),
+        (5, False),
+    ],
+)
+def test_times_of_other_writers_keep_nobody_out(text: object, readable: bool) -> None:
+    record, unreadable = record_from_lease({"spec": {"acquireTime": text, "renewTime": text}})
+    assert unreadable == (() if readable else ("acquireTime", "renewTime"))
+    assert (record.renew_time is not None) is (readable and bool(text))
 
 
 @pytest.mark.parametrize(("duration", "whole"), [(15.0, 15), (14.1, 15), (0.2, 1), (1.0, 1), (60.5, 61)])

@@ -352,6 +352,27 @@ def test_little_is_not_pruned() -> None:
     assert len(overlay) == 0
 
 
+def test_much_that_stays_is_looked_at_rarely() -> None:
+    overlay, looked_up = Overlay(), list[str]()
+
+    def lookup(key: str) -> None:
+        looked_up.append(key)
+
+    for number, looks in ((64, 64), (64, 0), (127, 0), (128, 128), (255, 0)):
+        for written in range(number):
+            overlay.wrote(obj(f"default/{written}", 10 + written), reached="5", now=0.0)
+        looked_up.clear()
+        overlay.prune(lookup, reached="5", now=1.0)
+        assert len(looked_up) == looks
+
+
+def test_the_age_of_an_entry_counts_from_its_write() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="5", now=1000.0)
+    assert version_of(overlay.show("default/a", None, reached="5", now=1299.0)) == "7"
+    assert overlay.show("default/a", None, reached="5", now=1300.0) is None
+
+
 def test_a_late_answer_about_a_predecessor_leaves_the_tombstone() -> None:
     overlay = Overlay()
     overlay.deleted("default/a", uid="u2", version="9", reached="4", now=0.0)

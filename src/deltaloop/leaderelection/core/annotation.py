@@ -14,11 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.times import WallTime, format_time, parse_time
-from deltaloop.leaderelection.core.record import LeaderElectionRecord
+from deltaloop.api.times import WallTime, format_time
+from deltaloop.leaderelection.core.record import UNREADABLE_RECORD, LeaderElectionRecord, record_from_fields
 
 LEADER_ANNOTATION: Final = "control-plane.alpha.kubernetes.io/leader"
 
@@ -39,32 +38,27 @@ def encode_record(record: LeaderElectionRecord) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def decode_record(text: str) -> LeaderElectionRecord:
-    """Read a record; what is missing or null becomes empty, 0 or None, and fields that we do not know are ignored.
+def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
+    """Read a record; fields that we do not know are ignored, and null is an empty record, as in Go.
 
-    Raises:
-        MalformedObjectError: If it is not a record; the message names the field, not its content.
+    Returns:
+        The record, and the names of what cannot be read (see ``record_from_fields``).
     """
     try:
         found: object = json.loads(text)
-    except ValueError:
-        raise MalformedObjectError(f"the annotation {LEADER_ANNOTATION} is not JSON") from None
+    except (ValueError, RecursionError):
+        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
+    if found is None:
+        return LeaderElectionRecord(), ()
     if not isinstance(found, Mapping):
-        raise MalformedObjectError(f"the annotation {LEADER_ANNOTATION} is not a JSON object")
-    fields = cast("Mapping[str, object]", found)
-    return LeaderElectionRecord(
-        holder_identity=_text(fields, "holderIdentity"),
-        lease_duration_seconds=_number(fields, "leaseDurationSeconds"),
-        acquire_time=_time(fields, "acquireTime"),
-        renew_time=_time(fields, "renewTime"),
-        leader_transitions=_number(fields, "leaderTransitions"),
-    )
+        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
+    return record_from_fields(cast("Mapping[str, object]", found), transitions="leaderTransitions")
 
 
-def record_from_annotations(annotations: Mapping[str, str]) -> LeaderElectionRecord:
+def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
     """Read the record of an object; an object without one has an empty record: nobody leads."""
     text = annotations.get(LEADER_ANNOTATION)
-    return LeaderElectionRecord() if text is None else decode_record(text)
+    return (LeaderElectionRecord(), ()) if text is None else decode_record(text)
 
 
 def object_with_record(
@@ -95,31 +89,3 @@ def new_object(
 
 def _written(instant: WallTime | None) -> str | None:
     return None if instant is None else format_time(instant)
-
-
-def _text(fields: Mapping[str, object], field: str) -> str:
-    value = fields.get(field)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not a string")
-    return value
-
-
-def _number(fields: Mapping[str, object], field: str) -> int:
-    value = fields.get(field)
-    if value is None:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not a whole number")
-    return value
-
-
-def _time(fields: Mapping[str, object], field: str) -> WallTime | None:
-    text = _text(fields, field)
-    if not text:
-        return None
-    try:
-        return parse_time(text)
-    except InvalidArgumentError:
-        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not an RFC 3339 time") from None

@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from deltaloop.leaderelection.core.record import LockState
+from deltaloop.leaderelection.core.record import UNKNOWN_LEADER, LockState
 
-UNKNOWN_LEADER: Final = "leaderelection.k8s.io/unknown"
 _SEPARATOR: Final = ","
 
 

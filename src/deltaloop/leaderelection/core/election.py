@@ -54,7 +54,7 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
+from deltaloop.leaderelection.core.record import LARGEST_NUMBER, LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import JITTER_FACTOR, ElectionTiming
 from deltaloop.pacing import Wait, jitter
 
@@ -128,7 +128,7 @@ class Election:
         record = self._observed.record if self._observed is not None else None
         if record is None or record.holder_identity in ("", self.identity):
             return 0.0
-        seconds = float(record.lease_duration_seconds)
+        seconds = float(_stored(record.lease_duration_seconds))
         return seconds if seconds > max(_LONG_LEASE, 10 * self.timing.lease_duration) else 0.0
 
     @property
@@ -264,23 +264,22 @@ class Election:
 
     def _own_record(self, wall: WallTime) -> LeaderElectionRecord:
         old = self._observed.record if self._observed is not None else None
+        transitions = old.leader_transitions if old is not None else 0
         if self.phase is ElectionPhase.RELEASING:
-            transitions = old.leader_transitions if old is not None else 0
             return LeaderElectionRecord(
-                lease_duration_seconds=1, acquire_time=wall, renew_time=wall, leader_transitions=transitions
+                lease_duration_seconds=1, acquire_time=wall, renew_time=wall, leader_transitions=_stored(transitions)
             )
         acquire_time: WallTime | None = wall
-        transitions = 0
         if old is not None and old.holder_identity == self.identity:
-            acquire_time, transitions = old.acquire_time or wall, old.leader_transitions
+            acquire_time = old.acquire_time or wall
         elif old is not None:
-            transitions = old.leader_transitions + 1
+            transitions += 1
         return LeaderElectionRecord(
             holder_identity=self.identity,
             lease_duration_seconds=whole_seconds(self.timing.lease_duration),
             acquire_time=acquire_time,
             renew_time=wall,
-            leader_transitions=transitions,
+            leader_transitions=_stored(transitions),
         )
 
     # What came of it
@@ -320,7 +319,7 @@ class Election:
 
     def _expires_at(self) -> float:
         assert self._observed is not None
-        recorded = self._observed.record.lease_duration_seconds
+        recorded = _stored(self._observed.record.lease_duration_seconds)
         return self._observed_at + (recorded if recorded > 0 else self.timing.lease_duration)
 
     def wrote(self, version: str, now: float, *, chance: float, token: str = "") -> tuple[Fact, ...]:
@@ -437,3 +436,8 @@ class Election:
 
     def __repr__(self) -> str:
         return f"<Election {self.identity} {self.phase.value}, leader {self.leader or '-'}>"
+
+
+def _stored(number: int) -> int:
+    """Return the nearest number that every lock can store: servers refuse others, and nobody would lead."""
+    return min(max(number, 0), LARGEST_NUMBER)

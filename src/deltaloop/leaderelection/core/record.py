@@ -13,11 +13,17 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import LEASE
 from deltaloop.api.times import WallTime, format_micro_time, parse_time
+
+LARGEST_NUMBER: Final = 2**31 - 1
+"""Largest number that a field of a Lease can hold."""
+
+UNKNOWN_LEADER: Final = "leaderelection.k8s.io/unknown"
+"""Identity of a holder that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,10 @@ class LeaderElectionRecord:
     acquire_time: WallTime | None = None
     renew_time: WallTime | None = None
     leader_transitions: int = 0
+
+
+UNREADABLE_RECORD: Final = LeaderElectionRecord(holder_identity=UNKNOWN_LEADER)
+"""Stands for a record of which nothing can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +75,71 @@ def whole_seconds(duration: float) -> int:
     return max(1, math.ceil(duration))
 
 
-def record_from_lease(lease: Mapping[str, Any]) -> LeaderElectionRecord:
+def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
     """Read the record from a Lease; what is missing or null becomes empty, 0 or None.
 
-    Raises:
-        MalformedObjectError: If a field has the wrong type; the message names the field, not its content.
+    Returns:
+        The record, and the names of fields that cannot be read (see ``record_from_fields``).
     """
-    found: object = lease.get("spec") or {}
+    found: object = lease.get("spec")
+    if found is None:
+        return LeaderElectionRecord(), ()
     if not isinstance(found, Mapping):
-        raise MalformedObjectError("spec of the Lease is not an object")
-    spec = cast("Mapping[str, Any]", found)
-    return LeaderElectionRecord(
-        holder_identity=_text(spec, "holderIdentity"),
-        lease_duration_seconds=_number(spec, "leaseDurationSeconds"),
-        acquire_time=_time(spec, "acquireTime"),
-        renew_time=_time(spec, "renewTime"),
-        leader_transitions=_number(spec, "leaseTransitions"),
+        return UNREADABLE_RECORD, ("spec",)
+    return record_from_fields(cast("Mapping[str, object]", found), transitions="leaseTransitions")
+
+
+def record_from_fields(
+    fields: Mapping[str, object], *, transitions: str
+) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
+    """Read a record that any program may have written, so that no content keeps all candidates out.
+
+    A holder that cannot be read is an unknown one: it keeps the lock as long as the record changes. A duration that
+    cannot be read is 0, so that a candidate uses its own. Times are never used for decisions.
+
+    Args:
+        fields: Fields of the record.
+        transitions: Name of the field that counts changes of the holder.
+
+    Returns:
+        The record, and the names of fields that cannot be read.
+    """
+    unreadable: list[str] = []
+
+    def text(field: str, instead: str) -> str:
+        value = fields.get(field)
+        if value is None or isinstance(value, str):
+            return (value or "").encode(errors="replace").decode()  # JSON can hold half of a surrogate pair
+        unreadable.append(field)
+        return instead
+
+    def number(field: str) -> int:
+        value = fields.get(field)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = float(value)
+        if value is None:
+            return 0
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
+            unreadable.append(field)
+            return 0
+        return math.ceil(min(max(value, 0), LARGEST_NUMBER))
+
+    def time(field: str) -> WallTime | None:
+        value = text(field, "")
+        try:
+            return parse_time(value) if value else None
+        except InvalidArgumentError:
+            unreadable.append(field)
+            return None
+
+    record = LeaderElectionRecord(
+        holder_identity=text("holderIdentity", UNKNOWN_LEADER),
+        lease_duration_seconds=number("leaseDurationSeconds"),
+        acquire_time=time("acquireTime"),
+        renew_time=time("renewTime"),
+        leader_transitions=number(transitions),
     )
+    return record, tuple(unreadable)
 
 
 def lease_with_record(
@@ -89,7 +147,8 @@ def lease_with_record(
 ) -> dict[str, Any]:
     """Return a copy of a Lease that holds ``record``; labels are added, everything else is kept."""
     fields: dict[str, Any] = copy.deepcopy(dict(lease))
-    spec: dict[str, Any] = dict(fields.get("spec") or {})
+    old: object = fields.get("spec")
+    spec: dict[str, Any] = dict(cast("Mapping[str, Any]", old)) if isinstance(old, Mapping) else {}
     spec["holderIdentity"] = record.holder_identity
     spec["leaseDurationSeconds"] = record.lease_duration_seconds
     spec["leaseTransitions"] = record.leader_transitions
@@ -116,31 +175,3 @@ def new_lease(
         "metadata": {"namespace": namespace, "name": name},
     }
     return lease_with_record(empty, record, labels=labels)
-
-
-def _text(spec: Mapping[str, Any], field: str) -> str:
-    value = spec.get(field)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise MalformedObjectError(f"spec.{field} of the Lease is not a string")
-    return value
-
-
-def _number(spec: Mapping[str, Any], field: str) -> int:
-    value = spec.get(field)
-    if value is None:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise MalformedObjectError(f"spec.{field} of the Lease is not a whole number")
-    return value
-
-
-def _time(spec: Mapping[str, Any], field: str) -> WallTime | None:
-    text = _text(spec, field)
-    if not text:
-        return None
-    try:
-        return parse_time(text)
-    except InvalidArgumentError:
-        raise MalformedObjectError(f"spec.{field} of the Lease is not an RFC 3339 time") from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.leaderelection.core.record import LARGEST_NUMBER
 from deltaloop.option_types import check_types
 
 JITTER_FACTOR: Final = 1.2
@@ -33,6 +34,10 @@ class ElectionTiming:
             value: float = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
                 raise InvalidArgumentError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
+        if self.lease_duration > LARGEST_NUMBER:
+            raise InvalidArgumentError(
+                f"lease_duration must be at most {LARGEST_NUMBER} s, the limit of a Lease, got {self.lease_duration:g}"
+            )
         if not self.lease_duration > self.renew_deadline:
             raise InvalidArgumentError(
                 f"lease_duration ({self.lease_duration:g} s) must be greater than renew_deadline "

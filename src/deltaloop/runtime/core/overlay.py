@@ -298,8 +298,6 @@ class Overlay:
         answer = {obj.key: obj for obj in cached}
         for key in [*self._entries]:
             shown = self.show(key, lookup(key), reached=reached, now=now)
-            if key not in self._entries:
-                continue
             if shown is not None and matches(shown):
                 answer[key] = shown
             else:
