@@ -310,6 +310,8 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
     [container] = pod["containers"]
     assert {"name": "webhooks", "containerPort": 9443} in container["ports"]
+    assert container["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
+    assert of_kind(objects, "Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 45
     assert {"port": "webhooks", "protocol": "TCP"} in of_kind(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"]
     flags = vars(typer.main.get_command(app))["commands"]["run"]
     given = flags.make_context("run", ["painting.py", *container["args"]]).params

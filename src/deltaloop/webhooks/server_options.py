@@ -45,7 +45,7 @@ class WebhookServerOptions:
     most_conversion_bytes: int = 32 * _MEGABYTES
     most_objects: int = 50_000
     most_bytes_in_flight: int = 48 * _MEGABYTES
-    most_connections: int = 250
+    most_connections: int = 200
     grace: float = GRACE
     stop_patience: float = 5.0
 

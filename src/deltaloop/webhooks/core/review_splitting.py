@@ -19,7 +19,7 @@ MOST_OBJECT_BYTES: Final = 3 * 1024 * 1024
 """Largest object that is converted; API servers do not accept larger requests, and etcd stores half of it."""
 MOST_VALUES: Final = 100_000
 """Most values of one object: its size in memory depends on their number more than on its bytes."""
-MOST_CONTAINERS: Final = 40_000
+MOST_CONTAINERS: Final = 20_000
 """Most lists and objects in one object: each of them costs as much as ten other values."""
 MOST_DEPTH: Final = 136
 _MOST_ENVELOPE: Final = 64 * 1024
