@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.review_splitting import (
     MOST_CONTAINERS,
+    MOST_OBJECT_BYTES,
     MOST_VALUES,
     SplitReview,
     TooLargeError,
@@ -29,8 +30,8 @@ _JSON: Any = st.recursive(
 )
 
 
-def split(body: bytes, **bounds: int) -> SplitReview:
-    return finished(split_review(body, **{"most_objects": 100, **bounds}))
+def split(body: bytes, most_objects: int = 100, most_object_bytes: int = MOST_OBJECT_BYTES) -> SplitReview:
+    return finished(split_review(body, most_objects=most_objects, most_object_bytes=most_object_bytes))
 
 
 _OBJECTS: Any = st.lists(st.dictionaries(st.text(), _JSON, max_size=3), max_size=4)
@@ -41,12 +42,13 @@ _OBJECTS: Any = st.lists(st.dictionaries(st.text(), _JSON, max_size=3), max_size
 def test_objects_are_found_whatever_is_around_them(
     objects: list[dict[str, Any]], more: Any, indent: int | None
 ) -> None:
-    review = conversion("example.com/v1", *objects)
-    review = {"a": more, "objects": [more], **review, "request": {"b": more, **review["request"], "z": more}}
+    plain = conversion("example.com/v1", *objects)
+    request: dict[str, Any] = {"b": more, **plain["request"], "z": more}
+    review: dict[str, Any] = {"a": more, "objects": [more], **plain, "request": request}
     body = json.dumps(review, indent=indent).encode()
     found = split(body)
     assert [json.loads(body[begin:end]) for begin, end in found.spans] == objects
-    assert json.loads(found.envelope) == {**review, "request": {**review["request"], "objects": []}}
+    assert json.loads(found.envelope) == {**review, "request": {**request, "objects": []}}
 
 
 def listed(*items: bytes) -> bytes:
