@@ -20,6 +20,7 @@ from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, WebhookServerError
 from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.core.time_limit import time_limit
+from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
 from tests.webhooks.serving import LOCAL, Counted, credentials, serving
 
@@ -231,7 +232,10 @@ def test_addresses_are_read(address: str, host: str, port: int) -> None:
             WebhookServerOptions.parse(wrong)
 
 
-async def test_with_client_authorities_only_their_clients_are_answered(tmp_path: Path) -> None:
+@pytest.mark.parametrize("webhooks", [(check,), ALL], ids=["admission", "and conversions"])
+async def test_with_client_authorities_only_their_clients_are_answered(
+    webhooks: tuple[Webhook, ...], tmp_path: Path
+) -> None:
     authority, clients = CertificateAuthority.make(), trustme.CA()
     (tmp_path / "clients.pem").write_bytes(clients.cert_pem.bytes())
     context = authority.server_context(host="127.0.0.1")
@@ -243,7 +247,7 @@ async def test_with_client_authorities_only_their_clients_are_answered(tmp_path:
             issuer.issue_cert("kube-apiserver").configure_cert(made)  # pyright: ignore[reportUnknownMemberType]
         return made
 
-    async with WebhookServer(WebhookSet(ALL), FixedCertificate(context), options=options) as server:
+    async with WebhookServer(WebhookSet(webhooks), FixedCertificate(context), options=options) as server:
         await asyncio.sleep(2)
         assert server.not_ready() == "", "it asks itself without a certificate"
         for issuer, answered in ((clients, True), (None, False), (trustme.CA(), False)):
@@ -252,6 +256,9 @@ async def test_with_client_authorities_only_their_clients_are_answered(tmp_path:
                 try:
                     async with session.post(f"{server.url}{CHECK}", json=review(database(replicas=3))) as answer:
                         found = answer.status == 200
+                        converts = await session.post(f"{server.url}{CONVERT}", json=conversion("example.com/v1"))
+                        assert answer.status == (200 if answered else 401)
+                        assert converts.status == (200 if webhooks is ALL else 404)
                 except (aiohttp.ClientError, OSError):
                     found = False
             assert found is answered

@@ -154,7 +154,7 @@ def class_fields(hint: Any) -> list[ClassField] | None:
     if issubclass(cls, msgspec.Struct):
         known = msgspec.structs.fields(hint)
         return [ClassField(each.encode_name, each.name, each.type, each.required) for each in known]
-    model: Any = cls
+    model: Any = cast("object", cls)
     if is_model_class(model):
         return [
             ClassField(str(info.validation_alias or name), name, info.annotation, bool(info.is_required()))

@@ -69,8 +69,9 @@ def unset_choices(obj: Any, paths: list[Path]) -> None:
             object.__setattr__(target, _attribute(target, last), msgspec.UNSET)
 
 
-def _read(target: object, step: str) -> Any:
-    return mapping(target)[step] if isinstance(target, dict) else getattr(target, _attribute(target, step))
+def _read(target: Any, step: str) -> Any:
+    found = mapping(target)  # empty for a typed object
+    return found[step] if step in found else getattr(target, _attribute(target, step))
 
 
 def _attribute(target: object, step: Step) -> str:
