@@ -22,11 +22,10 @@ FIRST_REQUEST: Final = 10.0
 HANDSHAKE: Final = 10.0
 SENDING: Final = 30.0
 """Seconds in which a client must read a response."""
-MOST_HANDSHAKES: Final = 100
+MOST_HANDSHAKES: Final = 50
 _PIECE: Final = 64 * 1024
 _UNBUFFERED: Final = 32 * 1024  # less than what makes a transport wait
-# Lines of a request: its first line and its headers, of at most 8 KiB each.
-_MOST_HEADERS: Final = 48
+_MOST_HEADERS: Final = 32  # of at most 8 KiB each
 _ACCEPTS: Final = "_accept_connection2"  # asyncio's task for a connection, which makes the handshake
 
 

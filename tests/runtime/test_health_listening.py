@@ -473,6 +473,26 @@ async def test_a_request_of_a_connection_that_had_to_go_is_not_answered() -> Non
     assert answered == []
 
 
+async def test_responses_that_are_not_read_are_bounded_in_all_and_cut() -> None:
+    page = HttpPage(b"x" * 9 * 2**20)
+
+    async def large(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        return page
+
+    async with HealthServer(Listen(), {"/large": large, "/page": Asked()}) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server), limit=1)
+        writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(1.0)
+        status, headers, _ = await exchange(server, "GET /large HTTP/1.0")
+        assert (status, "retry-after: 1" in headers) == (503, True)
+        assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200, "a probe has its place"
+        await asyncio.sleep(30.0)
+        status, _, body = await exchange(server, "GET /large HTTP/1.0")
+        assert (status, len(body)) == (200, len(page.body))
+        assert reader is not None
+        await hang_up(writer)
+
+
 async def test_answers_go_out_one_after_the_other_on_a_connection_that_is_kept() -> None:
     async with HealthServer(Listen(), {"/page": Asked()}) as server, aiohttp.ClientSession() as session:
         for _ in range(3):

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.errors import InvalidArgumentError, InvalidWebhookError
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
+from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.webhooks import FixedCertificate
-from tests.webhooks.kinds import Database, check
+from tests.runtime.worlds import now
+from tests.webhooks.kinds import Database, check, database, review
 from tests.webhooks.serving import LOCAL, credentials
 
 SERVED = dl.ManagerOptions(webhooks=LOCAL)
@@ -87,3 +93,86 @@ async def test_what_cannot_be_served_is_refused(deltaloop_client: dl.Client) -> 
     cold = dl.ManagerOptions(webhooks=LOCAL, warm_standbys=False)
     with pytest.raises(InvalidArgumentError, match="warm_standbys"):
         manager(deltaloop_client, reads_secrets, options=cold)
+
+
+CHECK = "/validate/check.databases.example.com"
+
+
+@asynccontextmanager
+async def asking(url: str) -> AsyncGenerator[Callable[[], Awaitable[bool]]]:
+    """Yield a function that sends a review on a new connection, and tells whether it is allowed."""
+    trusting = ssl.create_default_context(cadata=credentials()[0].ca_pem.decode())
+    connector = aiohttp.TCPConnector(ssl=trusting, force_close=True)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def ask() -> bool:
+            async with session.post(f"{url}{CHECK}", json=review(database(replicas=3))) as answer:
+                return bool((await answer.json())["response"]["allowed"])
+
+        yield ask
+
+
+def graceful(client: dl.Client, **more: Any) -> dl.Manager:
+    options = dl.ManagerOptions(webhooks=replace(LOCAL, grace=5.0))
+    certificate = FixedCertificate(credentials()[1])
+    return dl.Manager(client, [nothing], webhooks=[check], certificates=certificate, options=options, **more)
+
+
+async def test_reviews_are_answered_for_some_seconds_after_a_stop(
+    deltaloop_client: dl.Client,
+) -> None:
+    lock = LeaseLock(deltaloop_client, namespace="default", name="shop", identity="a")
+    config = LeaderElectionConfig(own_thread=False)
+    made = graceful(deltaloop_client, elector=LeaderElector(lock, config, client=deltaloop_client, clock=now))
+    task = asyncio.create_task(made.run())
+    await asyncio.sleep(3)
+    server = made.webhook_server
+    assert server is not None
+    assert made.leadership is Leadership.LEADING
+    async with asking(server.url) as ask:
+        began = asyncio.get_running_loop().time()
+        made.stop()
+        for _ in range(4):
+            await asyncio.sleep(1)
+            assert {each.name: each.ok for each in made.readiness()}["running"] is False
+            assert await ask() is True
+        lease = await deltaloop_client.get("coordination.k8s.io/v1/Lease", "shop", namespace="default")
+        assert not lease["spec"].get("holderIdentity"), "others lead already"
+        await task
+        assert asyncio.get_running_loop().time() - began == pytest.approx(5.0, abs=1.0)
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await ask()
+
+
+async def test_a_second_stop_ends_the_grace_of_webhooks(deltaloop_client: dl.Client) -> None:
+    made = graceful(deltaloop_client)
+    task = asyncio.create_task(made.run())
+    await asyncio.sleep(3)
+    began = asyncio.get_running_loop().time()
+    made.stop()
+    await asyncio.sleep(1)
+    assert not task.done()
+    made.stop()
+    await task
+    assert asyncio.get_running_loop().time() - began == pytest.approx(1.0, abs=0.5)
+
+
+async def test_a_cancelled_program_has_the_grace_too_and_one_that_was_never_ready_has_none(
+    deltaloop_client: dl.Client, deltaloop_server: ApiServer
+) -> None:
+    made = graceful(deltaloop_client)
+    task = asyncio.create_task(made.run())
+    await asyncio.sleep(3)
+    began = asyncio.get_running_loop().time()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.get_running_loop().time() - began == pytest.approx(5.0, abs=0.5)
+    deltaloop_server.faults.add(Fault(do="delay", verbs=("list", "watch"), seconds=60.0))
+    made = graceful(deltaloop_client)
+    task = asyncio.create_task(made.run())
+    await asyncio.sleep(3)
+    began = asyncio.get_running_loop().time()
+    made.stop()
+    await task
+    assert asyncio.get_running_loop().time() - began < 1.0

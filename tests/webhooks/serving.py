@@ -17,7 +17,7 @@ from deltaloop.webhooks.answer import Answer, Outcome
 from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import sent
 
-LOCAL = WebhookServerOptions(host="127.0.0.1", port=0)
+LOCAL = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0)
 
 
 @cache

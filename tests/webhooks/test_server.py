@@ -7,15 +7,20 @@ import json
 import logging
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import trustme
 
 import deltaloop as dl
+from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, WebhookServerError
 from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.core.time_limit import time_limit
+from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
 from tests.webhooks.serving import LOCAL, Counted, credentials, serving
 
@@ -225,3 +230,49 @@ def test_addresses_are_read(address: str, host: str, port: int) -> None:
     for wrong in ("", "9443", "host:", "host:port", ":99999"):
         with pytest.raises(InvalidArgumentError):
             WebhookServerOptions.parse(wrong)
+
+
+@pytest.mark.parametrize("webhooks", [(check,), ALL], ids=["admission", "and conversions"])
+async def test_with_client_authorities_only_their_clients_are_answered(
+    webhooks: tuple[Webhook, ...], tmp_path: Path
+) -> None:
+    authority, clients = CertificateAuthority.make(), trustme.CA()
+    (tmp_path / "clients.pem").write_bytes(clients.cert_pem.bytes())
+    context = authority.server_context(host="127.0.0.1")
+    options = replace(LOCAL, client_ca=tmp_path / "clients.pem")
+
+    def trusting(issuer: trustme.CA | None) -> ssl.SSLContext:
+        made = ssl.create_default_context(cadata=authority.ca_pem.decode())
+        if issuer is not None:
+            issuer.issue_cert("kube-apiserver").configure_cert(made)  # pyright: ignore[reportUnknownMemberType]
+        return made
+
+    async with WebhookServer(WebhookSet(webhooks), FixedCertificate(context), options=options) as server:
+        await asyncio.sleep(2)
+        assert server.not_ready() == "", "it asks itself without a certificate"
+        for issuer, answered in ((clients, True), (None, False), (trustme.CA(), False)):
+            connector = aiohttp.TCPConnector(ssl=trusting(issuer))
+            async with aiohttp.ClientSession(connector=connector) as session:
+                try:
+                    async with session.post(f"{server.url}{CHECK}", json=review(database(replicas=3))) as answer:
+                        found = answer.status == 200
+                        converts = await session.post(f"{server.url}{CONVERT}", json=conversion("example.com/v1"))
+                        assert answer.status == (200 if answered else 401)
+                        assert converts.status == (200 if webhooks is ALL else 404)
+                except (aiohttp.ClientError, OSError):
+                    found = False
+            assert found is answered
+
+
+async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.pem").write_text("no certificate")
+    for name in ("missing.pem", "broken.pem"):
+        context = CertificateAuthority.make().server_context(host="127.0.0.1")
+        options = replace(LOCAL, client_ca=tmp_path / name)
+        with pytest.raises(WebhookServerError, match=f"cannot read client authorities from .*{name}"):
+            await WebhookServer(WebhookSet(ALL), FixedCertificate(context), options=options).__aenter__()
+
+
+def test_the_bound_of_all_reviews_is_not_below_that_of_one() -> None:
+    with pytest.raises(InvalidArgumentError, match="most_bytes_in_flight must be at least"):
+        WebhookServerOptions(most_bytes_in_flight=1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, final, get_args, get_type_hints
 
@@ -97,6 +97,13 @@ WebhookCertificatesFlag: TypeAlias = Annotated[
         metavar="FOLDER", help="Where another tool, such as cert-manager, keeps tls.crt and tls.key for them."
     ),
 ]
+WebhookClientCaFlag: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Authorities (PEM) of which webhook clients must present a certificate."),
+]
+WebhookGraceFlag: TypeAlias = Annotated[
+    float, typer.Option(help="Seconds for which webhooks are served after the program began to end.")
+]
 DrainTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that reconciles have to end by themselves.")]
 ShutdownTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that the whole end may take.")]
 PreflightFlag: TypeAlias = Annotated[
@@ -144,6 +151,8 @@ class RunFlags:
     webhook_service: WebhookServiceFlag = ""
     webhook_url: WebhookUrlFlag = ""
     webhook_certificates: WebhookCertificatesFlag = None
+    webhook_client_ca: WebhookClientCaFlag = None
+    webhook_grace: WebhookGraceFlag = 5.0
     drain_timeout: DrainTimeoutFlag = 20.0
     shutdown_timeout: ShutdownTimeoutFlag = 30.0
     preflight: PreflightFlag = True
@@ -236,6 +245,8 @@ class RunFlags:
 
         with _as_bad_parameters():
             listen = WebhookServerOptions.parse(self.webhook_bind_address)
+            if listen is not None:
+                listen = replace(listen, client_ca=self.webhook_client_ca, grace=self.webhook_grace)
         return RunWebhooks(
             name=self.webhook_name or program_name(self.target),
             webhooks=webhooks,

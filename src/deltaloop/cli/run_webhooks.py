@@ -92,6 +92,11 @@ class RunWebhooks:
             raise InvalidArgumentError(
                 "with --embedded, --webhook-bind-address needs a port: its URL is registered first"
             )
+        if self.listen.client_ca is not None:
+            raise InvalidArgumentError(
+                "--webhook-client-ca and --embedded cannot be combined: the embedded server has no client certificate. "
+                "Leave --webhook-client-ca out."
+            )
         from deltaloop.apiserver.tls import CertificateAuthority
 
         authority = CertificateAuthority.make()
@@ -100,7 +105,7 @@ class RunWebhooks:
             url=f"https://[{host}]:{self.listen.port}" if ":" in host else f"https://{host}:{self.listen.port}",
             ca_bundle=base64.b64encode(authority.ca_pem).decode(),
         )
-        local = replace(self, listen=replace(self.listen, host=host))
+        local = replace(self, listen=replace(self.listen, host=host, grace=0.0))  # no endpoints have to change
         return local, FixedCertificate(authority.server_context(host=host)), address
 
     def certificates(self, client: Client) -> CertificateSource | None:

@@ -1,14 +1,15 @@
-"""Serves a few pages over HTTP: health, readiness, metrics, explanations. No core: pages are in ``health_pages.py``.
+"""Serve health, readiness, metrics and explanations over HTTP. The pages are in ``health_pages.py``.
 
-It listens on loopback unless told otherwise. With a certificate it speaks TLS; with ``token_review`` it answers only
-those whose bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
+By default it listens on loopback. With a certificate it speaks TLS; with ``token_review`` it answers only clients whose
+bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
 
-Requests come from anybody who reaches the port: only GET and HEAD of known paths are answered, bodies are neither read
-nor unpacked, header sizes are bounded by the HTTP library, and answers hold no data of objects. There are at most 100
-connections: a new one takes the place of the one that has waited longest for a request, so that connections on which
-nothing is asked keep no probe away. A connection without a request ends after 10 s, one that is kept after 60.
+Anyone who reaches the port can send requests. Only GET and HEAD of known paths are answered. Bodies are neither read
+nor unpacked, headers are bounded in size and number, and responses contain no data of objects. There are at most 100
+connections: a new one takes the place of the one that has waited longest for a request, so that idle connections keep
+no probe away. A connection without a request ends after 10 s, one that is kept after 60, one that does not read its
+response after 30. All responses that are being sent have at most 16 MiB together.
 
-This module is the one in its room that may import aiohttp, and it is imported by a manager that listens only.
+This module is the only one of its package that may import aiohttp. A manager imports it only if it listens.
 
 Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
 """
@@ -27,13 +28,14 @@ from typing import Final, Self, final
 from aiohttp import web
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
-from deltaloop.http_connections import HANDSHAKE, BoundedServer
+from deltaloop.http_connections import HANDSHAKE, BoundedServer, send
 from deltaloop.runtime.errors import HealthServerError
 from deltaloop.runtime.pages import HttpPage, Listen, LocalRoute, MayGet, Route
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _MOST_CONNECTIONS: Final = 100
+_MOST_BYTES: Final = 16 * 1024 * 1024
 _STOP_PATIENCE: Final = 1.0
 
 
@@ -52,6 +54,7 @@ class HealthServer:
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get
+        self._sending = 0
         self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
@@ -130,10 +133,20 @@ class HealthServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = await self._page(request)
+        size = len(page.body)
+        if self._sending and self._sending + size > _MOST_BYTES:
+            page = HttpPage(b"too many responses are being sent\n", status=503)
+            size = len(page.body)
         headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
         if page.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return web.Response(body=page.body, status=page.status, headers=headers)
+        if page.status == 503:
+            headers["Retry-After"] = "1"
+        self._sending += size
+        try:
+            return await send(request, web.Response(body=page.body, status=page.status, headers=headers))
+        finally:
+            self._sending -= size
 
     async def _page(self, request: web.BaseRequest) -> HttpPage:
         if request.method not in ("GET", "HEAD"):

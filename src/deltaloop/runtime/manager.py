@@ -32,7 +32,7 @@ from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.finalizing import refuse_finalizers
 from deltaloop.runtime.lifespans import Lifespan
@@ -146,8 +146,11 @@ class Manager:
             drain_timeout=self.options.drain_timeout,
             timeout=self.options.shutdown_timeout,
             repeat_window=self.options.repeat_window,
+            grace=self._webhooks.grace,
         )
         self._changed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._lingers = False
         self._loops: list[ReconcileLoop] = []
         self._informers: list[Informer[Any]] = []
         self._users: dict[str, set[str]] = {}
@@ -310,8 +313,13 @@ class Manager:
                 case Abandon():
                     self._abandon()
                     until = self._clock()
+                case Linger(until):
+                    if not cancelled_life and not self._lingers:
+                        cancelled_life = True
+                        life.cancel()
                 case End():
-                    if not cancelled_life:
+                    self._over.set()
+                    if not cancelled_life and not self._lingers:
                         cancelled_life = True
                         life.cancel()
                     until = None
@@ -350,11 +358,25 @@ class Manager:
                 await self._start_servers(stack)
                 await self._webhooks.start(stack)  # before caches: to list a kind may take its conversion
                 await self._begin_lifespans(stack)
-                if self.options.warm_standbys or self._elector is None:
-                    await self._start_caches(stack)
-                await self._lead(stack)
+                try:
+                    if self.options.warm_standbys or self._elector is None:
+                        await self._start_caches(stack)
+                    await self._lead(stack)
+                finally:
+                    await self._linger()
         finally:
             _logger.info("the manager has stopped")
+
+    async def _linger(self) -> None:
+        """Serve webhooks until the API server does not send reviews here any more, however the work has ended."""
+        if not self._webhooks.grace or not self._synced or not all(each.ok for each in self._webhooks.checks()):
+            return  # no Service leads here
+        self._lingers = True
+        if not self._shutdown.stopping:
+            self.stop()  # it failed: not ready from now on
+        self._changed.set()
+        _logger.info("serving webhooks until endpoints have changed", extra={"grace": self._webhooks.grace})
+        await self._over.wait()
 
     async def _begin_lifespans(self, stack: AsyncExitStack) -> None:
         """Enter what the controllers declare, each once; on standbys as well, so that a mistake shows at the start."""

@@ -75,6 +75,11 @@ class ServedWebhooks:
             raise InvalidArgumentError("API servers call webhooks by HTTPS only: give Manager(certificates=...)")
         self.reads = self._set.reads
 
+    @property
+    def grace(self) -> float:
+        """Seconds for which webhooks are served after the program began to end."""
+        return 0.0 if self._set is None or self._options is None else self._options.grace
+
     def checks(self) -> tuple[Check, ...]:
         """Return the check of ``/readyz``; none if nothing is served."""
         if self._set is None or self._options is None:

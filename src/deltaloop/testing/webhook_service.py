@@ -23,7 +23,7 @@ from deltaloop.webhooks.declaring import Webhook
 from deltaloop.webhooks.registering import register
 
 NAME: Final = "deltaloop-harness"
-LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, stop_patience=0.0)
+LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_patience=0.0)
 
 
 @cache

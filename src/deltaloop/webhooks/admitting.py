@@ -254,7 +254,8 @@ def _collect(webhook: AdmissionWebhook, returned: object, found: list[Finding]) 
     if returned is None:
         return
     single = isinstance(returned, Finding) or not isinstance(returned, Iterable)
-    for each in [returned] if single else cast("Iterable[object]", returned):
+    listed: Iterable[object] = [cast("object", returned)] if single else cast("Iterable[object]", returned)
+    for each in listed:
         if not isinstance(each, Finding):
             problem = f"its function gave a {type(each).__name__}; it returns or yields dl.Finding(path, message)"
             raise _wrong(webhook, problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from deltaloop.webhooks.answer import Answer
 from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refused_conversion
@@ -13,8 +13,6 @@ from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_co
 from deltaloop.webhooks.core.review_splitting import TooLargeError, is_costly, split_review
 from deltaloop.webhooks.steps import finished
 from deltaloop.webhooks.turns import Turn, Turns
-
-_SMALL: Final = 16 * 1024
 
 
 async def convert_review(
@@ -37,7 +35,7 @@ async def convert_review(
     """
     async with turns.take(deadline) as turn:
         try:
-            if len(body) <= _SMALL:
+            if not is_costly(body):
                 request = read_conversion_review(body)
                 objects: Iterable[dict[str, Any] | bytearray] = request.objects
             else:

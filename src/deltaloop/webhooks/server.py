@@ -192,12 +192,12 @@ class WebhookServer:
                 async with asyncio.timeout(HANDSHAKE):
                     reader, writer = await asyncio.open_connection(self._reached, self.port, ssl=context)
                     writer.write(_PROBE)
-                    self._answers = (await reader.readline()).startswith(b"HTTP/1.1 404")
+                    # With client authorities it closes the connection, once it has shown its own certificate.
+                    answer = b"HTTP/1.1 404" if self.options.client_ca else await reader.readline()
+                    self._answers = answer.startswith(b"HTTP/1.1 404")
                     writer.transport.abort()
-            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-                # Over TLS it asks for the certificate that only others have.
-                if self.options.client_ca is not None and isinstance(error, ssl.SSLError):
-                    self._answers = "CERTIFICATE_REQUIRED" in (error.reason or "")
+            except (OSError, TimeoutError, asyncio.IncompleteReadError):
+                pass
             if not self._answers:
                 await asyncio.sleep(_PROBE_PERIOD)
 
@@ -219,7 +219,8 @@ class WebhookServer:
             reason = (error.strerror if not isinstance(error, ssl.SSLError) else "") or type(error).__name__
             message = f"cannot read client authorities from {authorities}: {reason}"
             raise WebhookServerError(message, host=self.options.host, port=self.options.port) from error
-        context.verify_mode = ssl.CERT_REQUIRED
+        # API servers have no client certificate for conversions.
+        context.verify_mode = ssl.CERT_OPTIONAL if self.webhooks.conversions else ssl.CERT_REQUIRED
 
     def _error(self, error: OSError) -> WebhookServerError:
         host, port = self.options.host, self.options.port
@@ -277,6 +278,8 @@ class WebhookServer:
             raise _RefusedError(415, "UnsupportedMediaType", "reviews are not sent in another encoding")
         loop, path = asyncio.get_running_loop(), request.path
         found = self.webhooks.by_path[path]
+        if self.options.client_ca is not None and isinstance(found, AdmissionWebhook) and not _has_certificate(request):
+            raise _RefusedError(401, "Unauthorized", "admission reviews need a client certificate")
         most, declared = self.options.most_conversion_bytes, CONVERSION_SECONDS
         if isinstance(found, AdmissionWebhook):
             most, declared = self.options.most_bytes, float(found.timeout)
@@ -367,6 +370,10 @@ async def _check_values(body: bytearray) -> None:
     for begin in range(0, len(body), _COUNTED):
         count.add(body, begin, begin + _COUNTED).check("a review", objects=2)
         await asyncio.sleep(0)
+
+
+def _has_certificate(request: web.BaseRequest) -> bool:
+    return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
 def _too_large(message: str) -> _RefusedError:

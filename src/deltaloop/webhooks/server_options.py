@@ -23,8 +23,9 @@ class WebhookServerOptions:
     Attributes:
         host: Address to listen on; empty for all, since API servers are elsewhere.
         port: TCP port; 0 takes a free one.
-        client_ca: PEM file of the authorities whose client certificates are accepted; None accepts every client. The
-            file is read at the start.
+        client_ca: PEM file of the authorities of which clients must present a certificate for admission reviews; None
+            accepts every client. Conversions need none, because API servers have none for them. The file is read at the
+            start.
         most_bytes: Most bytes of an admission review: an object before and after, each as large as one may be.
         most_conversion_bytes: Most bytes of a conversion review, which may have all objects of a list.
         most_objects: Most objects of a conversion review.
@@ -45,7 +46,7 @@ class WebhookServerOptions:
     most_conversion_bytes: int = 32 * _MEGABYTES
     most_objects: int = 50_000
     most_bytes_in_flight: int = 48 * _MEGABYTES
-    most_connections: int = 250
+    most_connections: int = 200
     grace: float = GRACE
     stop_patience: float = 5.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, final
+from typing import Any, Final, Self, TypeVar, cast, final
 
 from deltaloop.webhooks.steps import Steps
 
@@ -62,7 +62,7 @@ class Turns:
                     _check(deadline)
                     done, result = _advance(steps)
                 if done:
-                    return result
+                    return cast("T", result)
 
     def close(self) -> None:
         """End the thread once it is idle."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Phase, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Phase, Shutdown
 from tests.cache.machines import run_machine, show_the_bug, step
 
 
@@ -73,6 +73,43 @@ def test_the_moment_does_not_move_and_has_an_option() -> None:
     assert heard == [Heard.BEGINS, Heard.REPEATED, Heard.REPEATED, Heard.AT_ONCE, Heard.TOO_LATE]
     each = Shutdown(drain_timeout=20.0, timeout=30.0, repeat_window=0.0)
     assert [each.stop(0.0, source="SIGINT") for _ in range(2)] == [Heard.BEGINS, Heard.AT_ONCE]
+
+
+def test_a_program_with_a_grace_lingers_before_its_end() -> None:
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
+    shutdown.stop(100.0)
+    assert shutdown.ask(100.0, running=1) == Drain(120.0)
+    assert shutdown.ask(101.0, running=0) == Linger(105.0)
+    assert shutdown.ask(104.9, running=0) == Linger(105.0)
+    assert shutdown.ask(105.0, running=0) == End()
+
+
+def test_reconciles_and_the_grace_end_at_the_same_time() -> None:
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
+    shutdown.stop(100.0)
+    assert shutdown.ask(106.0, running=1) == Drain(120.0)
+    assert shutdown.ask(107.0, running=0) == End()
+
+
+def test_a_second_stop_ends_the_grace() -> None:
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
+    assert shutdown.stop(100.0, source="SIGTERM") is Heard.BEGINS
+    assert shutdown.ask(100.0, running=0) == Linger(105.0)
+    assert shutdown.stop(100.1, source="SIGTERM") is Heard.REPEATED
+    assert shutdown.ask(100.1, running=0) == Linger(105.0)
+    assert shutdown.stop(101.0, source="SIGTERM") is Heard.AT_ONCE
+    assert shutdown.ask(101.0, running=0) == End()
+
+
+def test_the_grace_is_part_of_the_whole_and_abandoned_reconciles_end_it() -> None:
+    shutdown = Shutdown(drain_timeout=1.0, timeout=2.0, grace=5.0)
+    shutdown.stop(0.0)
+    assert shutdown.ask(0.0, running=0) == Linger(2.0)
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
+    shutdown.stop(0.0)
+    shutdown.stop(1.0)
+    assert shutdown.ask(1.0, running=1) == Abandon()
+    assert shutdown.ask(1.0, running=0) == End()
 
 
 class ShutdownMachine(RuleBasedStateMachine):

@@ -176,8 +176,8 @@ class Whole(msgspec.Struct):
 
 
 def test_a_validator_of_the_whole_object() -> None:
-    old = {"metadata": {"name": "a"}, "spec": {"size": 1}, "status": {"size": 2}}
-    labelled = {**old, "metadata": {"name": "a", "labels": {}}}
+    old: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"size": 1}, "status": {"size": 2}}
+    labelled: dict[str, Any] = {**old, "metadata": {"name": "a", "labels": {}}}
     assert rejected(old, labelled, Whole) is None
     assert rejected(old, {**labelled, "spec": {"size": 0}}, Whole) == ""
     assert rejected(old, {**old, "status": {"size": 3}}, Whole, "status") is None, "it did not fit before"

@@ -1,21 +1,25 @@
-"""How a program ends: first in good order, then by cancelling, then without those that do not stop.
+"""Decide how a program ends: drain, cancel, then abandon reconciles that do not stop.
 
     RUNNING ──stop──▶ DRAINING ──▶ CANCELLING ──▶ ABANDONING ──▶ ENDED
-                         │              │               ▲
-                         └──────────────┴── stop again ─┘
-                         nothing runs any more ──▶ ENDED, from anywhere
+                         │              │               ▲          ▲
+                         └──────────────┴── stop again ─┤          │
+                         │              │               │          │
+                         └─ no reconcile runs ──▶ LINGERING ───────┘
 
-While draining, no key is taken any more and runs go on to their end; leadership is kept up for them. When
-``drain_timeout`` has passed they are cancelled; when ``timeout`` has passed since the beginning, nobody waits for them
-any more. A second stop skips to that at once.
+While draining, no key is taken any more and reconciles run to their end; leadership is kept for them. When
+``drain_timeout`` has passed they are cancelled. When ``timeout`` has passed since the beginning, they are left behind.
+A second stop skips to that at once.
+
+A program that serves webhooks lingers until ``grace`` seconds have passed since the beginning: it gives up leadership,
+and answers reviews until the endpoints of its Service have changed. Reconciles and the grace run at the same time, and
+``timeout`` bounds both. A second stop ends the grace.
 
 One request may arrive twice: ``timeout`` signals its child and then the child's group, and a terminal and a wrapper
 both pass Ctrl-C on. So a stop from the same source within ``repeat_window`` seconds of the first is the first one
-again. The window does not move: whoever goes on asking is heard when it has passed.
+again. The window does not move, so a later one counts.
 
-The lock may be given up only if nothing runs: a reconcile that was left behind still acts, so its lease has to expire
-instead (others wait for that). So the end comes when nothing runs, or after ``Abandon``, which whoever holds the lock
-takes for the word to keep it.
+The lock may be released only if no reconcile runs: one that was left behind still acts, so its lease has to expire.
+So the end comes when none runs, or after ``Abandon``, which tells the holder of the lock to keep it.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ class Phase(Enum):
     DRAINING = "draining"
     CANCELLING = "cancelling"
     ABANDONING = "abandoning"
+    LINGERING = "lingering"
     ENDED = "ended"
 
 
@@ -64,11 +69,18 @@ class Abandon(msgspec.Struct, frozen=True):
 
 
 @final
+class Linger(msgspec.Struct, frozen=True):
+    """Give up leadership, and answer the API server until ``until``."""
+
+    until: float
+
+
+@final
 class End(msgspec.Struct, frozen=True):
     """All is over: nothing runs, or what runs was abandoned."""
 
 
-Effect: TypeAlias = Continue | Drain | Cancel | Abandon | End
+Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
 
 
 class Heard(Enum):
@@ -88,14 +100,18 @@ class Heard(Enum):
 class Shutdown:
     """The end of one program."""
 
-    def __init__(self, *, drain_timeout: float, timeout: float, repeat_window: float = REPEAT_WINDOW) -> None:
+    def __init__(
+        self, *, drain_timeout: float, timeout: float, repeat_window: float = REPEAT_WINDOW, grace: float = 0.0
+    ) -> None:
         """Begin in the middle of life.
 
         Args:
             drain_timeout: Seconds that runs have to end by themselves; at most ``timeout`` counts.
             timeout: Seconds for all of it.
             repeat_window: Seconds in which a stop from the same source is the same one; 0 for never.
+            grace: Seconds from the first stop until requests are no longer accepted; at most ``timeout`` counts.
         """
+        self._grace = min(grace, timeout)
         self._drain_timeout = min(drain_timeout, timeout)
         self._timeout = timeout
         self._repeat_window = repeat_window
@@ -120,6 +136,9 @@ class Shutdown:
         if self.phase in (Phase.DRAINING, Phase.CANCELLING):
             self.phase = Phase.ABANDONING
             return Heard.AT_ONCE
+        if self.phase is Phase.LINGERING:
+            self.phase = Phase.ENDED
+            return Heard.AT_ONCE
         return Heard.TOO_LATE
 
     @property
@@ -136,8 +155,9 @@ class Shutdown:
         """
         if self.phase is Phase.RUNNING:
             return Continue()
-        if not running:
-            self.phase = Phase.ENDED
+        if not running and self.phase is not Phase.ENDED:
+            graceful = self.phase is not Phase.ABANDONING and now < self._began_at + self._grace
+            self.phase = Phase.LINGERING if graceful else Phase.ENDED
         if self.phase is Phase.DRAINING and now >= self._began_at + self._drain_timeout:
             self.phase = Phase.CANCELLING
         if self.phase is Phase.CANCELLING and now >= self._began_at + self._timeout:
@@ -150,5 +170,7 @@ class Shutdown:
             case Phase.ABANDONING:
                 self.phase = Phase.ENDED
                 return Abandon()
+            case Phase.LINGERING:
+                return Linger(self._began_at + self._grace)
             case _:
                 return End()

@@ -152,19 +152,18 @@ def class_fields(hint: Any) -> list[ClassField] | None:
     if not isinstance(cls, type):
         return None
     if issubclass(cls, msgspec.Struct):
-        return [
-            ClassField(each.encode_name, each.name, each.type, each.required) for each in msgspec.structs.fields(hint)
-        ]
-    if is_model_class(cls):
-        model: Any = cls
+        known = msgspec.structs.fields(hint)
+        return [ClassField(each.encode_name, each.name, each.type, each.required) for each in known]
+    model: Any = cast("object", cls)
+    if is_model_class(model):
         return [
             ClassField(str(info.validation_alias or name), name, info.annotation, bool(info.is_required()))
             for name, info in model.model_fields.items()
         ]
-    if is_typeddict(cls):
-        required: frozenset[str] = getattr(cls, "__required_keys__")  # noqa: B009 - types have no such attribute
+    if is_typeddict(model):
+        required: frozenset[str] = getattr(model, "__required_keys__")  # noqa: B009 - types have no such attribute
         return [_dict_field(name, each, name in required) for name, each in _hints(cls).items()]
-    if dataclasses.is_dataclass(cls):
+    if dataclasses.is_dataclass(model):
         hints = _hints(cls)
         return [
             ClassField(
@@ -173,7 +172,7 @@ def class_fields(hint: Any) -> list[ClassField] | None:
                 hints[each.name],
                 each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING,
             )
-            for each in dataclasses.fields(cls)
+            for each in dataclasses.fields(model)
             if each.init
         ]
     return None
@@ -229,7 +228,7 @@ def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit
     if get_origin(kind) in (Union, UnionType):
         for member in get_args(kind):
             if isinstance(value, dict) and class_fields(bare(member)[0]) is not None:
-                yield from _inside(member, value, path)
+                yield from _inside(member, cast("object", value), path)
     elif is_model_class(kind):
         yield from _inside_model(kind, value, path)
     elif isinstance(value, dict):
@@ -341,7 +340,7 @@ def _below(value: object, step: Step) -> object:
 def _old_below(new: object, old: object, step: Step) -> object:
     """Return the old value that belongs to a value below ``new``."""
     if not isinstance(step, ListItem):
-        return mapping(old).get(step, _MISSING) if isinstance(old, dict) else _MISSING
+        return mapping(old).get(step, _MISSING)
     item, listed = _below(new, step), items(old)
     if step.keys and isinstance(item, dict):
         wanted = _identity(cast("dict[str, object]", item), step.keys)

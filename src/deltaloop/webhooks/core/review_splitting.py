@@ -19,13 +19,14 @@ MOST_OBJECT_BYTES: Final = 3 * 1024 * 1024
 """Largest object that is converted; API servers do not accept larger requests, and etcd stores half of it."""
 MOST_VALUES: Final = 100_000
 """Most values of one object: its size in memory depends on their number more than on its bytes."""
-MOST_CONTAINERS: Final = 40_000
+MOST_CONTAINERS: Final = 20_000
 """Most lists and objects in one object: each of them costs as much as ten other values."""
 MOST_DEPTH: Final = 136
 _MOST_ENVELOPE: Final = 64 * 1024
 _CHEAP, _COSTLY = 16 * 1024, 64 * 1024
 _CHEAP_VALUES: Final = 4096
-_TOKEN: Final = re.compile(rb'["{}\[\]]')
+# A string without escapes is one token; of another one, the quotation mark.
+_TOKEN: Final = re.compile(rb'"[^"\\]*"|["{}\[\]]')
 _WINDOW: Final = 256 * 1024
 _TOKENS: Final = 2048
 _REQUEST, _OBJECTS = b'"request"', b'"objects"'
@@ -135,15 +136,17 @@ class _Splitter:
             if found is None:
                 self._at = until
                 return until != size
-            at = found.start()
-            self._at = at + 1
+            at, self._at = found.span()
             mark = body[at]
-            if mark == _QUOTE:
+            if mark != _QUOTE:
+                if mark in _OPENING:
+                    self._open(at, mark)
+                else:
+                    self._close(at)
+            elif self._at - at == 1:
                 self._string = at
-            elif mark in _OPENING:
-                self._open(at, mark)
-            else:
-                self._close(at)
+            elif self._depth < 3:  # it may be a name of the envelope
+                self._last = at, self._at
         return True
 
     def result(self) -> SplitReview:
@@ -167,11 +170,11 @@ class _Splitter:
             self._last, self._string = (self._string, end + 1), -1
 
     def _open(self, at: int, mark: int) -> None:
-        self._depth += 1
-        depth = self._depth
-        if depth > MOST_DEPTH + 3:
-            raise TooLargeError(f"an object must have at most {MOST_DEPTH} levels")
-        if depth == 2:
+        self._depth = depth = self._depth + 1
+        if depth > 4:
+            if depth > MOST_DEPTH + 3:
+                raise TooLargeError(f"an object must have at most {MOST_DEPTH} levels")
+        elif depth == 2:
             self._in_request = mark == _BRACE and self._key(at) == _REQUEST
         elif depth == 3 and self._in_request and mark != _BRACE and self._key(at) == _OBJECTS:
             if self._list[0] >= 0:

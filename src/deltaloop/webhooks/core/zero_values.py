@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, final, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, cast, final, get_args, get_origin
 
 import msgspec
 
@@ -70,7 +70,8 @@ def unset_choices(obj: Any, paths: list[Path]) -> None:
 
 
 def _read(target: Any, step: str) -> Any:
-    return target[step] if isinstance(target, dict) else getattr(target, _attribute(target, step))
+    found = mapping(target)  # empty for a typed object
+    return found[step] if step in found else getattr(target, _attribute(target, step))
 
 
 def _attribute(target: object, step: Step) -> str:
@@ -99,7 +100,7 @@ def _zero(hint: Any, path: Path, choices: list[Path]) -> Any:
     if get_origin(kind) in (Union, UnionType):  # of an int-or-string, the number
         members = (_zero(each, path, choices) for each in get_args(kind))
         return next((each for each in members if each is not _NO_ZERO), _NO_ZERO)
-    return _TIMES.get(getattr(kind, "__name__", ""), _NO_ZERO)
+    return _TIMES.get(getattr(cast("object", kind), "__name__", ""), _NO_ZERO)
 
 
 def _allows_none(hint: Any) -> bool:

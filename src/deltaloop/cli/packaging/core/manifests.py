@@ -25,6 +25,8 @@ WEBHOOK_PORT: Final = 9443
 SHUTDOWN_TIMEOUT: Final = 30
 """Seconds that the end of the program may take; its Pod has some more before it is killed."""
 _BEFORE_KILL: Final = SHUTDOWN_TIMEOUT + 10
+PRE_STOP: Final = 5
+"""Seconds for which a Pod with webhooks goes on unchanged while it leaves the endpoints of its Service."""
 RESOURCES: Final[Manifest] = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}}
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -179,7 +181,7 @@ def deployment(program: PackagedProgram) -> Manifest:
     pod = {
         **program.pod,
         "serviceAccountName": program.name,
-        "terminationGracePeriodSeconds": _BEFORE_KILL,
+        "terminationGracePeriodSeconds": _BEFORE_KILL + (PRE_STOP if program.authority else 0),
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "topologySpreadConstraints": program.spread({**spread, "labelSelector": selector}),
         "containers": [container(program)],
@@ -214,6 +216,8 @@ def container(program: PackagedProgram) -> Manifest:
             {"name": "health", "containerPort": HEALTH_PORT},
             *([{"name": "webhooks", "containerPort": WEBHOOK_PORT}] if program.authority else []),
         ],
+        # Needs Kubernetes 1.30 or later, but no shell in the image.
+        **({"lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP}}}} if program.authority else {}),
         # It fails only where a restart helps; a standby is ready, so a rollout goes through.
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}, "periodSeconds": 5},
