@@ -133,7 +133,9 @@ class LargeWrites:
         """Compute a write in a thread, and carry it out; None if an object that it read has changed meanwhile."""
         loop = asyncio.get_running_loop()
         if place.thread not in self._threads:
-            self._threads[place.thread] = ThreadPoolExecutor(1, thread_name_prefix=f"deltaloop-apiserver-{place.thread}")
+            self._threads[place.thread] = ThreadPoolExecutor(
+                1, thread_name_prefix=f"deltaloop-apiserver-{place.thread}"
+            )
 
         def compute(operations: Operations, ask: Ask) -> T:
             with limited(place.account()):

@@ -12,8 +12,11 @@ import copy
 from typing import Final, cast
 
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
+from deltaloop.schemas.work import build, charge
 
 _CONTAINERS: Final = (dict, list)
+_PART_BYTES: Final = 100
+_STEPS_OF_A_PART: Final = 20
 
 
 def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
@@ -28,13 +31,14 @@ def _fill(node: TypeNode, value: object) -> bool:
     changed = False
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
+        charge(len(node.fields))
         for name, child in node.fields.items():
             if not child.has_defaults:
                 continue
             if child.default is not NO_DEFAULT and (
                 name not in fields or (fields[name] is None and not child.nullable)
             ):
-                fields[name] = copy.deepcopy(child.default)
+                fields[name] = _copied(child.default)
                 changed = True
             if name in fields:
                 changed = _fill(child, fields[name]) or changed
@@ -50,10 +54,27 @@ def _fill(node: TypeNode, value: object) -> bool:
     return changed
 
 
+def _copied(default: object) -> object:
+    """Return a copy of a default; the account is charged for its parts first."""
+    if not isinstance(default, _CONTAINERS):
+        build(_PART_BYTES)
+        return default
+    waiting: list[object] = [default]
+    while waiting:
+        part = waiting.pop()
+        build(_PART_BYTES)
+        charge(_STEPS_OF_A_PART)
+        if isinstance(part, dict):
+            waiting.extend(cast("dict[str, object]", part).values())
+        elif isinstance(part, list):
+            waiting.extend(cast("list[object]", part))
+    return copy.deepcopy(default)
+
+
 def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int) -> bool:
     container, changed = cast("dict[str | int, object]", holder), False
     if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
-        container[key] = copy.deepcopy(node.default)
+        container[key] = _copied(node.default)
         changed = True
     return _fill(node, container[key]) or changed
 
