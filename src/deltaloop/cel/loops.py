@@ -98,44 +98,24 @@ def _quantifier(deciding: bool) -> LoopBuilder:
     """Return a builder of loops that end as soon as one body is ``deciding``."""
 
     def build(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
-        (body,) = bodies
         two, slot, second = len(slots) == 2, slots[0], slots[-1]
-        other = not deciding
-
-        def turn(frame: Frame, turns: Iterable[Any]) -> tuple[bool, EvaluationError | None]:
-            error: EvaluationError | None = None
-            for frame[slot] in turns:
-                try:
-                    verdict = body(frame)
-                    if verdict is other:
-                        continue
-                except CostLimitError:
-                    raise
-                except EvaluationError as raised:
-                    error = error or raised
-                    continue
-                if verdict is deciding:
-                    return True, None
-                error = error or no_such_overload(verdict)
-            return False, error
-
-        def in_parts(
-            frame: Frame, turns: Iterable[Any], collection: Sequence[Any]
-        ) -> tuple[bool, EvaluationError | None]:
-            error: EvaluationError | None = None
-            for part in _parts(turns, len(collection), prices):
-                decided, raised = turn(frame, part)
-                if decided:
-                    return True, None
-                error = error or raised
-            return False, error
+        turn = _deciding_turns(bodies[0], slot, deciding)
 
         def run(frame: Frame) -> Any:
             collection = operand(frame)
             items, turns = _walk(collection, two=two)
             if two:
                 turns = _in_slots(frame, slot, second, turns)
-            decided, error = turn(frame, turns) if len(collection) <= _AT_ONCE else in_parts(frame, turns, collection)
+            error: EvaluationError | None = None
+            if len(collection) <= _AT_ONCE:
+                decided, error = turn(frame, turns)
+            else:
+                decided = False
+                for part in _parts(turns, len(collection), prices):
+                    decided, raised = turn(frame, part)
+                    error = error or raised
+                    if decided:
+                        break
             if prices is not None:
                 left = length_hint(items)
                 turned = (len(collection) - left) * prices.each
@@ -149,6 +129,33 @@ def _quantifier(deciding: bool) -> LoopBuilder:
         return run
 
     return build
+
+
+_Turns: TypeAlias = Callable[[Frame, Iterable[Any]], tuple[bool, EvaluationError | None]]
+
+
+def _deciding_turns(body: Closure, slot: int, deciding: bool) -> _Turns:
+    """Return some turns of such a loop: whether one decides, and else the first error."""
+    other = not deciding
+
+    def turn(frame: Frame, turns: Iterable[Any]) -> tuple[bool, EvaluationError | None]:
+        error: EvaluationError | None = None
+        for frame[slot] in turns:
+            try:
+                verdict = body(frame)
+                if verdict is other:
+                    continue
+            except CostLimitError:
+                raise
+            except EvaluationError as raised:
+                error = error or raised
+                continue
+            if verdict is deciding:
+                return True, None
+            error = error or no_such_overload(verdict)
+        return False, error
+
+    return turn
 
 
 def _in_slots(frame: Frame, first: int, second: int, turns: Iterable[tuple[Any, Any]]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any, Final, cast
 
@@ -41,6 +41,7 @@ NUMBERS: Final = frozenset({int, Uint, float})
 # Characters of texts that are compared in one step, and above which a list of texts is not searched in one call.
 _COMPARED_IN_A_STEP: Final = 512
 _MANY_CHARACTERS: Final = 1 << 20
+_AT_ONCE: Final = 1 << 16
 _MISSING: Final = object()
 # Types of which equal values have equal hashes.
 _HASHED: Final = frozenset({int, str, bool})
@@ -62,7 +63,7 @@ def equal(left: Any, right: Any) -> bool:
     if kind in LIST_KINDS:
         return _equal_lists(left, right)
     if kind is dict:
-        charge(4 * len(left))
+        charge(8 * len(left))
         return len(left) == len(right) and all(
             (found := find(right, key)) is not _MISSING and _equal_within(value, found) for key, value in left.items()
         )
@@ -79,7 +80,7 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     """Tell whether lists are equal; the first one says whether their order matters."""
     if len(left) != len(right):
         return False
-    charge(4 * len(left))
+    charge(3 + 5 * len(left))
     if isinstance(left, KeyedList):
         charge(20 * len(left))
         before, after = by_keys(left, left.keys), by_keys(right, left.keys)
@@ -190,7 +191,7 @@ def contains(element: Any, collection: Any) -> bool:
         if contains(element, [item for item in items if kind_of(item) is not FailedValue]):
             return True
         raise next(item.error for item in items if kind_of(item) is FailedValue)
-    charge(len(items) if kind_of(element) is str else 4 * len(items))
+    charge(len(items) // 4 if kind_of(element) is str else 4 * len(items))
     if kind_of(element) is not str:
         return any(equal(element, item) for item in items)
     size = len(cast("str", element))
@@ -308,6 +309,15 @@ def is_zero_value(value: Any) -> bool:
     if kind is Timestamp:
         return False
     return kind is not Type and not value
+
+
+def in_parts(*lists: Sequence[Any]) -> list[Any]:
+    """Join long lists in parts: one call for all would keep other threads waiting."""
+    joined: list[Any] = []
+    for each in lists:
+        for start in range(0, len(each), _AT_ONCE):
+            joined += each[start : start + _AT_ONCE]
+    return joined
 
 
 def in_order(values: list[Any], items: list[Any] | None = None) -> list[Any]:

@@ -19,9 +19,11 @@ from deltaloop.schemas.formats import FORMATS
 from deltaloop.schemas.go_numbers import as_sent
 from deltaloop.schemas.json_values import value_type
 from deltaloop.schemas.types import NOTHING, Rules, TypeNode
+from deltaloop.schemas.work import charge
 
 Errors: TypeAlias = list[FieldError]
 _NUMBERS: Final = frozenset({"integer", "number"})
+_STEPS: Final = 10
 Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
 """What tells what is wrong with a value: its type, the value, its path, and where errors are added."""
 
@@ -72,6 +74,7 @@ class _Alternatives:
 
     def _errors_of(self, node: TypeNode, value: object, path: str = "") -> Errors:
         errors: Errors = []
+        charge(_STEPS)
         self._check(node, value, path, errors)
         return errors
 
@@ -81,6 +84,7 @@ class _Alternatives:
         return counts.index(max(counts))
 
     def _matches(self, node: TypeNode, value: object) -> int:
+        charge(_STEPS)
         value = as_sent(value) if type(value) is int else value
         wrong: Errors = []
         self._check_type(node, value, "", wrong)

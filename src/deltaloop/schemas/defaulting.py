@@ -13,6 +13,7 @@ from typing import Final, cast, final
 
 from deltaloop.schemas.growth import ALLOWED, GrowthError
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
+from deltaloop.schemas.work import build
 
 _CONTAINERS: Final = (dict, list)
 
@@ -43,6 +44,7 @@ class _Room:
         self.left -= node.default_size + len(name)
         if self.left < 0:
             raise GrowthError(ALLOWED.get() - self.left)
+        build(node.default_size)
         return copy.deepcopy(node.default)
 
 

@@ -17,6 +17,7 @@ from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import escape_html, mapping
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
+from deltaloop.schemas.work import charge
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -68,6 +69,7 @@ def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: 
                 words = "must be an object for an array of list-type map"
                 errors.append(invalid_value(f"{path}[{position}]", _encode(item).decode(), words))
                 return
+    charge(5 * len(entries))
     seen: set[bytes] = set()
     told: set[bytes] = set()
     for position, item in enumerate(entries):

@@ -24,6 +24,7 @@ from typing import Final, TypeAlias, final
 
 from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import is_mapping, items, mapping
+from deltaloop.schemas.work import Account, WorkLimitError, charge, limited
 
 _Values: TypeAlias = list[object]
 _Step: TypeAlias = Callable[[_Values], _Values]
@@ -38,6 +39,7 @@ _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _QUOTED: Final = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _FILTER: Final = re.compile(r"\[\?\(((?:[^'\")\n]|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")*)\)\]")
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_MOST_STEPS: Final = 20_000
 _OPERATORS: Final[dict[str, Callable[..., bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -80,15 +82,17 @@ class JsonPath:
         return cls(text, tuple(steps))
 
     def find(self, value: object) -> _Values:
-        """Return every value that the path leads to; none if any part is missing."""
+        """Return every value that the path leads to; none if any part is missing, or if there are too many values."""
         try:
-            return _walked(self.steps, [value])
-        except _NoAnswerError:
+            with limited(Account(_MOST_STEPS)):
+                return _walked(self.steps, [value])
+        except (_NoAnswerError, WorkLimitError):
             return []
 
 
 def _walked(steps: tuple[_Step, ...], values: _Values) -> _Values:
     for step in steps:
+        charge(len(values))
         values = step(values)
         if len(values) > _MOST_VALUES:
             raise _NoAnswerError  # each step may double them
@@ -187,6 +191,7 @@ def _every(values: _Values) -> _Values:
 
 def _all_below(values: _Values) -> _Values:
     found: _Values = []
+    charge(len(values))
     for value in values:
         if value and isinstance(value, str | dict | list):
             found += [value, *_all_below(_every([value]))]

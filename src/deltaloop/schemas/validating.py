@@ -26,10 +26,13 @@ from deltaloop.schemas.identity import identity_errors
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
+from deltaloop.schemas.work import build, charge
 
 _UNKNOWN: Final = object()
 _NO_RULES: Final = Rules()
 _NUMBERS: Final = frozenset({"integer", "number"})
+_STEPS_OF_A_PART: Final = 4
+_ERROR_BYTES: Final = 300
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
@@ -105,10 +108,13 @@ def shown(value: object) -> str:
 
 
 def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
-    errors.append(invalid_value(path or "<nil>", shown(value), f"{path} in body {rule}"))
+    words = shown(value)
+    build(_ERROR_BYTES + len(words) + len(rule) + 2 * len(path))
+    errors.append(invalid_value(path or "<nil>", words, f"{path} in body {rule}"))
 
 
 def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
+    build(_ERROR_BYTES + 2 * len(found) + 2 * len(path))
     text = f"Invalid value: {shown(found)}: {path} in body must be of type {wanted}: {shown(found)}"
     errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
 
@@ -165,6 +171,8 @@ def is_same(node: TypeNode, old: object, value: object) -> bool:
 
     An object with a field that no schema names is not, as on the real server.
     """
+    if isinstance(value, list | dict):
+        charge(_STEPS_OF_A_PART * len(cast("list[object]", value)))
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))
         pairs = [(before.get(keys_of(node.list_keys, item)), item) for item in after]
@@ -187,6 +195,8 @@ def _is_equal(old: object, value: object) -> bool:
     """Tell whether two values are equal, and of one type all through: 1 is not 1.0."""
     if type(old) is not type(value):
         return False
+    if isinstance(value, list | dict):
+        charge(_STEPS_OF_A_PART * len(cast("list[object]", value)))
     if isinstance(old, list):
         before, after = items(cast("object", old)), items(value)
         return len(before) == len(after) and all(map(_is_equal, before, after))
@@ -205,9 +215,11 @@ def _is_number_of(types: tuple[str, ...], value: object) -> bool:
 
 
 def _check_enum(allowed: tuple[object, ...], value: object, path: str, errors: Errors) -> None:
+    charge(_STEPS_OF_A_PART * len(allowed))
     if any(_same(item, value) for item in allowed if item is not None):
         return
     listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
+    build(len(listed))
     text = f"Unsupported value: {shown(value)}: supported values: {listed}"
     errors.append(FieldError(path or "<nil>", "FieldValueNotSupported", text))
 
@@ -216,6 +228,8 @@ def _same(item: object, value: object) -> bool:
     """Tell whether a value is an item of an enum; a number is first made the kind of number that the item is."""
     if isinstance(item, int) and isinstance(value, float) and not isinstance(item, bool):
         return math.isfinite(value) and int(value) == item
+    if isinstance(item, dict | list) and isinstance(value, dict | list):
+        charge(_STEPS_OF_A_PART * len(cast("list[object]", item)))
     return item == value and isinstance(item, bool) == isinstance(value, bool)
 
 
@@ -231,6 +245,7 @@ def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
 
 
 def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, old: object) -> None:
+    charge(_STEPS_OF_A_PART * len(value))
     if node.items is not None:
         before = keyed_items(_keys(node), old)
         for position, item in enumerate(value):
@@ -269,6 +284,7 @@ def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
 def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old: object) -> None:
     fields = cast("dict[str, object]", value)
     rules = node.rules or _NO_RULES
+    charge(_STEPS_OF_A_PART * (1 + len(fields)) + len(rules.required))
     if rules.min_properties is not None and len(fields) < rules.min_properties:
         _wrong_size(path, len(fields), f"should have at least {rules.min_properties} properties", errors)
     if rules.max_properties is not None and len(fields) > rules.max_properties:
@@ -279,7 +295,10 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
         errors.extend(
             invalid_value(path, shown(name), f"{prefix}{name} {words}") for name in fields if name not in node.fields
         )
-    errors.extend(required(prefix + name) for name in rules.required if name not in fields)
+    for name in rules.required:
+        if name not in fields:
+            build(_ERROR_BYTES + len(prefix) + len(name))
+            errors.append(required(prefix + name))
     properties, additional = node.fields, node.other
     before = mapping(old)
     for name, inner in fields.items():

@@ -14,9 +14,9 @@ from typing import Final, final
 
 MOST_STEPS: Final = 50_000_000
 """Steps of one request, or of one evaluation outside of requests: some seconds."""
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 48 * 1024 * 1024
 """Bytes that one evaluation may build: no text that the public cost permits needs more."""
-_BYTES_OF_ONE_STEP: Final = 1024
+_BYTES_OF_ONE_STEP: Final = 64
 _UNLIMITED: Final = 1 << 62
 
 
@@ -47,7 +47,7 @@ class Account:
     __slots__ = ("_error", "is_shared", "room", "steps")
 
     def __init__(
-        self, steps: int = MOST_STEPS, room: int = 4 * MOST_BYTES, *, error: type[Exception] = WorkLimitError
+        self, steps: int = MOST_STEPS, room: int = 2 * MOST_BYTES, *, error: type[Exception] = WorkLimitError
     ) -> None:
         """Open an account.
 

@@ -84,7 +84,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def _sum_from(zero: Any) -> Callable[[list[Any]], Any]:
     def summed(items: list[Any]) -> Any:
-        charge(15 * len(items))
+        charge(20 * len(items))
         total = _ZERO_OF[kind_of(items[0])] if items else zero
         for item in items:
             total = _added(total, item)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from deltaloop.cel import types
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, Overload, function
-from deltaloop.cel.operators import equal, greater, greater_or_equal, less, less_or_equal, unequal
+from deltaloop.cel.operators import equal, greater, greater_or_equal, in_parts, less, less_or_equal, unequal
 from deltaloop.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, A, Type, list_of
 from deltaloop.cel.values import (
     LIST_KINDS,
@@ -27,6 +27,7 @@ from deltaloop.cel.values import (
 from deltaloop.schemas.work import build
 
 _SHORT: Final = 64
+_LONG: Final = 1 << 16
 
 
 def _divided(left: int, right: int) -> int:
@@ -71,6 +72,8 @@ def _joined(left: Any, right: Any) -> Any:
     if size > _SHORT:
         wide = 4 if kind_of(left) is str and not (left.isascii() and right.isascii()) else 1
         build(size * (8 if kind_of(left) in LIST_KINDS else wide))
+    if size > _LONG and kind_of(left) is list:
+        return in_parts(left, right)
     return left + right
 
 

@@ -6,13 +6,13 @@ Source: cel-go cel/library.go (optional types), ext/sets.go, ext/lists.go, ext/c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_COST, compared_sets, paired
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
-from deltaloop.cel.operators import contains, in_order, is_zero_value, optional_index, sorting_key
+from deltaloop.cel.operators import contains, in_order, in_parts, is_zero_value, optional_index, sorting_key
 from deltaloop.cel.types import (
     BOOL,
     BYTES,
@@ -166,7 +166,7 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     charge(2 * len(items))
     for item in items:
         if kind_of(item) in LIST_KINDS and depth > 0:
-            build(8 * len(item))
+            build(8 * len(cast("list[Any]", item)))
             flat.extend(_flatten(item, depth - 1))  # pyright: ignore[reportUnknownArgumentType]  # any list
         else:
             flat.append(item)
@@ -179,7 +179,7 @@ def _range(size: int) -> list[int]:
     if size > _LONGEST_RANGE:
         raise EvaluationError(f"lists.range: size {size} exceeds maximum allowed ({_LONGEST_RANGE})")
     build(40 * size)
-    return list(range(size))
+    return in_parts(range(size))
 
 
 def _distinct(items: list[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.formatting import format_text
 from deltaloop.cel.library import Library, function, method
+from deltaloop.cel.operators import in_parts
 from deltaloop.cel.types import DYN, INT, STRING, list_of
 from deltaloop.cel.values import kind_of
 from deltaloop.schemas.work import build, charge
@@ -23,7 +24,9 @@ _SHORT: Final = 256
 _SEARCHED_IN_A_STEP: Final = 256
 _WRITTEN_IN_A_STEP: Final = 4
 _AT_ONCE: Final = 1 << 16
-_PART_BYTES: Final = 72
+# Bytes of a part of a text that is split, and of a character that Python does not keep.
+_PART_BYTES: Final = 24
+_WIDE_BYTES: Final = 40
 _TEXTS: Final = list_of(STRING)
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code + 32: code for code in _LOWER}
@@ -114,13 +117,12 @@ def _split(text: str, separator: str, most: int = -1) -> list[str]:
     _searched(text, separator)
     if len(text) > _SHORT:
         count = 1 + (text.count(separator) if separator else len(text))
-        build((count if most < 0 else min(count, most)) * (_PART_BYTES if separator else 8) + len(text))
-        if not separator and not text.isascii():
-            build(_PART_BYTES * len(text))
+        wide = not separator and not text.isascii()
+        build((count if most < 0 else min(count, most)) * (_WIDE_BYTES if wide else _PART_BYTES) + len(text))
     if separator:
         return text.split(separator, most - 1 if most > 0 else -1)
     if most < 0 or most >= len(text):
-        return list(text)
+        return in_parts(text)
     return [*text[: most - 1], text[most - 1 :]]
 
 

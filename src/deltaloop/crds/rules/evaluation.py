@@ -10,7 +10,8 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserve
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, cast
+from functools import cached_property
+from typing import Final, NamedTuple, cast, final
 
 import msgspec
 
@@ -23,19 +24,33 @@ from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, inv
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
+from deltaloop.schemas.work import build
 
 _LONGEST_MESSAGE: Final = 5 * 1024
+_ERROR_BYTES: Final = 300
 # Values of these types are not repeated in messages.
 _PARTED: Final = ("object", "array")
 _NO_MORE: Final = "no further validation rules will be run"
 
 
-class _Pair(NamedTuple):
-    """A value and what was there before, with their type."""
+@final
+class _Pair:
+    """A value and its former value, with their type."""
 
-    node: TypeNode
-    old: object
-    value: object
+    def __init__(self, node: TypeNode, old: object, value: object) -> None:
+        self.node = node
+        self.old = old
+        self.value = value
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the value did not change; computed once, because each broken rule of each item asks for it."""
+        return is_same(self.node, self.old, self.value)
+
+    @cached_property
+    def items(self) -> dict[str, object]:
+        """The former items of a list, by their keys."""
+        return keyed_items(self.node.list_keys if self.node.list_type == "map" else (), self.old)
 
 
 class _Former(NamedTuple):
@@ -52,7 +67,7 @@ class _Former(NamedTuple):
     def is_unchanged(self) -> bool:
         """Tell whether the part, or what is around it, is what it was."""
         pair = self.here or self.around
-        return pair is not None and is_same(*pair)
+        return pair is not None and pair.is_same
 
     def field(self, name: str) -> _Former:
         """Return the same of a field."""
@@ -60,7 +75,7 @@ class _Former(NamedTuple):
             return self
         if self.around is None and name in ("apiVersion", "kind"):
             return _Former()  # both are what the request has them
-        node, old, value = self.here
+        node, old, value = self.here.node, self.here.old, self.here.value
         child = node.fields.get(name) or node.other
         has_both = is_mapping(old) and is_mapping(value) and name in old and name in value
         pair = _Pair(child, mapping(old)[name], mapping(value)[name]) if has_both and child is not None else None
@@ -72,7 +87,7 @@ class _Former(NamedTuple):
             return self
         node = self.here.node
         keys = node.list_keys if node.list_type == "map" else ()
-        found = keyed_items(keys, self.here.old).get(keys_of(keys, value))
+        found = self.here.items.get(keys_of(keys, value))
         pair = None if found is None or node.items is None else _Pair(node.items, found, value)
         return _Former(pair, self.here)
 
@@ -218,9 +233,11 @@ class _Evaluation:
         return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
 
     def _tell(self, rule: CompiledRule, former: _Former, error: FieldError) -> None:
+        build(_ERROR_BYTES + len(error.text) + len(error.field))
         self.errors.append(msgspec.structs.replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
 
     def _add(self, node: RuleNode, path: str, words: str) -> None:
+        build(_ERROR_BYTES + len(path) + len(words))
         self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))
 
     def _stop(self, node: RuleNode, path: str, words: str) -> None:

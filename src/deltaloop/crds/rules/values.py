@@ -26,8 +26,10 @@ from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import INT_OR_STRING
+from deltaloop.schemas.work import charge
 
 Reader: TypeAlias = Callable[[object], object]
+_STEPS_OF_A_PART: Final = 2
 # What begins no identifier.
 _HIDDEN: Final = "\0"
 
@@ -168,6 +170,7 @@ def _list_reader(item: dict[str, object], make: Callable[[list[object]], object]
     def read_list(value: object) -> object:
         if not isinstance(value, list):
             return _failed("invalid data, expected an array for the provided schema with type=array")
+        charge(_STEPS_OF_A_PART * len(items(cast("object", value))))
         return make([read(inner) for inner in items(cast("object", value))])
 
     return read_list
@@ -175,9 +178,14 @@ def _list_reader(item: dict[str, object], make: Callable[[list[object]], object]
 
 def _map_reader(additional: dict[str, object]) -> Reader:
     read = _element_reader(additional)
-    return lambda value: (
-        {name: read(inner) for name, inner in value.items()} if is_mapping(value) else _failed(_NO_OBJECT)
-    )
+
+    def read_map(value: object) -> object:
+        if not is_mapping(value):
+            return _failed(_NO_OBJECT)
+        charge(_STEPS_OF_A_PART * len(value))
+        return {name: read(inner) for name, inner in value.items()}
+
+    return read_map
 
 
 _NO_OBJECT: Final = "invalid data, expected a map for the provided schema with type=object"

@@ -46,7 +46,10 @@ _SHORT: Final = 64
 # Places that are visited before the account is charged again, and steps of one of them.
 _MANY_PLACES: Final = 256
 _STEPS_OF_A_PLACE: Final = 8
+_STEPS_OF_A_STATE: Final = 20
 _MOST_CLOSED: Final = 16
+_STEPS_OF_A_MATCH: Final = 10
+_STEPS_OF_A_NEW_PLACE: Final = 40
 # Estimated bytes, of a place, a state and a way between states; what one pattern may keep, and all patterns together.
 _PLACE_BYTES: Final = 600
 _STATE_BYTES: Final = 500
@@ -168,7 +171,7 @@ class _Automaton:
 
     def _read(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
         """Add the places after one more character; return whether the text before it matches."""
-        charge(2 * len(state.places))
+        charge(_STEPS_OF_A_STATE + 3 * len(state.places))
         bits, matched = max(sets, 0), False
         for place in state.places:
             closure = self._closures[place]
@@ -266,6 +269,7 @@ class _Automaton:
         number = self._numbers.get(key)
         if number is None:
             build(_PLACE_BYTES)
+            charge(_STEPS_OF_A_NEW_PLACE)
             self.size += _PLACE_BYTES
             number = self._numbers[key] = len(self._places)
             self._places.append((node, done, after))
@@ -373,7 +377,7 @@ class Pattern:
         if test is None:
             test = self._test = _Automaton(self._classes, self._tree, ordered=False, restarts=self._anywhere, ends=True)
         state, signs = test.start, self._classes.signs
-        for part in _parts(text):
+        for part in _parts(text, at_once=_PART):
             for sign in part:
                 sets = signs.get(sign)
                 if sets is None:
@@ -387,7 +391,7 @@ class Pattern:
         return matched
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return the beginning and end of the first match at or after a place; of several, the one that Perl prefers."""
+        """Return the place of the first match at or after ``start``; of several, the one that Perl prefers."""
         if start and not self._anywhere:
             return None
         both = self._both
@@ -397,9 +401,8 @@ class Pattern:
                 _Automaton(self._classes, self._tree, ordered=False, restarts=False, ends=False, backward=True),
             )
         forward, backward = both
-        rest = text[start:] if start else text
         before = self._sets_at(text, start - 1)
-        last = self._last_match(forward, forward.started(before), _parts(rest), _NONE)
+        last = self._last_match(forward, forward.started(before), _parts(text, start), _NONE)
         if last is None:
             return None
         end = start + last
@@ -427,7 +430,7 @@ class Pattern:
                 build(64 + end - start)
                 found.append(text[start:end])
             last = end
-            charge(len(text) >> 10)  # of the copy of the rest
+            charge(_STEPS_OF_A_MATCH)
         return found
 
     def forget(self) -> None:
@@ -441,9 +444,9 @@ class Pattern:
         """Return the number of characters before the last match; ``end`` is what comes after them."""
         signs = self._classes.signs
         found: int | None = None
-        count = -1
+        before = 0
         for part in parts:
-            for count, sign in enumerate(part, start=count + 1):
+            for count, sign in enumerate(part, start=before):
                 sets = signs.get(sign)
                 if sets is None:
                     sets = self._classes.of(sign)
@@ -452,24 +455,28 @@ class Pattern:
                     found = count
                 if state.over:
                     return found
+            before += len(part)
         state = state.next.get(end) or automaton.step(state, end)
-        return count + 1 if state.matched else found
+        return before if state.matched else found
 
 
-def _parts(text: str) -> Iterable[str]:
-    """Return the parts of a text, each charged to the account before it is read."""
-    if len(text) <= _SHORT:
-        return (text,)
-    if len(text) <= _PART:
-        charge(len(text))
-        return (text,)
-    return _charged_parts(text)
+def _parts(text: str, start: int = 0, *, at_once: int = _SHORT) -> Iterable[str]:
+    """Return the parts of a text after a place, each charged to the account before it is read."""
+    left = len(text) - start
+    if left > at_once:
+        return _charged_parts(text, start, at_once)
+    if left > _SHORT:
+        charge(left)
+    return (text[start:],)
 
 
-def _charged_parts(text: str) -> Iterator[str]:
-    for start in range(0, len(text), _PART):
-        charge(_PART)
-        yield text[start : start + _PART]
+def _charged_parts(text: str, start: int, size: int) -> Iterator[str]:
+    """Yield parts that grow, because most searches end soon."""
+    while start < len(text):
+        charge(size)
+        yield text[start : start + size]
+        start += size
+        size = min(2 * size, _PART)
 
 
 @final

@@ -24,7 +24,8 @@ Source: Kubernetes pkg/controller/garbagecollector.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple, final
@@ -41,6 +42,10 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, items, mapping
+from deltaloop.schemas.work import Account, WorkLimitError, limited
+
+_STEPS_OF_A_WRITE: Final = 200_000
+_STEPS_OF_A_RUN: Final = 50_000
 
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 _EVENTS: Final = kinds.EVENT.group_resource
@@ -99,15 +104,16 @@ class GarbageCollector:
         self._unknown: dict[StoreKey, None] = {}
         self._pending: dict[StoreKey, None] = {}
         self._cursor = 0
+        self._steps = 0
         self._rebuild()
 
     def run(self, *, stamps: Stamps, most: int | None = None) -> Collected:
-        """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
+        """Work until nothing is left to do now, or until ``most`` objects have been looked at or much was computed."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
         self._follow()
-        looked_at = 0
-        while self._pending and looked_at != most:
+        looked_at = self._steps = 0
+        while self._pending and looked_at != most and (most is None or self._steps < _STEPS_OF_A_RUN):
             looked_at += 1
             place = next(iter(self._pending))
             del self._pending[place]
@@ -117,6 +123,8 @@ class GarbageCollector:
                 pass  # a delete earlier in this run took it along
             except ApiError as error:
                 refused.append((place, error.status.reason))
+            except WorkLimitError:  # of rules or policies
+                refused.append((place, "Timeout"))
             self._follow()
         return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
 
@@ -198,9 +206,9 @@ class GarbageCollector:
                 self._drop_owners(served, obj, left, stamps=stamps)
         elif owners:
             waits = _Owner.WAITING in states
-            self._operations.delete(
-                served, obj.namespace, obj.name, self._policy(served, obj, waits, stamps=stamps), stamp=stamps()
-            )
+            options = self._policy(served, obj, waits, stamps=stamps)
+            with self._one_write():
+                self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamps())
 
     def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, stamps: Stamps) -> DeleteOptions:
         """Return the options to delete an object with; finalizers of its own decide unless an owner waits for it."""
@@ -239,7 +247,8 @@ class GarbageCollector:
             return
         fields = decode_object(served, current)
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
-        self._operations.update(served, current.namespace, current.name, fields, stamp=stamps())
+        with self._one_write():
+            self._operations.update(served, current.namespace, current.name, fields, stamp=stamps())
 
     def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamps: Stamps) -> None:
         fields = decode_object(served, obj)
@@ -247,14 +256,26 @@ class GarbageCollector:
         metadata["ownerReferences"] = [
             owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") not in uids
         ]
-        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
+        with self._one_write():
+            self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
+
+    @contextmanager
+    def _one_write(self) -> Iterator[None]:
+        """Limit the work of a write, which runs on the loop."""
+        work = Account(_STEPS_OF_A_WRITE)
+        try:
+            with limited(work):
+                yield
+        finally:
+            self._steps += _STEPS_OF_A_WRITE - work.steps
 
     def _unblock_owners(self, served: ServedResource, obj: Resource, *, stamps: Stamps) -> None:
         fields = decode_object(served, obj)
         for owner in map(mapping, items(at(fields, "metadata", "ownerReferences"))):
             if owner.get("blockOwnerDeletion") is True:
                 owner["blockOwnerDeletion"] = False
-        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
+        with self._one_write():
+            self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
 
     def _state(self, owner: OwnerReference, dependent: Resource) -> _Owner:
         group, _, version = owner.api_version.rpartition("/")
