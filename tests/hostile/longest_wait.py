@@ -27,7 +27,7 @@ from aiohttp import web
 
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.tls import CertificateAuthority
-from tests.apiserver.serving import CONFIG_MAPS, CRDS, Answer, Caller, config_map, widget_crd
+from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, widget_crd
 
 Attack = Callable[["Scene"], Awaitable[object]]
 ATTACKS: dict[str, tuple[Attack, Attack]] = {}
@@ -186,10 +186,8 @@ async def openapi_v2_with_many_crds(s: Scene) -> object:
 
 @attack(_crds)
 async def openapi_v3_with_many_crds(s: Scene) -> object:
-    statuses = [(await s.get("/openapi/v3")).status]
-    for number in range(20):
-        statuses.append((await s.get(f"/openapi/v3/apis/g{number}.example.com/v1")).status)
-    return set(statuses)
+    paths = ["/openapi/v3", *(f"/openapi/v3/apis/g{number}.example.com/v1" for number in range(20))]
+    return {(await s.get(path)).status for path in paths}
 
 
 @attack(_crds)
@@ -596,7 +594,8 @@ def _patch(review: dict[str, Any], operations: list[Any]) -> tuple[bytes, str]:
 
 def _yaml_answer(review: dict[str, Any]) -> tuple[bytes, str]:
     lines = "".join(f"  k{number}: v\n" for number in range(180_000))
-    head = f"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse:\n  uid: {review['request']['uid']}\n  allowed: true\n"
+    response = f"response:\n  uid: {review['request']['uid']}\n  allowed: true\n"
+    head = f"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n{response}"
     return f"{head}extra:\n{lines}".encode(), "application/yaml"
 
 

@@ -39,6 +39,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
+from deltaloop.apiserver.core.wire.incoming import Incoming
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
@@ -93,6 +94,7 @@ class ApiServer:
         if self._token is None and not self._options.insecure_http and self._options.data_dir is None:
             self._token = new_token()
         self._outgoing = Outgoing()
+        self._incoming = Incoming()
         self._credentials: ServerCredentials | None = None
         self._random = random.SystemRandom()
         self._file: DataFile | None = None
@@ -431,7 +433,7 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        answered = connections.answering(self._filters.handle, self._outgoing)
+        answered = connections.answering(self._filters.handle, self._outgoing, self._incoming)
         runner = web.ServerRunner(connections.http_server(answered), shutdown_timeout=_STOP_PATIENCE)
         await runner.setup()
         try:
