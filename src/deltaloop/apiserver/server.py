@@ -85,7 +85,8 @@ class ApiServer:
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
         self._operations = Operations(self._store, _registry(self._options), admission)
-        self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts)
+        self._incoming = Incoming()
+        self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts, self._incoming)
         self._conversions = Conversions(self._webhooks)
         self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
@@ -94,7 +95,6 @@ class ApiServer:
         if self._token is None and not self._options.insecure_http and self._options.data_dir is None:
             self._token = new_token()
         self._outgoing = Outgoing()
-        self._incoming = Incoming()
         self._credentials: ServerCredentials | None = None
         self._random = random.SystemRandom()
         self._file: DataFile | None = None

@@ -219,6 +219,11 @@ def too_many_bodies() -> ApiError:
     return _error(429, "TooManyRequests", words, StatusDetails(retry_after_seconds=1))
 
 
+def store_full() -> ApiError:
+    """500: all objects together have as many bytes as etcd takes."""
+    return unexplained("etcdserver: mvcc: database space exceeded")
+
+
 def too_large_to_store(size: int) -> ApiError:
     """500: an object with so many bytes does not fit into one request of etcd, or into one message to it."""
     if size <= MAX_MESSAGE:

@@ -1,4 +1,4 @@
-"""The bodies of requests that a server has received, in part or whole: one bound for all of them together.
+"""The bodies of requests, and of answers of webhooks, that a server has received: one bound for all of them together.
 
 The first bytes of each body are free, so that clients that send large bodies slowly cannot keep others from writing.
 """
@@ -28,7 +28,7 @@ class Incoming:
         return self._held
 
     def lease(self) -> Lease:
-        """Return the account of one request."""
+        """Return the account of one body."""
         return Lease(self)
 
     def take(self, count: int) -> bool:
@@ -45,7 +45,7 @@ class Incoming:
 
 @final
 class Lease:
-    """The bytes of one request's body."""
+    """The bytes of one body."""
 
     __slots__ = ("_incoming", "_taken")
 
@@ -65,6 +65,8 @@ class Lease:
         return True
 
     def end(self) -> None:
-        """Give back what was taken."""
+        """Give back what was taken; the account's end does that, too."""
         self._incoming.give_back(self._taken)
         self._taken = 0
+
+    __del__ = end
