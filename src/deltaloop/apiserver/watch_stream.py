@@ -234,7 +234,7 @@ class _Stream:
                 return _Need.DURABLE
 
     def _send(self, transport: asyncio.Transport) -> int:
-        """Send the next events of those that are taken, as many as are to go at once, and return what they cost: one each, or for each KiB."""
+        """Send as many of the next events as go at once, and return their cost: one each, or one for each KiB."""
         trouble, rendering = self._exchange.trouble, self._rendering
         # A fault may have come while the stream waited with more than one of them.
         following = self._taken[:1] if trouble.counts else self._taken
