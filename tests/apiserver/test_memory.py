@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
+from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.incoming import FREE, MOST_BYTES
 from deltaloop.testing import eventually
@@ -14,6 +16,10 @@ from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
 _PIECE = 64 * 1024
 _SENT = 2 * 2**20
+
+
+def _holds(server: ApiServer, size: int) -> bool:
+    return server._incoming.held == size
 
 
 async def _unfinished(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -38,8 +44,7 @@ async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_wa
         opened = []
         for number in range(most + 2):
             opened.append(await _unfinished(port))
-            held = min(number + 1, most) * (_SENT - FREE)
-            await eventually(lambda held=held: on.server._incoming.held == held)
+            await eventually(partial(_holds, on.server, min(number + 1, most) * (_SENT - FREE)))
         refusals = [await asyncio.wait_for(reader.readline(), 10) for reader, _ in opened[most:]]
         assert {line.split()[1] for line in refusals} == {b"429"}
         assert (await on.call.post(CONFIG_MAPS, config_map("small"))).status == 201

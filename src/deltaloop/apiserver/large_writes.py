@@ -22,7 +22,7 @@ from deltaloop.schemas.growth import ALLOWED, GrowthError
 
 T = TypeVar("T")
 
-LARGE: Final = 64 * 1024
+LARGE: Final = 32 * 1024
 TRIES: Final = 5
 MOST_QUESTIONS: Final = 500
 """Of one write: an object that others change all the time may be asked about again and again."""

@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.storage.encoding import (
 )
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.watching import Sighting
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import PLAIN
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
 from deltaloop.schemas.completing import struct_fields
 from deltaloop.schemas.json_values import mapping
@@ -71,7 +71,11 @@ class Rendering:
         # Decoded objects take several times the memory of their JSON, so only some are there at a time.
         items, default = listed.items, None
         if self.output.form == "table" and len(items) > _DECODED_AT_ONCE:
-            default = self.served.strategy.default_of(tuple(map(self._decoded, items))) if self._has_default else ""
+            default = (
+                self.served.strategy.default_of(tuple(map(self._decoded, items)))
+                if self.served.strategy.default_of is not PLAIN.default_of
+                else ""
+            )
         parts: list[bytes] = []
         whole = b""
         for start in range(0, len(items), _DECODED_AT_ONCE) or (0,):
@@ -88,11 +92,7 @@ class Rendering:
         name = b"rows" if self.output.form == "table" else b"items"
         return b"".join((whole[:-1], b',"', name, b'":[', b",".join(parts), b"]}"))
 
-    @property
-    def _has_default(self) -> bool:
-        return self.served.strategy.default_of is not Strategy().default_of
-
-    def _decoded(self, obj: Resource) -> dict[str, object]:
+    def _decoded(self, obj: Resource) -> dict[str, Any]:
         return decode_object(self.served, self.shown(obj))
 
     def table(
