@@ -7,7 +7,7 @@ import gc
 import json
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,10 +15,13 @@ import pytest
 
 from deltaloop.api.status import ApiError, ConflictError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.webhook_calls import Called
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
+from deltaloop.schemas.growth import ALLOWED, MOST_GROWN, check_growth
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
 
@@ -374,3 +377,38 @@ async def test_a_thread_does_not_wait_for_the_answer_of_a_server_that_has_stoppe
     await asyncio.to_thread(thread.join, 10.0)
     assert ended == ["_ClosedError"]
     stopped.close()
+
+
+async def test_write_goes_on_in_the_thread_after_a_large_answer() -> None:
+    operations = Operations(RevisionStore(), built_in_registry())
+
+    async def answer(_question: Hashable) -> object:
+        return (Called(uid="u", status=200, body=b"x" * (LARGE + 1)),)
+
+    writes, outside = LargeWrites(operations, answer=answer), Outside()
+    threads: list[bool] = []
+
+    def write(_operations: Operations, _ask: Ask) -> object:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return outside.ask("question")
+
+    await writes.run(write, size=1, refusal=_refusal, outside=outside)
+    writes.close()
+    assert threads == [True, False]
+
+
+async def test_write_that_grows_is_repeated_in_the_thread() -> None:
+    writes = LargeWrites(Operations(RevisionStore(), built_in_registry()))
+    allowed: list[int] = []
+
+    def write(_operations: Operations, _ask: Ask) -> None:
+        allowed.append(ALLOWED.get())
+        check_growth(LARGE + 1)
+
+    await writes.run(write, size=1, refusal=_refusal)
+    writes.close()
+    assert allowed == [LARGE, MOST_GROWN]
+
+
+def _refusal() -> ApiError:
+    return failures.internal("refused")

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core import webhook_calls
 from deltaloop.apiserver.core.webhook_calls import Endpoint, WebhookCall, WebhookCalls, endpoint_of
+from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.apiserver.webhook_client import WebhookClient
 from tests.apiserver.serving import loop_clock
@@ -287,3 +288,17 @@ async def test_cookies_of_a_webhook_are_not_sent_again(certified: tuple[ssl.SSLC
         await runner.cleanup()
     assert set(cookies) == {None}
     assert len(cookies) > 1
+
+
+async def test_answers_of_webhooks_are_bounded_together(certified: tuple[ssl.SSLContext, str]) -> None:
+    endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
+    asked: list[Any] = []
+    async with serving(certified[0], lambda: web.Response(body=b"x" * (FREE + 10)), asked) as port:
+        incoming = Incoming(most=15)
+        client = WebhookClient({"ns/hook": f"127.0.0.1:{port}"}, frozenset(), incoming)
+        kept = await called(client, endpoint)
+        assert (kept.failure, incoming.held) == ("", 10)
+        refused = await called(client, endpoint)
+        assert refused.failure == "too many"
+        del kept
+        assert incoming.held == 0

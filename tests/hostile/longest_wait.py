@@ -27,7 +27,7 @@ from aiohttp import web
 
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.tls import CertificateAuthority
-from tests.apiserver.serving import CONFIG_MAPS, CRDS, Answer, Caller, config_map, widget_crd
+from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, widget_crd
 
 Attack = Callable[["Scene"], Awaitable[object]]
 ATTACKS: dict[str, tuple[Attack, Attack]] = {}
@@ -82,7 +82,7 @@ class _Longest:
                 self.cpu, self.what = used, repr(handle)
             self.wall = max(self.wall, time.perf_counter() - wall)
 
-        asyncio.Handle._run = run  # type: ignore[method-assign]
+        setattr(asyncio.Handle, "_run", run)  # noqa: B010 - it is private
 
     def take(self) -> tuple[float, float, str]:
         taken = self.cpu, self.wall, self.what
@@ -186,10 +186,8 @@ async def openapi_v2_with_many_crds(s: Scene) -> object:
 
 @attack(_crds)
 async def openapi_v3_with_many_crds(s: Scene) -> object:
-    statuses = [(await s.get("/openapi/v3")).status]
-    for number in range(20):
-        statuses.append((await s.get(f"/openapi/v3/apis/g{number}.example.com/v1")).status)
-    return set(statuses)
+    paths = ["/openapi/v3", *(f"/openapi/v3/apis/g{number}.example.com/v1" for number in range(20))]
+    return {(await s.get(path)).status for path in paths}
 
 
 @attack(_crds)
@@ -362,6 +360,115 @@ async def apply_in_yaml(s: Scene) -> object:
     body = f"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: x\ndata:\n{lines}".encode()
     path = f"{CONFIG_MAPS}/x?fieldManager=a&force=true"
     return (await s.call("PATCH", path, body, **{"Content-Type": f"application/{APPLY}"})).status
+
+
+# -- attacks: as large as a body may be that is worked out on the loop
+
+
+SMALL = 30_000
+
+
+def filled(item: Callable[[int], Any], *, room: int = SMALL) -> list[Any]:
+    """Return as many items as fit into a small body."""
+    found: list[Any] = []
+    size = 0
+    while size < room:
+        found.append(item(len(found)))
+        size += len(json.dumps(found[-1])) + 1
+    return found
+
+
+@attack(nothing)
+async def small_containers(s: Scene) -> object:
+    made = pod()
+    made["spec"]["containers"] = filled(lambda number: {"name": f"c{number}", "image": "i"})
+    return (await s.post(f"{NAMESPACE}/pods", made)).status
+
+
+@attack(nothing)
+async def small_wrong_containers(s: Scene) -> object:
+    made = pod()
+    made["spec"]["containers"] = filled(lambda _: {})
+    return (await s.post(f"{NAMESPACE}/pods", made)).status
+
+
+async def _small_pod(s: Scene) -> None:
+    await s.created(f"{NAMESPACE}/pods", pod(env=filled(lambda n: {"name": f"E{n}"}, room=15_000)))
+
+
+@attack(_small_pod)
+async def small_strategic_merge(s: Scene) -> object:
+    body = {"spec": {"containers": [{"name": "c", "env": filled(lambda n: {"name": f"F{n}"}, room=15_000)}]}}
+    return (await s.patch(f"{NAMESPACE}/pods/x", body, STRATEGIC)).status
+
+
+@attack(nothing)
+async def small_config_map(s: Scene) -> object:
+    data = {f"k{number}": "" for number in range(3_000)}
+    created = await s.post(CONFIG_MAPS, config_map("x", data))
+    return created.status, (await s.put(f"{CONFIG_MAPS}/x", config_map("x", dict.fromkeys(data, "a")))).status
+
+
+@attack(nothing)
+async def small_apply(s: Scene) -> object:
+    body = json.dumps(config_map("x", {f"k{number}": "" for number in range(2_000)})).encode()
+    statuses = []
+    for manager in ("a", "b"):
+        path = f"{CONFIG_MAPS}/x?fieldManager={manager}&force=true"
+        statuses.append((await s.call("PATCH", path, body, **{"Content-Type": f"application/{APPLY}"})).status)
+    return statuses
+
+
+@attack(nothing)
+async def small_apply_in_yaml(s: Scene) -> object:
+    body = b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: x\ndata:\n" + b"".join(
+        b"  k%d: \n" % number for number in range(3_000)
+    )
+    path = f"{CONFIG_MAPS}/x?fieldManager=a"
+    return (await s.call("PATCH", path, body, **{"Content-Type": f"application/{APPLY}"})).status
+
+
+@attack(nothing)
+async def small_crd(s: Scene) -> object:
+    crd = large_crd(900)
+    created = await s.post(CRDS, crd)
+    return created.status, len(json.dumps(crd)), (await s.patch(f"{CRDS}/widgets.example.com", {"a": "b"})).status
+
+
+@attack(_map)
+async def small_json_patch(s: Scene) -> object:
+    body = filled(lambda number: {"op": "add", "path": f"/data/k{number}", "value": ""})
+    return (await s.patch(f"{CONFIG_MAPS}/x", body, JSON_PATCH)).status
+
+
+@attack(nothing)
+async def small_role(s: Scene) -> object:
+    rules = filled(lambda number: {"apiGroups": ["a"], "resources": [f"r{number}"], "verbs": ["get"]})
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    return (await s.post(path, {"metadata": {"name": "x"}, "rules": rules})).status
+
+
+@attack(nothing)
+async def small_network_policy(s: Scene) -> object:
+    ingress = filled(lambda _: {"from": [{"podSelector": {"matchLabels": {"a": "b"}}}]})
+    body = {"metadata": {"name": "x"}, "spec": {"podSelector": {}, "ingress": ingress}}
+    return (await s.post("/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", body)).status
+
+
+@attack(nothing)
+async def small_defaults(s: Scene) -> object:
+    crd = widget_crd()
+    fields = {f"f{number}": {"type": "object", "default": {"a": "b"}} for number in range(1_000)}
+    fields = {name: {**field, "properties": {"a": {"type": "string"}}} for name, field in fields.items()}
+    item = {"type": "object", "properties": fields}
+    schema = {"type": "object", "properties": {"spec": {"type": "array", "items": item}}}
+    crd["spec"]["versions"] = crd["spec"]["versions"][:1]
+    crd["spec"]["versions"][0] |= {"schema": {"openAPIV3Schema": schema}, "subresources": {}}
+    await s.created(CRDS, crd)
+    await s.ask("longest")
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": [{}] * 7_000}
+    refused = await s.post(WIDGETS, body)
+    return refused.status, refused.text[:150]
 
 
 # -- attacks: lists and watches
@@ -596,7 +703,8 @@ def _patch(review: dict[str, Any], operations: list[Any]) -> tuple[bytes, str]:
 
 def _yaml_answer(review: dict[str, Any]) -> tuple[bytes, str]:
     lines = "".join(f"  k{number}: v\n" for number in range(180_000))
-    head = f"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse:\n  uid: {review['request']['uid']}\n  allowed: true\n"
+    response = f"response:\n  uid: {review['request']['uid']}\n  allowed: true\n"
+    head = f"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n{response}"
     return f"{head}extra:\n{lines}".encode(), "application/yaml"
 
 

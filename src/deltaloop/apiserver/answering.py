@@ -6,7 +6,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import final
+from typing import Final, final
 
 from aiohttp import web
 
@@ -26,7 +26,10 @@ from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.wire.requests import ListQuery
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.large_writes import beside
+from deltaloop.apiserver.large_writes import LARGE, beside
+
+# Objects of a list that are written on the loop if they are small.
+_FEW: Final = 500
 
 
 @final
@@ -96,7 +99,9 @@ class Answering:
 
     async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
         """Write a list, a large one in a thread."""
-        return await beside(sum(len(obj.raw) for obj in listed.items), lambda: rendering.list(listed))
+        many = len(listed.items) > _FEW
+        size = LARGE + 1 if many else sum(len(obj.raw) for obj in listed.items)
+        return await beside(size, lambda: rendering.list(listed))
 
     async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
         """Write the ``Scale`` of an object, as ``written``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final, cast
 
 import msgspec
@@ -11,11 +12,16 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.builtin_tables import builtin_types
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire import protobuf
+from deltaloop.apiserver.core.wire.incoming import Lease
 from deltaloop.apiserver.large_writes import beside
 from deltaloop.schemas.nesting import check_depth, decode_json
 
 # Of a request in YAML: a sentence for each key that comes twice.
 REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])
+# Of a request: the account of the bytes of its body.
+LEASE: Final[web.RequestKey[Lease]] = web.RequestKey("lease", Lease)
+# Seconds in which a body has to arrive.
+_PATIENCE: Final = 60.0
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -25,17 +31,32 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
     Raises:
         RequestEntityTooLargeError: If it is larger than 3 MiB; what is over is not kept.
+        TooManyRequestsError: If all bodies together are too large.
+        ApiError: 504 if it does not arrive.
     """
     if (request.content_length or 0) > failures.MAX_BODY:
         raise failures.body_too_large()
     if request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof():
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # as in the library's own: the answer has not begun
+    if request.content.is_eof():
+        return await _received(request)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await _received(request)
+    except TimeoutError:
+        raise failures.body_timed_out() from None
+
+
+async def _received(request: web.BaseRequest) -> bytes:
+    lease = request.get(LEASE)
     body = bytearray()
     async for part in request.content.iter_any():
-        body += part
-        if len(body) > failures.MAX_BODY:
+        if len(body) + len(part) > failures.MAX_BODY:
             raise failures.body_too_large()
+        if lease is not None and not lease.grow(len(body) + len(part)):
+            raise failures.too_many_bodies()
+        body += part
     return bytes(body)
 
 

@@ -22,7 +22,9 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.logs import http_logger
+from deltaloop.apiserver.body import LEASE
 from deltaloop.apiserver.core.failures import MAX_BODY
+from deltaloop.apiserver.core.wire.incoming import Incoming
 from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
 
 WRITE_PATIENCE: Final = 60.0
@@ -32,10 +34,19 @@ _PIECE: Final = 64 * 1024
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-def answering(handle: Handle, outgoing: Outgoing) -> Handle:
+def answering(handle: Handle, outgoing: Outgoing, incoming: Incoming) -> Handle:
     """Return a handler that does what is said above of bodies and of large answers, whatever requests come by."""
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
+        if not request.body_exists:
+            return await _answered(request)
+        request[LEASE] = lease = incoming.lease()
+        try:
+            return await _answered(request)
+        finally:
+            lease.end()
+
+    async def _answered(request: web.BaseRequest) -> web.StreamResponse:
         response = await handle(request)
         if (request.content_length or 0) > MAX_BODY and not response.prepared:
             response.force_close()

@@ -28,7 +28,7 @@ from deltaloop.schemas.work import MOST_STEPS, Account, LongWorkError, WorkLimit
 
 T = TypeVar("T")
 
-LARGE: Final = 64 * 1024
+LARGE: Final = 32 * 1024
 STEPS_ON_LOOP: Final = 50_000
 """Steps of work of a write on the loop, some milliseconds."""
 STEPS_OF_LARGE: Final = 2_000_000

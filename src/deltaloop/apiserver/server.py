@@ -39,6 +39,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
+from deltaloop.apiserver.core.wire.incoming import Incoming
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
@@ -84,7 +85,8 @@ class ApiServer:
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
         self._operations = Operations(self._store, _registry(self._options), admission)
-        self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts)
+        self._incoming = Incoming()
+        self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts, self._incoming)
         self._conversions = Conversions(self._webhooks)
         self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
@@ -431,7 +433,7 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        answered = connections.answering(self._filters.handle, self._outgoing)
+        answered = connections.answering(self._filters.handle, self._outgoing, self._incoming)
         runner = web.ServerRunner(connections.http_server(answered), shutdown_timeout=_STOP_PATIENCE)
         await runner.setup()
         try:

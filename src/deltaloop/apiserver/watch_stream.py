@@ -36,6 +36,8 @@ from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
+SENT_AT_ONCE: Final = 500
+"""Events, or KiB, that one stream sends before others have a turn."""
 CONVERSION_PAUSE: Final = 1.0
 
 
@@ -97,6 +99,7 @@ class _Need(Enum):
     """What a stream waits for."""
 
     CHANGE = auto()
+    TURN = auto()
     ROOM = auto()
     DURABLE = auto()
     CONVERSION = auto()
@@ -149,7 +152,9 @@ class _Stream:
             if need is _Need.CHANGE:
                 need = await self._park()
                 continue
-            if need is _Need.DURABLE and self._settle is not None:
+            if need is _Need.TURN:
+                await asyncio.sleep(0)
+            elif need is _Need.DURABLE and self._settle is not None:
                 await self._settle()
             elif need is _Need.ROOM:
                 await self._drain()
@@ -192,7 +197,7 @@ class _Stream:
 
     def _step(self) -> _Need:
         """Send what can be sent now, and tell what is needed to go on."""
-        trouble, watcher = self._exchange.trouble, self._watcher
+        trouble, watcher, sent = self._exchange.trouble, self._watcher, 0
         while True:
             now = self._loop.time()
             fate = trouble.fate(now)
@@ -206,8 +211,10 @@ class _Stream:
             transport = self._transport()
             if self._protocol.writing_paused:
                 return _Need.ROOM
+            if sent >= SENT_AT_ONCE:
+                return _Need.TURN
             if self._taken:
-                self._send(transport)
+                sent += self._send(transport)
                 continue
             # One at a time while a fault counts events.
             try:
@@ -226,8 +233,8 @@ class _Stream:
             if self._settle is not None:
                 return _Need.DURABLE
 
-    def _send(self, transport: asyncio.Transport) -> None:
-        """Send the next events of those that are taken, as many as are to go at once."""
+    def _send(self, transport: asyncio.Transport) -> int:
+        """Send as many of the next events as go at once, and return their cost: one each, or one for each KiB."""
         trouble, rendering = self._exchange.trouble, self._rendering
         # A fault may have come while the stream waited with more than one of them.
         following = self._taken[:1] if trouble.counts else self._taken
@@ -237,6 +244,7 @@ class _Stream:
         self._taken = self._taken[count:]
         if trouble.counts:
             trouble.sent()
+        return max(count, len(lines) // 1024)
 
     def _transport(self) -> asyncio.Transport:
         """Return the connection if it is still there; one that is gone would stay full for ever."""

@@ -30,6 +30,7 @@ from deltaloop.apiserver.core.webhook_calls import (
     WebhookCalls,
     wait_before_retry,
 )
+from deltaloop.apiserver.core.wire.incoming import Incoming, Lease
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 _UNKNOWN_AUTHORITY: Final = (2, 18, 19, 20, 21)
@@ -70,15 +71,17 @@ def _trusting(authority: str) -> ssl.SSLContext:
 class WebhookClient:
     """Calls the webhooks of one server, which may be called by many requests at a time."""
 
-    def __init__(self, services: Mapping[str, str], hosts: frozenset[str]) -> None:
+    def __init__(self, services: Mapping[str, str], hosts: frozenset[str], incoming: Incoming | None = None) -> None:
         """Call nobody but hosts of this machine and these.
 
         Args:
             services: Addresses of services, by ``namespace/name`` or ``namespace/name:port``.
             hosts: Other hosts that URLs may name.
+            incoming: Bound for the answers, and for what else the server receives; None makes one for these alone.
         """
         self.services: dict[str, str] = dict(services)
         self._hosts = hosts
+        self._incoming = incoming or Incoming()
         self._session: aiohttp.ClientSession | None = None
 
     async def answer(self, question: Hashable) -> object:
@@ -150,9 +153,10 @@ class WebhookClient:
             server_hostname=endpoint.host,
             allow_redirects=False,
         ) as answer:
-            body = await _bounded(answer)
+            lease = self._incoming.lease()
+            body = await _bounded(answer, lease)
             content_type = answer.headers.get("Content-Type", "")
-            called = Called(uid=uid, status=answer.status, content_type=content_type, body=body)
+            called = Called(uid=uid, status=answer.status, content_type=content_type, body=body, lease=lease)
             return called, wait_before_retry(answer.status, answer.headers.get("Retry-After", ""))
 
     def _address(self, endpoint: Endpoint) -> str:
@@ -177,12 +181,14 @@ class WebhookClient:
         return address
 
 
-async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+async def _bounded(answer: aiohttp.ClientResponse, lease: Lease) -> bytes:
     body = bytearray()
     async for part in answer.content.iter_any():
         body += part
         if len(body) > MOST_BYTES:
             raise _NotCalledError("too large")
+        if not lease.grow(len(body)):
+            raise _NotCalledError("too many")
     return bytes(body)
 
 

@@ -311,7 +311,11 @@ class WriteHandlers:
 
 def _sent_options(request: web.BaseRequest, body: bytes) -> DeleteOptions:
     fields = decode_fields(request, body, protobuf_kind=("v1", "DeleteOptions"))
-    return parse_delete_options({name: value for name, value in fields.items() if name not in ("kind", "apiVersion")})
+    options = parse_delete_options(
+        {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    )
+    check_dry_run(options.dry_run or ())  # here, since the refusal names all values
+    return options
 
 
 def _present(route: Route, operations: Operations) -> Resource | None:

@@ -208,6 +208,22 @@ def unexplained(message: str) -> ApiError:
     return _error(500, "", message)
 
 
+def body_timed_out() -> ApiError:
+    """504: the body of a request did not arrive in time."""
+    return _error(504, "Timeout", "Timeout: request did not complete within requested timeout", StatusDetails())
+
+
+def too_many_bodies() -> ApiError:
+    """429: other requests are sending bodies that are large together."""
+    words = "too many large requests at a time, please try again later"
+    return _error(429, "TooManyRequests", words, StatusDetails(retry_after_seconds=1))
+
+
+def store_full() -> ApiError:
+    """500: all objects together have as many bytes as etcd takes."""
+    return unexplained("etcdserver: mvcc: database space exceeded")
+
+
 def too_large_to_store(size: int) -> ApiError:
     """500: an object with so many bytes does not fit into one request of etcd, or into one message to it."""
     if size <= MAX_MESSAGE:

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
+from deltaloop.apiserver.core.wire.incoming import Lease
 from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
@@ -47,7 +48,7 @@ _BY_CODE: Final[Mapping[int, str]] = {
 _OWN_WORDS: Final = (403, 406, 415)
 
 Failure: TypeAlias = Literal[
-    "", "timeout", "refused", "closed", "cut off", "certificate", "unknown host", "not allowed", "too large"
+    "", "timeout", "refused", "closed", "cut off", "certificate", "unknown host", "not allowed", "too large", "too many"
 ]
 
 
@@ -133,6 +134,7 @@ class Called:
         body: The answer.
         failure: Why there is no answer, "" if there is one.
         detail: More of that: an address, or what is wrong with a certificate.
+        lease: Account of the body's bytes, which ends with this.
     """
 
     uid: str
@@ -141,6 +143,7 @@ class Called:
     body: bytes = field(default=b"", repr=False)
     failure: Failure = ""
     detail: str = ""
+    lease: Lease | None = field(default=None, repr=False, compare=False)
 
 
 def endpoint_of(client: object) -> Endpoint:
@@ -281,6 +284,8 @@ def _why(call: WebhookCall, called: Called) -> str:
             return f"{shown}: dial tcp: lookup {called.detail}: no such host"
         case "too large":
             return f"{shown}: the answer has more than {MOST_BYTES} bytes"
+        case "too many":
+            return f"{shown}: answers of webhooks and bodies of requests are too large together"
         case _:
             return f"{shown}: {called.detail}"
 

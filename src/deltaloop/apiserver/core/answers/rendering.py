@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.storage.encoding import (
 )
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.watching import Sighting
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import PLAIN
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
 from deltaloop.schemas.completing import struct_fields
 from deltaloop.schemas.json_values import mapping
@@ -73,7 +73,11 @@ class Rendering:
         if self.output.form == "table" and row_order is not None:
             items = tuple(sorted(items, key=lambda obj: row_order(self._decoded(obj))))
         if self.output.form == "table" and len(items) > _DECODED_AT_ONCE:
-            default = self.served.strategy.default_of(tuple(map(self._decoded, items))) if self._has_default else ""
+            default = (
+                self.served.strategy.default_of(tuple(map(self._decoded, items)))
+                if self.served.strategy.default_of is not PLAIN.default_of
+                else ""
+            )
         parts: list[bytes] = []
         whole = b""
         for start in range(0, len(items), _DECODED_AT_ONCE) or (0,):
@@ -89,10 +93,6 @@ class Rendering:
                 parts.append(encode_json(rows)[1:-1])
         name = b"rows" if self.output.form == "table" else b"items"
         return b"".join((whole[:-1], b',"', name, b'":[', b",".join(parts), b"]}"))
-
-    @property
-    def _has_default(self) -> bool:
-        return self.served.strategy.default_of is not Strategy().default_of
 
     def _decoded(self, obj: Resource) -> dict[str, Any]:
         return decode_object(self.served, self.shown(obj))

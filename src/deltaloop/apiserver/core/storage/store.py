@@ -238,6 +238,7 @@ class RevisionStore:
         self._renumbered_at = 0
         self._renumberings = 0
         self._held = 0
+        self._size = 0
         self._journal: Journal | None = None
 
     def attach(self, journal: Journal) -> None:
@@ -276,6 +277,10 @@ class RevisionStore:
                 self._held += change.size
         if following != self._revision + 1:
             raise ValueError(f"the change of revision {following} is missing")
+        self._size = self._sum()
+
+    def _sum(self) -> int:
+        return sum(len(obj.raw) for table in self._tables.values() for obj in table.objects.values())
 
     def copy_of(self, resource: str) -> RevisionStore:
         """Return a store with the objects and the changes of one resource, for a reader in another thread."""
@@ -311,11 +316,17 @@ class RevisionStore:
         self._changes.extend(state.changes)
         self._dropped.update(state.dropped)
         self._held = sum(change.size for change in state.changes)
+        self._size = self._sum()
 
     @property
     def revision(self) -> int:
         """Revision of the last write."""
         return self._revision
+
+    @property
+    def size(self) -> int:
+        """Bytes of all objects, as they are now."""
+        return self._size
 
     @property
     def compacted(self) -> int:
@@ -525,6 +536,7 @@ class RevisionStore:
         for name in {change.resource for change in self._newer_than(revision)}:
             order, objects = self._state(name, revision)
             self._tables[name] = _Table(objects, order)
+        self._size = self._sum()
         self._changes.clear()
         self._held = 0
         self._revision += _BUMP
@@ -586,6 +598,7 @@ class RevisionStore:
 
     def _append(self, resource: str, key: str, old: Resource | None, new: Resource | None) -> StoredChange:
         self._revision += 1
+        self._size += (len(new.raw) if new is not None else 0) - (len(old.raw) if old is not None else 0)
         change = StoredChange(self._revision, resource, key, old, new)
         self._changes.append(change)
         self._held += change.size

@@ -18,6 +18,8 @@ from deltaloop.schemas.types import TypeNode
 
 MAX_REQUEST: Final = 1536 * 1024 - 16
 """Bytes of a request to etcd, without the header that etcd adds."""
+MAX_STORE: Final = 2 * 1024 * 1024 * 1024
+"""Bytes of all objects, which is how large the database of etcd may be."""
 _REST: Final = 135  # the comparison, the key twice, and the frame of the request
 _ENVELOPE: Final = 40  # of an object in protobuf
 _FRAME: Final = 4  # number and length of a field

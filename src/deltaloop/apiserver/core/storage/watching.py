@@ -40,8 +40,9 @@ REVISION_WAIT: Final = 3.0
 BOOKMARK_BEFORE_DEADLINE: Final = 2.0
 MIN_TIMEOUT: Final = 1800.0
 _PLACES: Final = 16
-# Objects that a watch with a selector looks at in one step.
-_LOOKED_AT: Final = 1000
+# What one poll looks at, so that a selector that few objects match keeps no others waiting.
+_ROUNDS: Final = 8
+_LOOKED_AT: Final = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +223,7 @@ class Watcher:
         self._initial: deque[Resource] = deque()
         self._initial_revision = 0
         self._cursor = plan.revision
-        self._runs = False
+        self._runs = self._goes_on = False
         self._phase = _Phase.WAITING if plan.initial_events else _Phase.CHANGES
         if not plan.initial_events and plan.revision == 0:
             self._cursor = store.revision if plan.stale_at is None else plan.stale_at
@@ -241,8 +242,8 @@ class Watcher:
         return f"<Watcher of {self._plan.resource} at {self._cursor}, {self._phase.name}>"
 
     def next_due(self) -> float:
-        """When to poll again although nothing has changed."""
-        if self._phase is _Phase.INITIAL:
+        """When to poll again although nothing has changed: at once if the last poll has not looked at everything."""
+        if self._goes_on:
             return 0.0
         due = self._deadline
         if self._plan.bookmarks:
@@ -251,22 +252,24 @@ class Watcher:
 
     def poll(self, now: float, *, limit: int = 100) -> tuple[Sighting, ...]:
         """Return the next events, at most about ``limit`` of them; none if there is nothing to tell now."""
-        while self._phase is not _Phase.ENDED:
+        self._goes_on = False
+        for _ in range(_ROUNDS):
+            if self._phase is _Phase.ENDED:
+                return ()
             if now >= self._deadline:
                 self._phase = _Phase.ENDED
-                break
+                return ()
             if self._phase is _Phase.WAITING:
                 found = self._begin(now)
             elif self._phase is _Phase.INITIAL:
                 found = self._next_initial(limit)
-                if not found and self._phase is _Phase.INITIAL:
-                    return ()  # others have their turn before it looks at more
             else:
                 found = self._next_changes(limit)
             if found is None:
                 return self._bookmark(now)
             if found:
                 return found
+        self._goes_on = True
         return ()
 
     def _begin(self, now: float) -> tuple[Sighting, ...] | None:

@@ -34,7 +34,7 @@ from deltaloop.apiserver.core.storage.encoding import decode_object, with_resour
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encode_object
 from deltaloop.apiserver.core.storage.store_errors import TooLargeError
-from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, protobuf_size, request_size
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, MAX_STORE, protobuf_size, request_size
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -414,10 +414,12 @@ class Operations:
         """Store an object. One that is too large loses its ``managedFields``, unless it was applied.
 
         Raises:
-            ApiError: 500 if it is too large.
+            ApiError: 500 if it is too large, or if all objects are together.
 
         Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go (``isTooLargeError``).
         """
+        if self.store.size > MAX_STORE:
+            raise failures.store_full()
         stored, size = served.codec.stored(fields), 0
         try:
             return write(stored)

@@ -1,0 +1,72 @@
+"""The bodies of requests, and of answers of webhooks, that a server has received: one bound for all of them together.
+
+The first bytes of each body are free, so that clients that send large bodies slowly cannot keep others from writing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+FREE: Final = 64 * 1024
+MOST_BYTES: Final = 64 * 1024 * 1024
+
+
+@final
+class Incoming:
+    """The bodies of one server."""
+
+    __slots__ = ("_held", "_most")
+
+    def __init__(self, *, most: int = MOST_BYTES) -> None:
+        """Begin with none; ``most`` is the number of bytes that they may have together, without the free ones."""
+        self._most = most
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that are held, without the free ones."""
+        return self._held
+
+    def lease(self) -> Lease:
+        """Return the account of one body."""
+        return Lease(self)
+
+    def take(self, count: int) -> bool:
+        """Hold more bytes, if there is room for them."""
+        if self._held + count > self._most:
+            return False
+        self._held += count
+        return True
+
+    def give_back(self, count: int) -> None:
+        """Hold fewer bytes."""
+        self._held -= count
+
+
+@final
+class Lease:
+    """The bytes of one body."""
+
+    __slots__ = ("_incoming", "_taken")
+
+    def __init__(self, incoming: Incoming) -> None:
+        """Begin with none."""
+        self._incoming = incoming
+        self._taken = 0
+
+    def grow(self, size: int) -> bool:
+        """Tell whether the body may have ``size`` bytes, and hold them."""
+        more = size - FREE - self._taken
+        if more <= 0:
+            return True
+        if not self._incoming.take(more):
+            return False
+        self._taken += more
+        return True
+
+    def end(self) -> None:
+        """Give back what was taken; the account's end does that, too."""
+        self._incoming.give_back(self._taken)
+        self._taken = 0
+
+    __del__ = end
