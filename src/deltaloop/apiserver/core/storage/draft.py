@@ -144,15 +144,24 @@ class Draft(Objects):
             raise KeyExistsError(f"{resource} {key}")
         return self._write(resource, key, fields, lambda: self._store.create(resource, key, fields))
 
-    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
+    def update(
+        self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object as it is to be stored.
+            condition: What the present one must be.
+            always: Whether to write it even if nothing differs.
 
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
         """
         current = self._expect(resource, key, condition)
-        if encode_object(fields, resource_version=current.resource_version) == current.raw:
+        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
         return self._write(resource, key, fields, lambda: self._store.update(resource, key, fields, always=True))
 

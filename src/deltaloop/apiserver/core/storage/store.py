@@ -102,7 +102,9 @@ class Objects(Protocol):
         """Write a new object."""
         ...
 
-    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
+    def update(
+        self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
         """Write an object anew."""
         ...
 
