@@ -367,3 +367,65 @@ async def test_numbers_of_last_applied(api: Api) -> None:
     answer = await api.apply(f"{path}/a", text.encode(), manager="kubectl", query="&force=true")
     found = answer.json["metadata"]["annotations"][LAST]
     assert found.endswith('"spec":{"free":{"a":1,"b":1.5,"c":1000,"d":2e-7}}}\n')
+
+
+LOOSE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer"},
+                "any": {"type": "object"},
+                "list": {"type": "array", "items": {"type": "object"}},
+                "table": {"type": "object", "additionalProperties": {"type": "object"}},
+            },
+        },
+        "status": {"type": "object", "properties": {"any": {"type": "object"}}},
+    },
+}
+
+
+@conformance(
+    "apply: each apply of fields that the schema drops counts as a change",
+    ("an object", {"spec": {"any": {"a": 1}}}, "&force=true", 1),
+    ("items of a list", {"spec": {"list": [{"a": 1}], "size": 1}}, "&force=true", 1),
+    ("values of a map", {"spec": {"table": {"k": {"a": 1}}}}, "&force=true", 1),
+    ("without force", {"spec": {"any": {"a": 1}}}, "", 1),
+    ("a status, which is another resource", {"spec": {"size": 1}, "status": {"any": {"a": 1}}}, "&force=true", 0),
+    ("nothing dropped", {"spec": {"any": {}, "list": [{}]}}, "&force=true", 0),
+)
+async def test_dropped_fields(api: Api, fields: Any, query: str, raised: int) -> None:
+    path = await api.widgets(schema=LOOSE, scale=False)
+    body = {**api.widget("a"), **fields}
+    first = await api.apply(f"{path}/a", body, query=query)
+    for step in (1, 2):
+        again = await api.apply(f"{path}/a", body, query=query)
+        assert again.json["metadata"]["generation"] == 1 + step * raised
+        assert (again.revision == first.revision) is not bool(raised)
+        assert "{'a': 1}" not in str((again.json["spec"], again.json.get("status")))
+    tried = await api.apply(f"{path}/a", body, query=f"{query}&dryRun=All")
+    assert tried.json["metadata"]["generation"] == 1 + 3 * raised
+
+
+@conformance("apply: an apply of a status that the schema drops writes the object, and leaves its generation")
+async def test_dropped_fields_of_a_status(api: Api) -> None:
+    path = await api.widgets(schema=LOOSE, scale=False)
+    await api.created(path, api.widget("a"))
+    body = {**api.widget("a"), "status": {"any": {"a": 1}}}
+    del body["spec"]
+    first = await api.apply(f"{path}/a/status", body)
+    again = await api.apply(f"{path}/a/status", body)
+    assert first.json["metadata"]["generation"] == again.json["metadata"]["generation"] == 1
+    assert first.revision != again.revision
+
+
+@conformance("apply: fields that the schema drops count in a status that is no subresource, and not in other writes")
+async def test_dropped_fields_without_subresources(api: Api) -> None:
+    path = await api.widgets(schema=LOOSE, scale=False, status=False)
+    body = {**api.widget("a"), "status": {"any": {"a": 1}}}
+    await api.apply(f"{path}/a", body)
+    assert (await api.apply(f"{path}/a", body)).json["metadata"]["generation"] == 2
+    merged = await api.patch(f"{path}/a", {"spec": {"any": {"b": 1}}})
+    assert merged.json["metadata"]["generation"] == 3
+    assert (await api.patch(f"{path}/a", {"spec": {"any": {"b": 1}}})).json["metadata"]["generation"] == 3

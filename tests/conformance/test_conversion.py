@@ -869,3 +869,83 @@ async def test_authority(api: Api) -> None:
             "message": 'Invalid value: "eA==": unable to load root certificates: unable to parse bytes as PEM block',
             "field": "spec.conversion.webhookClientConfig.caBundle",
         }
+
+
+async def _without_old(gadgets_: Gadgets) -> None:
+    """Store v1 alone, and take v1beta1 out of the definition."""
+
+    def store_new(spec: Object) -> None:
+        for version in spec["versions"]:
+            version["storage"] = version["name"] == "v1"
+
+    def leave(spec: Object) -> None:
+        spec["versions"] = [version for version in spec["versions"] if version["name"] == "v1"]
+
+    api, definition = gadgets_.api, f"{CRDS}/{gadgets_.crd['metadata']['name']}"
+    await gadgets_.change(store_new)
+
+    async def stored() -> bool:
+        for name in ("a", "b"):
+            await api.patch(gadgets_.path("v1", name), {"metadata": {"labels": {"written": "again"}}})
+        crd = (await api.get(definition)).json
+        crd["status"]["storedVersions"] = ["v1"]
+        return (await api.put(f"{definition}/status", crd)).status == 200
+
+    await api.eventually(stored)
+    await gadgets_.change(leave)
+
+    async def left() -> bool:
+        return (await api.get(gadgets_.path("v1beta1"))).status == 404
+
+    await api.eventually(left)
+    await asyncio.sleep(1)
+
+
+@conformance(
+    "Conversion: an apply to an object whose entries name a version that has left the definition is a 500",
+    ("by none", True),
+    ("by a webhook", False),
+)
+async def test_entries_of_a_removed_version(api: Api, strategy_none: bool) -> None:
+    async with webhook_server(api) as server:
+        crd = gadget_crd(api.group(), None, stored="v1beta1") if strategy_none else None
+        gadgets_ = await gadgets(api, server, crd=crd, strategy_none=strategy_none, stored="v1beta1")
+        old = f"{api.group()}/v1beta1"
+        for name in ("a", "b"):
+            body = {"apiVersion": old, "kind": "Gadget", "metadata": {"name": name}, "spec": {"also": "x"}}
+            assert (await api.apply(gadgets_.path("v1beta1", name), body, manager="old")).status == 201
+        await _without_old(gadgets_)
+        path = gadgets_.path("v1", "a")
+        before = (await api.get(path)).json["metadata"]["managedFields"]
+        assert old in {entry["apiVersion"] for entry in before}
+        body = {"apiVersion": f"{api.group()}/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {"also": "y"}}
+        for manager in ("old", "new"):
+            answer = await api.apply(path, body, manager=manager, query="&force=true")
+            assert answer.refuses(500, "") == f"request to convert CR to an invalid group/version: {old}"
+        changed = (await api.patch(path, {"spec": {"also": "z"}})).json
+        assert (changed["spec"]["also"], changed["metadata"]["managedFields"]) == ("z", before)
+        entries = [{**entry, "apiVersion": f"{api.group()}/v1"} for entry in before]
+        repaired = await api.patch(path, {"metadata": {"managedFields": entries}})
+        assert repaired.json["metadata"]["managedFields"] == entries
+        assert (await api.apply(path, body, manager="old", query="&force=true")).json["spec"] == {"also": "y"}
+
+
+@conformance("Conversion: entries of a version that is not served any more still count")
+async def test_entries_of_an_unserved_version(api: Api) -> None:
+    async with webhook_server(api) as server:
+        gadgets_ = await gadgets(api, server, stored="v1")
+        body = {"apiVersion": f"{api.group()}/v1beta1", "kind": "Gadget", "metadata": {"name": "a"}}
+        await api.apply(gadgets_.path("v1beta1", "a"), {**body, "spec": {"also": "x"}}, manager="old")
+
+        def close(spec: Object) -> None:
+            spec["versions"][1]["served"] = False
+
+        await gadgets_.change(close)
+
+        async def closed() -> bool:
+            return (await api.get(gadgets_.path("v1beta1"))).status == 404
+
+        await api.eventually(closed)
+        path, body["apiVersion"] = gadgets_.path("v1", "a"), f"{api.group()}/v1"
+        answer = await api.apply(path, {**body, "spec": {"also": "y"}}, manager="new")
+        assert 'conflict with "old": .spec.also' in answer.refuses(409, "Conflict")

@@ -496,3 +496,63 @@ async def test_empty_bytes_are_left_out(api: Api) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All"
     made = await api.post(path, {**typed, "metadata": {"name": "a"}, "webhooks": [webhook]})
     assert made.json["webhooks"][0]["clientConfig"] == {"url": "https://example.com/"}
+
+
+HOOK = {
+    "name": "a.example.com",
+    "clientConfig": {"url": "https://127.0.0.1:1/"},
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+    "namespaceSelector": {"matchLabels": {"no": "namespace"}},
+}
+
+
+@conformance(
+    "generation: an empty list or map is a change at each write of a NetworkPolicy and of webhooks, and nowhere else",
+    ("rules", "networkpolicies", {"spec": {"podSelector": {}, "ingress": []}}, 1),
+    ("labels", "networkpolicies", {"spec": {"podSelector": {"matchLabels": {}}}}, 1),
+    ("peers", "networkpolicies", {"spec": {"podSelector": {}, "egress": [{"to": []}]}}, 1),
+    ("none", "networkpolicies", {"spec": {"podSelector": {}, "ingress": [{}]}}, 0),
+    ("unknown", "networkpolicies", {"spec": {"podSelector": {}, "other": []}}, 0),
+    ("webhooks", "validatingwebhookconfigurations", {"webhooks": []}, 1),
+    ("rules of webhooks", "mutatingwebhookconfigurations", {"webhooks": [{**HOOK, "rules": []}]}, 1),
+    ("no rules of webhooks", "mutatingwebhookconfigurations", {"webhooks": [HOOK]}, 0),
+    (
+        "an Ingress",
+        "ingresses",
+        {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 1}}}, "rules": []}},
+        0,
+    ),
+)
+async def test_empty_lists(api: Api, plural: str, fields: Any, raised: int) -> None:
+    path, name = f"/apis/networking.k8s.io/v1/namespaces/{api.namespace}/{plural}", api.name("a")
+    if plural.endswith("configurations"):
+        path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+    made = (await api.created(path, {"metadata": {"name": name}, **fields})).json["metadata"]
+    for step in (1, 2, 3):
+        sent = {"metadata": {"name": name, "resourceVersion": made["resourceVersion"]}, **fields}
+        answer = await api.put(f"{path}/{name}", sent) if step < 3 else await api.patch(f"{path}/{name}", fields)
+        found = answer.json["metadata"]
+        assert found["generation"] == 1 + step * raised
+        assert (found["resourceVersion"] == made["resourceVersion"]) is not bool(raised)
+        made = found
+    labelled = (await api.patch(f"{path}/{name}", {"metadata": {"labels": {"a": "b"}}})).json["metadata"]
+    assert labelled["generation"] == made["generation"]
+    await api.delete(f"{path}/{name}")
+
+
+@conformance("generation: no change of a PriorityClass raises it, and a CSIDriver gets one with its first change")
+async def test_other_generations(api: Api) -> None:
+    path, name = "/apis/scheduling.k8s.io/v1/priorityclasses", api.name("p")
+    made = await api.created(path, {"metadata": {"name": name}, "value": 5})
+    changed = await api.patch(f"{path}/{name}", {"description": "x"})
+    assert made.json["metadata"]["generation"] == changed.json["metadata"]["generation"] == 1
+    await api.delete(f"{path}/{name}")
+    path = "/apis/storage.k8s.io/v1/csidrivers"
+    made = await api.created(path, {"metadata": {"name": name}, "spec": {}})
+    assert "generation" not in made.json["metadata"]
+    for generation in (1, 2):
+        changed = await api.patch(f"{path}/{name}", {"spec": {"requiresRepublish": generation == 1}})
+        assert changed.json["metadata"]["generation"] == generation
+    assert (await api.patch(f"{path}/{name}", {"metadata": {"labels": {"a": "b"}}})).json["metadata"]["generation"] == 2
+    await api.delete(f"{path}/{name}")

@@ -17,7 +17,14 @@ from deltaloop.cli.migrate_commands import migrate_all
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import ForbiddenError, InvalidArgumentError, NotFoundError, StorageVersionChangedError
 from deltaloop.webhooks import StorageMigration, migrate_storage, storage_migration
-from deltaloop.webhooks.core.storage_migration import ANNOTATION, MigrationProgress, progress_of, progress_patch
+from deltaloop.webhooks.core.storage_migration import (
+    ANNOTATION,
+    MigrationProgress,
+    entries_patch,
+    progress_of,
+    progress_patch,
+)
+from deltaloop.webhooks.core.storage_migration import stored_versions as read_versions
 from tests.apiserver.serving import widget, widget_crd
 
 CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
@@ -217,3 +224,73 @@ def test_what_others_have_written_is_no_progress() -> None:
         assert progress_of({"metadata": {"annotations": {ANNOTATION: annotation}}}, "v1") is None
     patch = progress_patch("v1", MigrationProgress("x", 3))
     assert progress_of(patch, "v1") == MigrationProgress("x", 3)
+
+
+def entry(version: str, *fields: str, manager: str = "m", operation: str = "Apply", **more: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {f"f:{name}": {} for name in fields}
+    made = {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": f"example.com/{version}",
+        "fieldsType": "FieldsV1",
+    }
+    return {**made, "fieldsV1": {"f:spec": spec}, **more}
+
+
+def test_entries_of_versions_that_leave_get_the_new_one() -> None:
+    listed = {**definition("v1"), "status": {"storedVersions": ["v1beta1", "v1"]}}
+    known = read_versions(listed)
+    assert known.kept == {"v1"}
+    assert entries_patch({"managedFields": [entry("v1", "a")]}, known) == {}
+    assert entries_patch({}, known) == {}
+    entries = [
+        entry("v1beta1", "a"),
+        entry("v0", "b", manager="n"),
+        entry("v1beta1", "c", operation="Update", time="2026-01-02T03:04:05Z"),
+        entry("v1", "d", operation="Update", time="2026-01-01T03:04:05Z"),
+        entry("v1beta1", "e", operation="Update", subresource="status"),
+    ]
+    patch = entries_patch({"managedFields": entries, "resourceVersion": "7"}, known)
+    assert patch["metadata"]["resourceVersion"] == "7"
+    assert patch["metadata"]["managedFields"] == [
+        entry("v1", "a"),
+        entry("v1", "b", manager="n"),
+        entry("v1", "c", "d", operation="Update", time="2026-01-02T03:04:05Z"),
+        entry("v1", "e", operation="Update", subresource="status"),
+    ]
+
+
+def test_entries_of_versions_that_are_served_and_not_stored_stay() -> None:
+    listed = {**definition("v1"), "status": {"storedVersions": ["v1"]}}
+    assert entries_patch({"managedFields": [entry("v1beta1", "a")]}, read_versions(listed)) == {}
+    listed["spec"]["versions"][1]["served"] = False
+    assert entries_patch({"managedFields": [entry("v1beta1", "a")]}, read_versions(listed))["metadata"]["managedFields"]
+
+
+@pytest.mark.parametrize("removed_before", [False, True])
+async def test_applies_go_on_after_the_old_version_has_left(removed_before: bool) -> None:
+    async with world() as (client, _):
+        old = dl.ResourceType[dl.Resource]("example.com", "v1beta1", "Widget", "widgets")
+        applied = {
+            "apiVersion": "example.com/v1beta1",
+            "kind": "Widget",
+            "metadata": {"name": "w00"},
+            "spec": {"size": 7},
+        }
+        await client.apply(old, applied, force=True)
+        only_new = [each for each in definition("v1")["spec"]["versions"] if each["name"] == "v1"]
+        if removed_before:
+            fields = (await client.get(CRD, NAME)).to_dict()
+            fields["status"]["storedVersions"] = ["v1"]
+            await client.update_status(CRD, fields)
+        else:
+            assert (await migrate_storage(client, NAME)).others == ("v1beta1",)
+        await client.patch(CRD, NAME, {"spec": {"versions": only_new}})
+        applied["apiVersion"] = "example.com/v1"
+        if removed_before:
+            with pytest.raises(dl.ApiError, match="invalid group"):
+                await client.apply(WIDGET, applied)
+            ended = await migrate_storage(client, NAME)
+            assert (ended.done, ended.written, ended.others) == (True, 1, ())
+        applied["spec"] = {}
+        assert not (await client.apply(WIDGET, applied)).to_dict().get("spec")

@@ -77,4 +77,7 @@ async def migrate_all(client: Client, names: list[str], *, at_once: int, show: C
                 show(f"{name}: all are stored as {ended.version}; {others} may leave the definition")
             else:
                 show(f"{name}: all were stored as {ended.version} already")
+                if ended.written:
+                    told = f"managedFields of {ended.written} named versions that are not served"
+                    show(f"{name}: {told}; they name {ended.version} now")
     return done

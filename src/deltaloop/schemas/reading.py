@@ -61,6 +61,20 @@ def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | No
     return None
 
 
+def has_empty(node: TypeNode, value: object) -> bool:
+    """Whether a value of a built-in kind has an empty list or map, or is one; these are lost when it is stored."""
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        return not items or (node.items is not None and any(has_empty(node.items, item) for item in items))
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, object]", value)
+    if not fields:
+        return node.form == "object" and not node.name
+    types = ((node.fields.get(name) or node.other, inner) for name, inner in fields.items())
+    return any(below is not None and has_empty(below, inner) for below, inner in types)
+
+
 def check_value(node: TypeNode, value: object, *, whole: bool = False) -> DecodingFault | None:
     """Return the first value that cannot be read in one that stays as it is.
 

@@ -1,7 +1,8 @@
 """Writes all objects of a definition again, in the version that it stores now. Core: core/storage_migration.py.
 
 An object is written by an empty merge patch: the server reads it, converts it and stores it, unless what is stored is
-the same already. No object travels here, and whoever writes it at the same time loses nothing.
+the same already. No object travels here, and whoever writes it at the same time loses nothing. If entries of its
+``managedFields`` name a version that leaves the definition, the patch replaces them.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from deltaloop.client.resource_list import ResourceList
 from deltaloop.webhooks.core.storage_migration import (
     MigrationProgress,
     StoredVersions,
+    entries_patch,
     progress_of,
     progress_patch,
     stored_versions,
@@ -69,7 +71,8 @@ class StorageMigration:
         definition: Name of the definition.
         version: The version that objects are stored in now.
         others: Versions that they may have been stored in before; taken out of ``status.storedVersions`` at the end.
-        written: How many objects were written again, or were stored so already.
+        written: Number of objects that were written again, or were stored so already; without ``others``, of objects
+            whose ``managedFields`` named a version that is not served.
         remaining: How many there are still, where the server says; None where not.
         failed: How many could not be written.
         failures: Which ones, a hundred at most.
@@ -145,15 +148,13 @@ class _Run:
     async def to_the_end(self) -> StorageMigration:
         fields = await self._get()
         versions = stored_versions(fields)
-        if not versions.others:
-            return self._report(versions, done=True)
         saved = progress_of(fields, versions.wanted)
         token, self._written = (saved.continue_, saved.written) if saved is not None else ("", 0)
         while True:
             page = await self._page(versions.kind, token)
-            await self._write(versions.kind, page)
+            await self._write(versions, page)
             token = page.continue_
-            if self._on_progress is not None:
+            if self._on_progress is not None and (versions.others or self._written):
                 self._on_progress(self._report(versions, remaining=page.remaining_item_count if token else 0))
             if not token:
                 break
@@ -161,7 +162,8 @@ class _Run:
         if self._failures:
             await self._patch_definition(progress_patch(versions.wanted, None))
             return self._report(versions, remaining=0)
-        await self._finish(versions)
+        if versions.others:
+            await self._finish(versions)
         return self._report(versions, done=True)
 
     async def _get(self) -> dict[str, Any]:
@@ -183,12 +185,12 @@ class _Run:
             self._written = 0  # the token is of another server, from before the definition was restored, say
             return await self._page(kind, "")
 
-    async def _write(self, kind: ResourceType[Resource], page: ResourceList[Resource]) -> None:
+    async def _write(self, versions: StoredVersions, page: ResourceList[Resource]) -> None:
         limit = asyncio.Semaphore(self._at_once)
 
         async def one(obj: Resource) -> None:
             async with limit:
-                await self._write_one(kind, obj)
+                await self._write_one(versions, obj)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -197,18 +199,27 @@ class _Run:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    async def _write_one(self, kind: ResourceType[Resource], obj: Resource) -> None:
+    async def _write_one(self, versions: StoredVersions, obj: Resource) -> None:
+        kind, where = versions.kind, obj.namespace or None
         tries = 0
         while True:
             tries += 1
+            patch = entries_patch(obj.to_dict()["metadata"], versions)
+            if not patch and not versions.others:
+                return
             try:
-                await self._client.patch(kind, obj.name, {}, namespace=obj.namespace or None)
+                await self._client.patch(kind, obj.name, patch, namespace=where)
             except NotFoundError:
                 return
             except (ForbiddenError, UnauthorizedError, TooManyRequestsError):
                 raise  # the next one will not do better
             except ApiError as error:
                 if isinstance(error, ConflictError) and tries < _TRIES:
+                    if patch:
+                        found = await self._client.find(kind, obj.name, namespace=where)
+                        if found is None:
+                            return
+                        obj = found
                     continue
                 self._failed += 1
                 if len(self._failures) < _MOST_FAILURES:

@@ -128,7 +128,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (pod_defaults, "pull_policy", always, "pods"),
         (service, "_SESSION_SECONDS", 1, "services"),
         (horizontal_pod_autoscaler, "_SCALE_UP", {}, "horizontalpodautoscalers"),
-        (job, "labels_of_template", nothing, "jobs"),
+        (job, "_label_by_template", nothing, "jobs"),
         (job, "_ENDLESS", 6, "jobs"),
         (pod, "qos_class", best_effort, "pods"),
         (pod_scheduling, "_covers", false, "pods"),

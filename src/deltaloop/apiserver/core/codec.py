@@ -23,6 +23,14 @@ class ConversionError(Exception):
     """An object could not be converted to another version; the message is the real server's."""
 
 
+class UndefinedVersionError(ConversionError):
+    """An object was to be converted to a version that its definition does not have any more."""
+
+    def __init__(self, api_version: str) -> None:
+        """Name the version."""
+        super().__init__(f"request to convert CR to an invalid group/version: {api_version}")
+
+
 class WebhookConversion(Protocol):
     """How a webhook converts the objects of a resource to other versions; ``crds.conversion_webhook`` is it."""
 

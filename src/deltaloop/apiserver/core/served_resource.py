@@ -80,6 +80,7 @@ class ServedResource:
         stored_in: Plural and group of the resource whose objects these are; empty means its own.
         etcd_prefix: What etcd's keys of its objects begin with, where a message shows one.
         codec: How its objects are read and written.
+        versions: Schemas of all versions of a custom kind, by API version; None for a built-in kind.
         strategy: What this kind does with its objects beyond what all kinds have in common.
         deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
     """
@@ -106,6 +107,7 @@ class ServedResource:
     etcd_prefix: str = ""
     codec: Codec = field(repr=False, compare=False)
     deprecation: str = ""
+    versions: Mapping[str, Schema] | None = field(default=None, repr=False, compare=False)
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
 
     def key(self, namespace: str, name: str) -> str:

@@ -357,6 +357,7 @@ class Strategy:
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
         dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
+        counts_empty: Field in which an empty list or map counts as a change at each update, although it is not stored.
         delete_warning: Warning for a client whose delete specifies no policy.
         protection: What keeps an object that is in use; None for nothing.
         marked_when_removed: Whether an object is marked even if it is removed at once.
@@ -404,6 +405,7 @@ class Strategy:
     finalizers: tuple[str, ...] = ()
     dependents: Literal["deleted", "orphaned", "ignored"] = "deleted"
     delete_warning: str = ""
+    counts_empty: str = ""
     protection: Protection | None = None
     marked_when_removed: bool = False
     status_when_new: bool = False

@@ -8,7 +8,9 @@ one.
 2. How far that is stands in an annotation of the definition: the token of the next page. Whoever begins again goes on
    there. A token that has expired comes with one that goes on at the same place, in what there is now: what was made
    meanwhile is stored in the new version.
-3. When no object is left, the others are taken out of ``status.storedVersions``, if the definition still stores the
+3. Entries of ``metadata.managedFields`` that name a version which is not stored or served any more get the new one: a
+   server rejects every apply to an object whose entries name a version that has left the definition.
+4. When no object is left, the others are taken out of ``status.storedVersions``, if the definition still stores the
    same version, and the annotation goes.
 
 A failure of one object does not keep the others: it is named at the end, nothing is taken out of the list, and the next
@@ -43,11 +45,13 @@ class StoredVersions:
         kind: The kind, in the version by which its objects are asked for: the new one, if it is served.
         wanted: The version that objects are stored in now.
         others: Versions that some may still be stored in.
+        kept: Versions that entries of ``managedFields`` may name.
     """
 
     kind: ResourceType[Resource]
     wanted: str
     others: tuple[str, ...]
+    kept: frozenset[str]
 
 
 class _ProgressForm(msgspec.Struct, rename={"continue_": "continue"}):
@@ -91,7 +95,40 @@ def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
         namespaced=spec.get("scope") == "Namespaced",
     )
     listed = texts(at(definition, "status", "storedVersions"))
-    return StoredVersions(kind, wanted, tuple(each for each in listed if each != wanted))
+    others = tuple(each for each in listed if each != wanted)
+    return StoredVersions(kind, wanted, others, frozenset({*served, wanted}.difference(others)))
+
+
+def entries_patch(metadata: Mapping[str, Any], versions: StoredVersions) -> dict[str, Any]:
+    """Return the merge patch after which the entries of an object name no version that leaves; {} if they do not.
+
+    Args:
+        metadata: Metadata of the object.
+        versions: Versions of its definition.
+    """
+    entries, group = [mapping(entry) for entry in items(metadata.get("managedFields"))], versions.kind.group
+    kept = {f"{group}/{version}" for version in versions.kept}
+    if all(text(entry.get("apiVersion")) in kept for entry in entries):
+        return {}
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for entry in entries:
+        renamed: dict[str, Any] = dict(entry)
+        if text(entry.get("apiVersion")) not in kept:
+            renamed["apiVersion"] = f"{group}/{versions.wanted}"
+        # An entry of the same writer in the new version takes over the fields.
+        identity = tuple(text(renamed.get(name)) for name in ("manager", "operation", "apiVersion", "subresource"))
+        same = found.get(identity)
+        if same is not None:
+            renamed["fieldsV1"] = _union(mapping(same.get("fieldsV1")), mapping(renamed.get("fieldsV1")))
+            renamed["time"] = max(text(same.get("time")), text(renamed.get("time")))
+        found[identity] = renamed
+    changed = {"managedFields": [*found.values()], "resourceVersion": metadata.get("resourceVersion")}
+    return {"metadata": changed}
+
+
+def _union(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    both = {name: _union(mapping(one[name]), mapping(other[name])) for name in one.keys() & other.keys()}
+    return {**one, **other, **both}
 
 
 def progress_of(definition: Mapping[str, Any], wanted: str) -> MigrationProgress | None:

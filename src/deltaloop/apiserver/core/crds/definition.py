@@ -15,7 +15,7 @@ Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats, unsupported_sets
+from deltaloop.schemas.types import Schema
 
 _WEBHOOK_PORT: Final = 443
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -112,11 +113,12 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
     """Return one resource for each served version of a CRD, under its accepted names; none before it is established."""
     if not is_established(crd):
         return ()
-    names, webhook = mapping(at(crd, "status", "acceptedNames")), _conversion_webhook(crd)
+    group, names = text(at(crd, "spec", "group")), mapping(at(crd, "status", "acceptedNames"))
+    versions = [mapping(version) for version in items(at(crd, "spec", "versions"))]
+    schemas = {f"{group}/{text(item.get('name'))}": schema_from_json(_schema_of(item)) for item in versions}
+    webhook = _conversion_webhook(crd, schemas)
     return tuple(
-        _served_version(crd, names, mapping(version), webhook)
-        for version in items(at(crd, "spec", "versions"))
-        if at(version, "served") is True
+        _served_version(crd, names, version, schemas, webhook) for version in versions if at(version, "served") is True
     )
 
 
@@ -140,7 +142,7 @@ def storage_version(crd: dict[str, Any]) -> str:
     return next(iter(storage_versions(crd)), "")
 
 
-def _conversion_webhook(crd: dict[str, Any]) -> ConversionWebhook | None:
+def _conversion_webhook(crd: dict[str, Any], schemas: Mapping[str, Schema]) -> ConversionWebhook | None:
     """Return what converts the objects of a CRD, None if nothing does."""
     conversion = mapping(at(crd, "spec", "conversion"))
     if conversion.get("strategy") != "Webhook":
@@ -152,7 +154,7 @@ def _conversion_webhook(crd: dict[str, Any]) -> ConversionWebhook | None:
         kind=text(at(crd, "status", "acceptedNames", "kind")),
         endpoint=endpoint_of(at(webhook, "clientConfig")),
         review_version=next(name for name in texts(at(webhook, "conversionReviewVersions")) if name in REVIEW_VERSIONS),
-        schemas={f"{group}/{text(item.get('name'))}": schema_from_json(_schema_of(item)) for item in versions},
+        schemas=schemas,
         stored=f"{group}/{storage_version(crd)}",
         oldest=f"{group}/{oldest}",
         definition=sha256(_encode_sorted([group, oldest, versions, conversion])).hexdigest(),
@@ -160,9 +162,12 @@ def _conversion_webhook(crd: dict[str, Any]) -> ConversionWebhook | None:
 
 
 def _served_version(
-    crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any], webhook: ConversionWebhook | None
+    crd: dict[str, Any],
+    names: dict[str, Any],
+    version: dict[str, Any],
+    schemas: Mapping[str, Schema],
+    webhook: ConversionWebhook | None,
 ) -> ServedResource:
-    schema, stored = (schema_from_json(_schema_of(each)) for each in (version, _stored_version(crd)))
     group, scale = text(at(crd, "spec", "group")), at(version, "subresources", "scale")
     paths = _scale_paths(scale) if is_mapping(scale) else None
     kind = ResourceType[Resource](
@@ -172,6 +177,7 @@ def _served_version(
         plural=text(names.get("plural")),
         namespaced=at(crd, "spec", "scope") == "Namespaced",
     )
+    schema, stored = schemas[kind.api_version], schemas[f"{group}/{storage_version(crd)}"]
     columns = [_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))]
     return ServedResource(
         type=kind,
@@ -199,6 +205,7 @@ def _served_version(
         label_refusal=LABEL_REFUSAL,
         etcd_prefix=f"{group}/{text(names.get('plural'))}",
         deprecation=_deprecation(crd, version),
+        versions=schemas,
     )
 
 
@@ -231,11 +238,6 @@ def _deprecation(crd: dict[str, Any], version: dict[str, Any]) -> str:
 def _schema_of(version: dict[str, Any]) -> bytes:
     schema = at(version, "schema", "openAPIV3Schema")
     return msgspec.json.encode(schema) if schema is not None else b""
-
-
-def _stored_version(crd: dict[str, Any]) -> dict[str, Any]:
-    name, versions = storage_version(crd), items(at(crd, "spec", "versions"))
-    return mapping(next((version for version in versions if at(version, "name") == name), None))
 
 
 def _scale_paths(scale: dict[str, Any]) -> ScalePaths:

@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import UNSET
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, items, text
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 
 def _warnings(driver: Mapping[str, object]) -> Iterator[str]:
@@ -26,12 +26,20 @@ def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) 
         yield from _warnings(after)
 
 
+def _prepare_update(before: dict[str, object], after: dict[str, object]) -> None:
+    # A new driver has no generation.
+    if before.get("spec") != after.get("spec"):
+        metadata = mapping(after["metadata"])
+        metadata["generation"] = integer(metadata.get("generation")) + 1
+
+
 def _token_requests(driver: Mapping[str, object]) -> str:
     requests = at(driver, "spec", "tokenRequests")
     return UNSET if requests is None else ",".join(text(at(item, "audience")) for item in items(requests))
 
 
 STRATEGY: Final = Strategy(
+    prepare_update=_prepare_update,
     warn_new=_warnings,
     warn_update=_update_warnings,
     cells={

@@ -32,10 +32,8 @@ _PODS_STAY: Final = (
 
 def _defaults(job: dict[str, object]) -> None:
     # These are defaults of Jobs, not of the Jobs that a CronJob describes.
-    spec, metadata = mapping(job.setdefault("spec", {})), mapping(job.get("metadata"))
-    labels = mapping(at(spec, "template", "metadata", "labels"))
-    if labels and not metadata.get("labels"):
-        metadata["labels"] = labels  # the same map: it also gets the labels that the server adds to the template
+    _label_by_template(job)
+    spec = mapping(job.setdefault("spec", {}))
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -44,6 +42,13 @@ def _defaults(job: dict[str, object]) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("manualSelector", False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed")
+
+
+def _label_by_template(job: dict[str, object]) -> None:
+    """Share the labels of the template, so that the Job also gets those that the server adds to it."""
+    metadata, labels = mapping(job.get("metadata")), mapping(at(job, "spec", "template", "metadata", "labels"))
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = labels
 
 
 def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[FieldError]:
@@ -80,7 +85,7 @@ def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -
     """Yield an error unless a Job has the labels that the server generates, and selects by them."""
     spec = mapping(job.get("spec"))
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
-    for name in (_JOB_UID[1], _JOB_NAME[1], _JOB_UID[0], _JOB_NAME[0]):
+    for name in (*_JOB_UID[1:], *_JOB_NAME[1:], *_JOB_UID[:1], *_JOB_NAME[:1]):
         if at(labels, name) != generated[name]:
             path = f"spec.template.metadata.labels[{name}]"
             yield invalid_value(path, shown(labels), f"must be '{generated[name]}'")

@@ -61,6 +61,7 @@ def network_warnings(value: str, field: str) -> Iterator[str]:
 
 STRATEGY: Final = Strategy(
     warn=_warnings,
+    counts_empty="spec",
     defaults={"networking.v1.NetworkPolicySpec": _spec_defaults},
     checks={"end_port": _end_port_errors},
 )

@@ -11,7 +11,7 @@ from typing import Final
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field
-from deltaloop.schemas.json_values import at, integer, text
+from deltaloop.schemas.json_values import at, integer, mapping, text
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST: Final = 1_000_000_000
@@ -35,7 +35,12 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield forbidden_field("value", "may not be changed in an update.")
 
 
+def _prepare_new(priority_class: dict[str, object]) -> None:
+    mapping(priority_class["metadata"])["generation"] = 1  # which no update raises
+
+
 STRATEGY: Final = Strategy(
+    prepare_new=_prepare_new,
     checks={"priority": _value_errors},
     validate_update=_update_errors,
 )

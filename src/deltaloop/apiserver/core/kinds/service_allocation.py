@@ -37,6 +37,7 @@ SERVICE_RANGE: Final = "10.0.0.0/16"
 FIRST_ADDRESS: Final = "10.0.0.1"
 """The address of the server's own Service."""
 _RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
+_OUTSIDE: Final = "the provided network does not match the current range"
 _FIRST_RANGE: Final = 254
 _FIRST_PORT: Final = 30_000
 _PORTS: Final = 2_768
@@ -183,12 +184,12 @@ def _address_problem(wanted: str, taken: Taken, networks: Iterable[ipaddress.IPv
     try:
         address = ipaddress.ip_address(wanted)
     except ValueError:
-        address = None
+        return _OUTSIDE
     if not any(
         address in network and address not in (network.network_address, network.broadcast_address)
-        for network in (_RANGE, *(networks if address is not None else ()))
+        for network in chain((_RANGE,), networks)
     ):
-        return "the provided network does not match the current range"
+        return _OUTSIDE
     return "provided IP is already allocated" if wanted in taken.addresses else ""
 
 

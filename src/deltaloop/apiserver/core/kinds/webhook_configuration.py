@@ -143,4 +143,9 @@ def _warnings(configuration: Mapping[str, object]) -> Iterator[str]:
                     yield f"{where}: {name} is excluded from admission webhooks; this rule will have no effect"
 
 
-STRATEGY: Final = Strategy(validate_new=_new_errors, validate_update=_update_errors, warn=_warnings)
+STRATEGY: Final = Strategy(
+    validate_new=_new_errors,
+    validate_update=_update_errors,
+    warn=_warnings,
+    counts_empty="webhooks",
+)

@@ -166,9 +166,17 @@ class Draft(Objects):
         fields: Mapping[str, object],
         *,
         condition: Condition = ANY,
+        always: bool = False,
         any_size: bool = False,
     ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object as it is to be stored.
+            condition: What the present one must be.
+            always: Whether to write it even if nothing differs.
 
         Raises:
             KeyMissingError: If there is none.
@@ -176,7 +184,7 @@ class Draft(Objects):
             TooLargeError: If it is too large.
         """
         current = self._expect(resource, key, condition)
-        if encode_object(fields, resource_version=current.resource_version) == current.raw:
+        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
 
         def update(written: Renumbered) -> Resource:

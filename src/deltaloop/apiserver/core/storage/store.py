@@ -111,6 +111,7 @@ class Objects(Protocol):
         fields: Mapping[str, object],
         *,
         condition: Condition = ANY,
+        always: bool = False,
         any_size: bool = False,
     ) -> Resource:
         """Write an object anew."""

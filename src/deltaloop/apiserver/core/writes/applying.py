@@ -17,6 +17,7 @@ from deltaloop.apiserver.core.writes.managed_fields import apply_fields
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.schemas.pruning import unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def apply_object(
         applied = scale_config(served, current.name, current.namespace, applied)
     live = decode_object(served, current) if current is not None else None
     merged = apply_fields(operations.registry, served, live, applied, stamp, force=force, subresource=subresource)
+    pruned = unknown_fields(served.schema.tree, merged) if served.schema.source and live is not None else ()
     metadata = mapping(merged["metadata"])
     entries = [mapping(entry) for entry in items(metadata.pop("managedFields", None))]
     if live is None:
@@ -85,6 +87,7 @@ def apply_object(
         subresource=subresource,
         dry_run=dry_run,
         entries=entries,
+        pruned=tuple(pruned),
     )
     return Applied(updated, created=False)
 

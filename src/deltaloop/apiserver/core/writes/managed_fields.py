@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.apply.field_manager import (
 )
 from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target, fault_of_entries
-from deltaloop.apiserver.core.codec import ConversionError
+from deltaloop.apiserver.core.codec import ConversionError, UndefinedVersionError
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
@@ -78,6 +78,8 @@ def with_updated(
     time = "" if subresource == "scale" else stamp.time
     try:
         entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+    except UndefinedVersionError:
+        entries = entries_of(before)
     except ConversionError:
         entries = []  # as on a real server: the write goes on, and nobody owns anything
     return with_entries(after, entries)
@@ -254,6 +256,11 @@ def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], Typ
     def type_of(api_version: str) -> TypeNode | None:
         if api_version == served.type.api_version:
             return served.schema.tree
+        if served.versions is not None:
+            schema = served.versions.get(api_version)
+            if schema is None:
+                raise UndefinedVersionError(api_version)
+            return schema.tree
         group, _, version = api_version.rpartition("/")
         other = registry.find_kind(group, version, served.type.kind)
         return other.schema.tree if other is not None and other.storage == served.storage else None

@@ -23,6 +23,7 @@ from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.completing import initial_status
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import integer, mapping, texts
+from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (
     "uid",
@@ -96,6 +97,26 @@ def updated_object(
     if counted or (also and kept.get(also) != old.get(also)):
         kept["generation"] = integer(kept.get("generation")) + 1
     return result
+
+
+def has_empty_part(served: ServedResource, fields: dict[str, object]) -> bool:
+    """Whether an object as sent has an empty list or map that counts as a change, although it is not stored."""
+    part = served.strategy.counts_empty
+    return bool(part) and part in fields and has_empty(served.schema.tree.fields[part], fields[part])
+
+
+def counts_as_change(served: ServedResource, pruned: Iterable[str], *, subresource: str) -> bool:
+    """Whether fields that are not stored are in the part of an object that is written."""
+    if not served.status:
+        return any(pruned)
+    return any((path.split(".")[0] == "status") is (subresource == "status") for path in pruned)
+
+
+def count_change(before: dict[str, object], after: dict[str, object]) -> None:
+    """Raise the generation of a changed object, in place, unless another change has raised it."""
+    metadata, old = mapping(after["metadata"]), mapping(before["metadata"]).get("generation")
+    if metadata.get("generation") == old:
+        metadata["generation"] = integer(old) + 1
 
 
 def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: dict[str, object]) -> dict[str, object]:

@@ -51,7 +51,10 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 from deltaloop.apiserver.core.writes.objects import (
     changed_errors,
     changed_warnings,
+    count_change,
+    counts_as_change,
     ends_with_update,
+    has_empty_part,
     new_errors,
     new_object,
     new_warnings,
@@ -230,6 +233,7 @@ class Operations:
         dry_run: bool = False,
         entries: list[dict[str, object]] | None = None,
         as_sent: AsSent = "whole",
+        pruned: tuple[str, ...] = (),
     ) -> Resource:
         """Store an object anew, if it differs from what is there.
 
@@ -243,12 +247,14 @@ class Operations:
             dry_run: Whether to do everything but store it.
             entries: ``managedFields`` of an object that was applied; None makes the manager own what it changed.
             as_sent: How the fields came about, which decides how what cannot be decoded is refused.
+            pruned: Paths of applied fields that are not stored; they count as changes all the same.
 
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
         written, subresource = subresource, "" if subresource == "scale" else subresource
         as_sent = "applied" if entries is not None else as_sent
+        empty = not written and has_empty_part(served, fields)
         dropped = decode_sent(served, fields, as_sent=as_sent)
         served = served.asking(stamp.outside)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
@@ -283,6 +289,9 @@ class Operations:
         if not subresource:
             served.strategy.keep(before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
+        differs = empty or counts_as_change(served, pruned, subresource=written)
+        if differs and not written:
+            count_change(before, after)
         errors += changed_errors(served, before, after, whole=not subresource)
         stamp.warn(str(error) for error in errors if error.tolerated)
         refuse(served, name, errors)
@@ -293,7 +302,14 @@ class Operations:
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = entries_of(before)
         after = self._finished_update(
-            served, before, after, stamp, entries, metadata.get("managedFields"), written=written
+            served,
+            before,
+            after,
+            stamp,
+            entries,
+            metadata.get("managedFields"),
+            written=written,
+            new_times=bool(pruned),
         )
         effects = self.admission.validate(replace(attributes, after=shown(_with_version(after, current))))
         ends = ends_with_update(served, after)
@@ -302,7 +318,7 @@ class Operations:
         if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
         after = served.strategy.store(before, after, self, stamp)
-        write = partial(self._objects.update, served.storage, current.key)
+        write = partial(self._objects.update, served.storage, current.key, always=differs)
         stored = self._stored(served, after, write, applied=as_sent == "applied")
         self._carry_out(effects)
         return stored
@@ -514,6 +530,7 @@ class Operations:
         sent: object,
         *,
         written: str,
+        new_times: bool,
     ) -> dict[str, object]:
         """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
         whole = written in ("", "scale")
@@ -521,7 +538,9 @@ class Operations:
         if entries is None:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
         else:
-            after = with_old_times(before, with_entries(after, entries))
+            after = with_entries(after, entries)
+            if not new_times:
+                after = with_old_times(before, after)
         if whole:
             errors = served.strategy.finish_update(before, after, self._objects, stamp)
             refuse(served, text(mapping(after["metadata"])["name"]), errors)
