@@ -9,7 +9,7 @@ from typing import Any
 
 import deltaloop as dl
 from deltaloop.testing import eventually
-from examples.database.controller import Database, reconcile
+from examples.database.controller import Database, backup_name, reconcile
 from examples.run import Scene
 
 FOLDER = Path(__file__).parent / "database"
@@ -58,15 +58,15 @@ async def show_life(scene: Scene) -> None:
     await client.patch(SET, "a", {"spec": {"replicas": 5}})
     await comes(lambda: is_(made, {"replicas": 2, "args": ["-c", "max_connections=200"]}), "drift is mended")
     scene.expect((await client.get(dl.kinds.SECRET, "a"))["data"] == password, "its password is the first one")
-    await client.delete(Database, "a")
-    await comes(lambda: client.get(JOB, "a-last-backup"), "a deleted Database is backed up first")
-    scene.expect((await client.get(Database, "a")).metadata.deletion_timestamp, "and stays until that has ended")
-    if scene.kubeconfig is not None:  # an API server alone runs no Jobs: this one is said to have failed
+    job = backup_name(await client.get(Database, "a"))
+    await client.delete(Database, "a", options=dl.DeleteOptions(propagation_policy="Foreground"))
+    await comes(lambda: client.get(JOB, job), "a deleted Database is backed up first")
+    scene.expect((await client.get(Database, "a")).metadata.deletion_timestamp, "and stays until that is made")
+    if scene.kubeconfig is not None:  # an API server alone runs no Jobs: this one is said to be complete
         at = "2026-01-01T00:00:00Z"
-        ended = [{"type": each, "status": "True"} for each in ("FailureTarget", "Failed")]
-        await client.patch(
-            JOB, "a-last-backup", {"status": {"startTime": at, "conditions": ended}}, subresource="status"
-        )
+        ended = [{"type": each, "status": "True"} for each in ("SuccessCriteriaMet", "Complete")]
+        status = {"startTime": at, "completionTime": at, "conditions": ended}
+        await client.patch(JOB, job, {"status": status}, subresource="status")
     await comes(lambda: is_(lambda: names(client), []), "then it goes")
 
 

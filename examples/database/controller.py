@@ -14,7 +14,8 @@ from deltaloop.crds import KindColumn, KindConditions
 
 BACKUPS = Counter("database_backups", "Last backups of databases that were deleted, by how they ended.", ["result"])
 PORT = 5432
-NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # its Job's end comes first
+DAY = 24 * 3600
+NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # the end of the Job comes first
 READY = '.status.conditions[?(@.type=="Ready")]'
 
 
@@ -80,7 +81,7 @@ class Database(msgspec.Struct, kw_only=True):
 @dl.controller(
     Database,
     children=[dl.kinds.SECRET, dl.kinds.SERVICE, dl.kinds.STATEFUL_SET],
-    owns=[dl.kinds.JOB],
+    tracks=[dl.kinds.JOB],
     writes=[dl.Access(dl.kinds.JOB, verbs=("create",))],
     indexers={"config": dl.path("spec.configRef.name")},
     watches=[dl.Watch(dl.kinds.CONFIG_MAP, by_index="config")],
@@ -90,67 +91,66 @@ class Database(msgspec.Struct, kw_only=True):
 )
 async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
     """Make what one Database asks for come true."""
-    database = await ctx.client.find(Database, request.name, namespace=request.namespace)
+    database = await ctx.client.find(Database, request.name)
     if database is None:
         return
     async with ctx.status(database, on_error="Ready") as status:
         settings: dict[str, str] = {}
         if (config := database.spec.config_ref) is not UNSET:
-            found = await settings_of(config, database, ctx)
+            found = await ctx.client.find(dl.kinds.CONFIG_MAP, config.name)
             if found is None:
                 message = f"there is no ConfigMap {config.name}"
                 status.set_condition("Ready", False, reason="ConfigMissing", message=message)
                 return
-            settings = found
+            settings = dict(found.get("data", {}))
         login = await login_of(database, ctx)
-        applied = await ctx.children.apply(login, service(database), stateful_set(database, settings))
+        # The backup needs them: they stay until it is made, also when the Database is deleted in the foreground.
+        servers = (login, service(database), stateful_set(database, settings))
+        applied = await ctx.children.apply(*servers, garbage_collected=False)
         if applied.written:
             ctx.recorder.event(database, "Normal", "Applied", ", ".join(each.kind for each in applied.written))
-        running = await ctx.client.find(dl.kinds.STATEFUL_SET, request.name, namespace=request.namespace)
+        running = await ctx.client.find(dl.kinds.STATEFUL_SET, request.name)
         status["readyReplicas"] = running.get("status", {}).get("readyReplicas", 0) if running else 0
         why = "; ".join(applied.not_ready.values())
         status.set_condition("Ready", applied.ready, reason="Starting" if why else "Running", message=why)
 
 
-async def give_up(request: dl.Request, ctx: dl.Context) -> bool:
-    """Let a Database go whose last backup has not ended within a day."""
-    ctx.logger.error("the last backup has not ended", extra={"job": f"{request.name}-last-backup"})
-    BACKUPS.labels("given up").inc()
-    return True
-
-
-@reconcile.cleanup(deadline=24 * 3600, on_deadline=give_up)
+@reconcile.cleanup
 async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
-    """Make a last backup, once; the Database goes when its Job is done."""
-    name = f"{request.name}-last-backup"
-    job = await ctx.client.find(dl.kinds.JOB, name, namespace=request.namespace)
+    """Make a last backup, once; the Database goes with its servers when the Job is complete, and not if it fails."""
+    # Asked of the server: a cache that lags still has what is gone, and nothing would delete the Job.
+    database = await ctx.client.live.find(Database, request.name)
+    if database is None:
+        return None
+    name = backup_name(database)
+    job = await ctx.track(dl.kinds.JOB, name)
     if job is None:
-        # Asked of the server: a cache that lags still has what is gone, and a Job of nobody would be deleted at once.
-        database = await ctx.client.live.find(Database, request.name, namespace=request.namespace)
-        if database is None:
-            return None
         await ctx.client.create(dl.kinds.JOB, backup_job(name, database))
         ctx.recorder.event(database, "Normal", "BackingUp", f"the last backup is made by Job {name}")
         return NOT_YET
     ended = {each["type"] for each in job.get("status", {}).get("conditions", []) if each["status"] == "True"}
     if not ended & {"Complete", "Failed"}:
         return NOT_YET
-    BACKUPS.labels("made" if "Complete" in ended else "failed").inc()
+    if ctx.memory.setdefault(job.uid, ctx.number) == ctx.number:  # counted once, however often this runs
+        BACKUPS.labels("failed" if "Failed" in ended else "made").inc()
+    if "Failed" in ended:
+        async with ctx.status(database, on_error="Ready"):
+            raise dl.errors.TerminalError(f"the last backup has failed; delete Job {name} for another one")
+    await ctx.children.apply(prune_all=True)
     return None
 
 
-async def settings_of(config: Settings, database: Database, ctx: dl.Context) -> dict[str, str] | None:
-    """Return the server's settings; None if the ConfigMap that has them is not there."""
-    found = await ctx.client.find(dl.kinds.CONFIG_MAP, config.name, namespace=database.metadata.namespace)
-    return None if found is None else dict(found.get("data", {}))
+def backup_name(database: Database) -> str:
+    """Return the name of the Job that backs up this Database, and no other one of its name before or after it."""
+    return f"{database.metadata.name}-last-backup-{database.metadata.uid[:8]}"
 
 
 async def login_of(database: Database, ctx: dl.Context) -> dict[str, Any]:
     """Return the Secret with the password, which is drawn once."""
-    name, namespace = database.metadata.name, database.metadata.namespace
-    there = await ctx.client.find(dl.kinds.SECRET, name, namespace=namespace)
+    name = database.metadata.name
+    there = await ctx.client.find(dl.kinds.SECRET, name)
     if there is None:  # a cache may be behind
-        there = await ctx.client.live.find(dl.kinds.SECRET, name, namespace=namespace)
+        there = await ctx.client.live.find(dl.kinds.SECRET, name)
     login = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
     if there is not None:
         return {**login, "data": dict(there["data"])}
@@ -189,7 +189,7 @@ def stateful_set(database: Database, settings: dict[str, str]) -> dict[str, Any]
 
 
 def backup_job(name: str, database: Database) -> dict[str, Any]:
-    """Return the Job that makes a backup."""
+    """Return the Job that makes a backup; without an owner, or a deletion in the foreground would take it away."""
     host = database.metadata.name
     container = {
         "name": "backup",
@@ -198,9 +198,5 @@ def backup_job(name: str, database: Database) -> dict[str, Any]:
         "envFrom": [{"secretRef": {"name": database.metadata.name}}],
     }
     pod = {"restartPolicy": "Never", "containers": [container]}
-    job: dict[str, Any] = {
-        "metadata": {"name": name, "namespace": database.metadata.namespace},
-        "spec": {"backoffLimit": 3, "template": {"spec": pod}},
-    }
-    dl.set_controller_reference(job, database)
-    return job
+    spec = {"backoffLimit": 3, "activeDeadlineSeconds": DAY, "ttlSecondsAfterFinished": DAY, "template": {"spec": pod}}
+    return {"metadata": {"name": name}, "spec": spec}

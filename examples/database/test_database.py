@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from prometheus_client import REGISTRY
 
@@ -15,31 +15,11 @@ CRD = Path(__file__).parent / "crd.yaml"
 SET, SECRET, JOB = dl.kinds.STATEFUL_SET, dl.kinds.SECRET, dl.kinds.JOB
 
 
-async def begin(harness: Harness, **spec: Any) -> None:
+async def begin(harness: Harness, *, backups_fail: bool = False, **spec: Any) -> None:
+    await harness.environment("jobs", failing=lambda pod: backups_fail)
     await harness.install(CRD)
     await harness.start(reconcile)
     await harness.client.create(Database, Database(metadata=dl.ObjectMeta(name="a"), spec=DatabaseSpec(**spec)))
-    await harness.settled(timeout=600)
-
-
-async def run_servers(harness: Harness) -> None:
-    """Say what the controller of StatefulSets says once all servers are up."""
-    found = await harness.client.get(SET, "a")
-    number = found["spec"]["replicas"]
-    counts = {f"{name}eplicas": number for name in ("r", "readyR", "availableR", "currentR", "updatedR")}
-    status = {"status": {**counts, "observedGeneration": found.generation}}
-    await harness.client.patch(SET, "a", status, subresource="status")
-    await harness.settled(timeout=600)
-
-
-async def end_backup(harness: Harness, how: str = "Complete") -> None:
-    """Say what the controller of Jobs says once the Pod has ended."""
-    found = await harness.client.get(JOB, "a-last-backup")
-    at, first = "2026-11-23T00:00:00Z", {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[how]
-    status: dict[str, Any] = {"startTime": at, "conditions": [{"type": t, "status": "True"} for t in (first, how)]}
-    if how == "Complete":
-        status["completionTime"] = at
-    await harness.client.patch(JOB, found.name, {"status": status}, subresource="status")
     await harness.settled(timeout=600)
 
 
@@ -54,44 +34,92 @@ async def password(harness: Harness) -> str:
     return str((await harness.client.get(SECRET, "a"))["data"]["POSTGRES_PASSWORD"])
 
 
-async def whole_life(harness: Harness) -> None:
+async def whole_life(harness: Harness, policy: Literal["Background", "Foreground"] = "Background") -> None:
     """Make a database, have it run, grow and go; whatever happens on the way, it comes to this."""
     await begin(harness, replicas=1)
     before = await password(harness)
     assert await ready(harness) == ("False", "Starting")
-    await run_servers(harness)
-    assert await ready(harness) == ("True", "Running")
     await harness.client.patch(Database, "a", {"spec": {"replicas": 2}})
     await harness.settled(timeout=600)
-    await run_servers(harness)
-    status = (await harness.client.get(Database, "a")).status
-    assert status is not None
-    assert (status.ready_replicas, status.observed_generation) == (2, 2)
     assert await password(harness) == before
-    await harness.client.delete(Database, "a")
+    await harness.client.delete(Database, "a", options=dl.DeleteOptions(propagation_policy=policy))
     await harness.settled(timeout=600)
-    assert (await harness.client.get(Database, "a")).metadata.deletion_timestamp  # until its backup is made
-    await end_backup(harness)
     assert not await harness.client.list_all(Database)
+    assert not await harness.client.list_all(SET)
+    [backup] = await harness.client.list_all(JOB)
+    assert backup["status"]["succeeded"] == 1
     backups = [write for write in harness.writes if write.resource == "jobs.batch" and write.carried_out]
-    assert len(backups) <= 1
+    assert len(backups) == 1
 
 
 def test_the_definition_is_the_classes() -> None:
     assert [*dl.read_yaml_documents(CRD.read_text())] == [dl.crd_of(Database)]
 
 
-def backups_made() -> float:
-    return REGISTRY.get_sample_value("database_backups_total", {"result": "made"}) or 0.0
+def backups(result: str) -> float:
+    return REGISTRY.get_sample_value("database_backups_total", {"result": result}) or 0.0
 
 
 async def test_it_lives_and_dies(deltaloop_harness: Harness) -> None:
-    made = backups_made()
+    made = backups("made")
     await whole_life(deltaloop_harness)
-    assert backups_made() == made + 1
+    assert backups("made") == made + 1
     assert {event.reason for event in deltaloop_harness.events} == {"Applied", "BackingUp"}
     written = [write for write in deltaloop_harness.writes if write.subresource == "status"]
-    assert len({write.version for write in written}) == len(written) == 4  # none that changed nothing
+    assert len({write.version for write in written}) == len(written)  # none that changed nothing
+
+
+async def test_servers_outlive_a_deletion_in_the_foreground_until_the_backup_is_made(
+    deltaloop_harness: Harness,
+) -> None:
+    harness = deltaloop_harness
+
+    @harness.always
+    async def servers_are_there_until_the_backup_is_made(client: dl.Client) -> None:
+        database, servers = await client.find(Database, "a"), await client.find(SET, "a")
+        made = any(job.get("status", {}).get("succeeded") for job in await client.list_all(JOB))
+        if database is not None and database.metadata.deletion_timestamp and not made:
+            assert servers is not None
+            assert servers.deletion_timestamp is None
+
+    await whole_life(harness, "Foreground")
+
+
+async def test_failed_backup_keeps_the_data_and_another_one_lets_them_go(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    failed = backups("failed")
+    await begin(harness, backups_fail=True)
+    await harness.client.delete(Database, "a", options=dl.DeleteOptions(propagation_policy="Foreground"))
+    for process in (1, 2):
+        await harness.settled(timeout=7200)
+        assert await harness.client.find(SET, "a")
+        assert await ready(harness) == ("False", "TerminalError")
+        assert backups("failed") == failed + process
+        await harness.restart(crash=process == 1)
+    [job] = await harness.client.list_all(JOB)
+    await harness.environment(failing=lambda pod: False)
+    await harness.client.delete(JOB, job.name, options=dl.DeleteOptions(propagation_policy="Background"))
+    await harness.settled(timeout=7200)
+    assert not await harness.client.list_all(Database)
+
+
+async def test_backup_of_an_earlier_database_does_not_count(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    for _ in range(2):
+        await begin(harness)
+        await harness.client.delete(Database, "a")
+        await harness.settled(timeout=600)
+        await harness.replicas[-1].stop()
+    assert len(await harness.client.list_all(JOB)) == 2
+
+
+async def test_it_says_how_many_servers_are_ready(deltaloop_harness: Harness) -> None:
+    await deltaloop_harness.environment("statefulsets")
+    await begin(deltaloop_harness, replicas=2)
+    status = (await deltaloop_harness.client.get(Database, "a")).status
+    assert status is not None
+    assert (status.ready_replicas, status.observed_generation) == (2, 1)
+    assert await ready(deltaloop_harness) == ("True", "Running")
 
 
 async def test_it_may_crash_at_every_write() -> None:
@@ -141,17 +169,3 @@ async def test_the_leader_is_killed(deltaloop_harness: Harness) -> None:
     assert harness.leader is second
     assert (await harness.client.get(SET, "a"))["spec"]["replicas"] == 3
     assert await password(harness) == before
-
-
-async def test_a_restart_during_the_backup_makes_no_second_one(deltaloop_harness: Harness) -> None:
-    harness = deltaloop_harness
-    await begin(harness)
-    await harness.client.delete(Database, "a")
-    await harness.settled()
-    for crash in (True, False):
-        await harness.restart(crash=crash)
-        await harness.settled()
-    [backup] = await harness.client.list_all(JOB)
-    assert backup.owner_references[0].name == "a"
-    await end_backup(harness, "Failed")
-    assert not await harness.client.list_all(Database)

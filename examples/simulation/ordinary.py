@@ -107,7 +107,8 @@ async def databases_live(world: Harness) -> None:
     done = {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:00Z"}
     conditions = [{"type": name, "status": "True"} for name in ("SuccessCriteriaMet", "Complete")]
     status = {"status": {**done, "conditions": conditions}}
-    await world.client.patch(dl.kinds.JOB, "a-last-backup", status, subresource="status")
+    [job] = await world.client.list_all(dl.kinds.JOB)
+    await world.client.patch(dl.kinds.JOB, job.name, status, subresource="status")
     await world.settled()
 
 

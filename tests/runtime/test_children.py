@@ -637,6 +637,39 @@ async def test_children_may_be_elsewhere_if_the_owner_has_a_clean_up() -> None:
             assert await w.client.find(CM, "b", namespace="kube-system") is None
 
 
+async def test_child_that_is_not_garbage_collected_stays_until_the_clean_up_prunes_it() -> None:
+    async with world() as w:
+        mother = await held_owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"), cm("b"))
+            assert (await w.client.get(CM, "a")).controller_owner is not None
+            kept = await p.children().apply(cm("a"), cm("b"), garbage_collected=False)
+            assert len(kept.written) == 2
+            stored = await w.client.get(CM, "a")
+            assert (stored.owner_references, stored.annotations[OWNER]) == ((), "default/owner")
+            assert [*child_owner(CM, "maps")(stored)] == ["default/owner"]
+            assert not (await p.children().apply(cm("a"), cm("b"), garbage_collected=False)).written
+            assert [str(child) for child in (await p.children().apply(cm("a"), garbage_collected=False)).pruned] == [
+                "ConfigMap default/b"
+            ]
+            again = await p.children().apply(cm("a"))
+            assert len(again.written) == 1
+            assert (await w.client.get(CM, "a")).controller_owner is not None
+            await p.children().apply(cm("a"), garbage_collected=False)
+            await w.client.delete(CM, mother.name)
+            await caught_up()
+            assert len((await p.children().apply(prune_all=True)).pruned) == 1
+            assert await names(w) == set()
+
+
+async def test_child_that_is_not_garbage_collected_needs_a_finalizer_of_its_owner() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            with pytest.raises(InvalidChildrenError, match="garbage_collected=False: declare a finalizer"):
+                await p.children().apply(cm("a"), garbage_collected=False)
+
+
 def test_an_owner_is_named_by_its_reference_or_by_all_marks() -> None:
     marks: dict[str, Any] = {"labels": {OWNER_UID: "1"}, "annotations": {APPLIED_BY: "ConfigMap", OWNER: "ns/owner"}}
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mother", "uid": "1", "controller": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -23,7 +23,7 @@ class Pool:
         self.notes = notes
         self.fail = fail
 
-    async def __aenter__(self) -> Pool:
+    async def __aenter__(self) -> Self:
         await asyncio.sleep(1.0)
         if self.fail == "begin":
             raise ConnectionError("nobody listens")

@@ -9,7 +9,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
-from deltaloop.errors import AlreadyOwnedError
+from deltaloop.errors import AlreadyOwnedError, OwnerGoneError
 from deltaloop.runtime import set_controller_reference, set_owner_reference
 
 
@@ -123,3 +123,13 @@ def test_metadata_that_cannot_be_changed_is_named() -> None:
     frozen: Any = {"metadata": "text"}
     with pytest.raises(InvalidArgumentError, match=r"Resource.edit\(\)"):
         set_owner_reference(frozen, owner(namespace=""))
+
+
+@pytest.mark.parametrize("refer", [set_controller_reference, set_owner_reference])
+def test_owner_that_is_being_deleted_in_the_foreground_takes_no_more_objects(refer: Any) -> None:
+    metadata = {"name": "web", "uid": "u1", "namespace": "default", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    for finalizers in (["foregroundDeletion"], ["example.com/hold", "foregroundDeletion"]):
+        going = Resource.from_dict({"metadata": {**metadata, "finalizers": finalizers}}, kinds.DEPLOYMENT)
+        with pytest.raises(OwnerGoneError, match=r"Deployment default/web .* deleted in the foreground"):
+            refer(owned(), going)
+    refer(owned(), Resource.from_dict({"metadata": {**metadata, "finalizers": ["example.com/hold"]}}, kinds.DEPLOYMENT))

@@ -115,7 +115,7 @@ class Caller:
 
     @property
     def namespace(self) -> str:
-        """Namespace of verbs of one object that name none; empty if they must name one."""
+        """Namespace of verbs of one object that name none."""
         return self._home
 
     async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:

@@ -118,7 +118,11 @@ class Children:
         self._applied = False
 
     async def apply(
-        self, *desired: object | Sequence[object], adopt: bool = False, prune_all: bool = False
+        self,
+        *desired: object | Sequence[object],
+        adopt: bool = False,
+        prune_all: bool = False,
+        garbage_collected: bool = True,
     ) -> AppliedChildren:
         """Make the children of the object what they are to be: all of them, in one call.
 
@@ -135,10 +139,13 @@ class Children:
                 wait: a change of a child reconciles its owner.
             adopt: Take over objects of these names that nothing controls.
             prune_all: Delete all children if there are none among ``desired``.
+            garbage_collected: Whether the garbage collector deletes the children when the object goes. False makes them
+                without an owner reference: they stay until the clean-up of the object calls ``apply(prune_all=True)``,
+                also if the object is deleted in the foreground. The object needs a finalizer then.
 
         Raises:
             InvalidChildrenError: If the children cannot be applied: an undeclared kind, a name twice, another
-                namespace than the owner's without a finalizer of it, none although there are some, a second call.
+                namespace than the owner's, or not garbage collected, without a finalizer of it, none although there are some, a second call.
             AlreadyOwnedError: If something else controls an object of that name.
             NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
             OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name. Before
@@ -149,7 +156,7 @@ class Children:
         if self._applied:
             raise InvalidChildrenError("children are applied once in a reconcile: put all of them into one call")
         owner = await self._owner(may_go=prune_all)
-        wanted = [[self._child(kind, fields, owner) for kind, fields in group] for group in groups]
+        wanted = [[self._child(*each, owner, garbage_collected) for each in group] for group in groups]
         everything = [child for group in wanted for child in group]
         refuse_namesakes(everything)
         there = await self._there(everything, owner, adopt=adopt)
@@ -193,8 +200,11 @@ class Children:
             f"{named} is no declared kind of children: @dl.controller(..., children=[..., {named!r}]) declares it"
         )
 
-    def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource) -> Child:
-        return desired_child(declared, fields, owner=owner, own=self._declared.own, controller=self._controller)
+    def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource, garbage_collected: bool) -> Child:
+        own, controller = self._declared.own, self._controller
+        return desired_child(
+            declared, fields, owner=owner, own=own, controller=controller, garbage_collected=garbage_collected
+        )
 
     # -- what is there
 

@@ -9,7 +9,7 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
@@ -21,6 +21,9 @@ from deltaloop.api.references import controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import TypedKind
 from deltaloop.root_error import DeltaloopError
+from deltaloop.runtime.errors import OwnerGoneError
+
+_FOREGROUND: Final = "foregroundDeletion"
 
 MutableObject: TypeAlias = MutableMapping[str, Any]
 
@@ -56,6 +59,7 @@ def set_controller_reference(
         AlreadyOwnedError: If something else controls it.
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
+        OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
     owning = as_resource(owner, "the owner")
     _set(obj, _controller_reference(owning, resource_type), owning)
@@ -71,6 +75,7 @@ def set_owner_reference(
     Raises:
         InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
+        OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
     owning = as_resource(owner, "the owner")
     full = _controller_reference(owning, resource_type)
@@ -102,6 +107,9 @@ def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
             f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
             " set the object's metadata.namespace before its owner"
         )
+    if owner.deletion_timestamp is not None and _FOREGROUND in owner.finalizers:
+        problem = "is being deleted in the foreground, so the garbage collector would delete them at once"
+        raise OwnerGoneError(f"{reference.kind} {owner.key}", f"{problem}. Leave out the owner reference")
     if not reference.uid:
         raise InvalidArgumentError(
             f"{owner.key} has no uid: only an object that was read from the server can own another"

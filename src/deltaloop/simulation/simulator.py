@@ -77,6 +77,7 @@ from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashLater,
     CrashMoment,
+    ForegroundDeletions,
     HeldWatches,
     Hurried,
     PartedAfter,
@@ -128,6 +129,7 @@ _PLANNED: Final[dict[FaultKind, Planned]] = {
     FaultKind.HURRIED: Hurried(),
     FaultKind.HELD_KIND: HeldWatches(seconds=_LAGS_FOR, own_kind=True),
     FaultKind.RESTORED: RestoredAfter(),
+    FaultKind.FOREGROUND: ForegroundDeletions(),
     FaultKind.WEBHOOKS_AWAY: WebhooksFail(how=WebhookFailure.AWAY, seconds=_LAGS_FOR),
     FaultKind.WEBHOOKS_SLOW: WebhooksFail(how=WebhookFailure.SLOW, seconds=_LAGS_FOR),
     FaultKind.WEBHOOKS_WRONG: WebhooksFail(how=WebhookFailure.WRONG, seconds=_LAGS_FOR),

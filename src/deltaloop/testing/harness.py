@@ -61,7 +61,7 @@ from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settl
 from deltaloop.testing.direct_transport import DirectTransport
 from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
-from deltaloop.testing.noting_transport import NotingTransport
+from deltaloop.testing.noting_transport import NotingTransport, in_foreground
 from deltaloop.testing.processes import Process
 from deltaloop.testing.program_transport import text_of
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
@@ -157,6 +157,7 @@ class Harness:
         self._at_once: Counter[str] = Counter()  # equal writes at that instant
         self._hot = ""  # which write it was that never came to an end
         self._others_wrote = (0, 0)  # at which revision, after how many writes of programs
+        self._foreground = False  # whether the user deletes so
         self._hurried: Process | None = None  # for whom the test is to go on
         self._waits_for: Process | None = None  # who stands still until it has
 
@@ -565,12 +566,13 @@ class Harness:
             self.webhook_service.recover()
             self.lead_webhooks()
 
-    def user_writes(self, request: HttpRequest) -> None:
-        """Note what the test's client is about to write, in ``steps``."""
+    def user_writes(self, request: HttpRequest) -> HttpRequest | None:
+        """Note what the test's client is about to write, in ``steps``; return what it sends in place of that, if any."""
         text = text_of(request)
         if text:
             now = asyncio.get_running_loop().time()
             self.steps.append(UserStep(at=now, text=text, after=len(self.writes)))
+        return in_foreground(request) if self._foreground and request.method == "DELETE" else None
 
     def others_wrote(self, _: HttpRequest) -> None:
         """Note that something was written just now, perhaps, that was no program's."""
@@ -610,6 +612,13 @@ class Harness:
         revision, written = self._others_wrote
         self.server.faults.restore_backup(revision)
         self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
+
+    def delete_in_foreground(self) -> None:
+        """Have ``client`` delete in the foreground from now on, unless a deletion has another policy.
+
+        The garbage collector then deletes dependents while the owner waits for its finalizers.
+        """
+        self._foreground = True
 
     def hurry(self, process: Process) -> None:
         """Have ``settled`` return, or its next call; a program stands still until the next, for half a minute."""

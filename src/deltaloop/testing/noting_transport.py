@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Final, final
+
+import msgspec
 
 from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
 
@@ -20,13 +23,13 @@ class NotingTransport:
     """Sends requests by another transport.
 
     Attributes:
-        writes: Called before each request that may write something.
+        writes: Called before each request that may write something; a request that it returns is sent in its place.
         wrote: Called after it, answered or not.
     """
 
     def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
         """Send by ``inner``."""
-        self.writes: Callable[[HttpRequest], object] = _nothing
+        self.writes: Callable[[HttpRequest], HttpRequest | None] = _nothing
         self.wrote: Callable[[HttpRequest], object] = wrote
         self._inner = inner
 
@@ -38,7 +41,7 @@ class NotingTransport:
         """
         if request.method in _READS:
             return await self._inner.request(request)
-        self.writes(request)
+        request = self.writes(request) or request
         try:
             return await self._inner.request(request)
         finally:
@@ -55,3 +58,12 @@ class NotingTransport:
     async def close(self) -> None:
         """Close all connections."""
         await self._inner.close()
+
+
+def in_foreground(request: HttpRequest) -> HttpRequest:
+    """Return a deletion that is one in the foreground, if it has no other policy."""
+    options: dict[str, object] = msgspec.json.decode(request.body, type=dict[str, object]) if request.body else {}
+    if options.get("propagationPolicy") or "propagationPolicy" in request.query or "orphanDependents" in options:
+        return request
+    body = msgspec.json.encode({**options, "propagationPolicy": "Foreground"})
+    return replace(request, body=body, headers={**request.headers, "Content-Type": "application/json"})

@@ -26,6 +26,7 @@ from deltaloop.testing.core.program_writes import (
     LEASES,
     CrashLater,
     CrashMoment,
+    ForegroundDeletions,
     HeldLeases,
     HeldWatches,
     Hurried,
@@ -69,6 +70,10 @@ class Recorder(Protocol):
 
     def crash_later(self, planned: CrashLater, write: ProgramWrite, crash: Callable[[], object]) -> None:
         """Crash a program after some changes that others make."""
+        ...
+
+    def delete_in_foreground(self) -> None:
+        """Have the user's deletions be in the foreground."""
         ...
 
     def hurry(self, process: Process) -> None:
@@ -260,6 +265,8 @@ class ProgramTransport:
                 self._held_kind = write.resource if own_kind else ""
             case CrashLater():
                 self._recorder.crash_later(planned, write, self._crash_if_there)
+            case ForegroundDeletions():
+                self._recorder.delete_in_foreground()
             case RestoredAfter():
                 self._recorder.restore_backup()
             case PartedAfter(seconds=seconds):

@@ -3,7 +3,8 @@
 A child is an object of a declared kind that ``ctx.children`` has applied. Its owner reference names the object that it
 belongs to; a label with the owner's uid, and an annotation with the controller's name, tell it from what others made
 for the same owner. A child that is not in its owner's namespace can have no owner reference: an annotation names the
-owner. Another annotation has a hash of what was applied: a field that is not desired any more shows in
+owner. The same holds for a child that the garbage collector is not to delete: it stays until the clean-up of the owner
+prunes it, also if the owner is deleted in the foreground. Another annotation has a hash of what was applied: a field that is not desired any more shows in
 nothing else, since caches have no ``managedFields``.
 
 Values of Secrets are no part of that hash: whoever may read annotations could find out a short one by trying. That one
@@ -184,7 +185,13 @@ def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
 
 
 def desired_child(
-    declared: ChildKind, fields: Mapping[str, object], *, owner: Resource, own: ResourceType[Any], controller: str
+    declared: ChildKind,
+    fields: Mapping[str, object],
+    *,
+    owner: Resource,
+    own: ResourceType[Any],
+    controller: str,
+    garbage_collected: bool = True,
 ) -> Child:
     """Return what is applied for a desired object.
 
@@ -194,6 +201,7 @@ def desired_child(
         owner: Whose child it is.
         own: The owner's kind.
         controller: Name of the controller.
+        garbage_collected: Whether it gets an owner reference, if it can have one.
 
     Raises:
         InvalidChildrenError: If it cannot be a child of that owner.
@@ -213,10 +221,12 @@ def desired_child(
     if declared.namespace not in (None, namespace):
         raise InvalidChildrenError(f"{shown} is not in namespace {declared.namespace}, of which alone there is a cache")
     elsewhere = bool(owner.namespace) and namespace != owner.namespace
-    if elsewhere and not owner.finalizers:
+    by_marks = elsewhere or not garbage_collected
+    if by_marks and not owner.finalizers:
+        why = "it is not in the owner's namespace" if elsewhere else "of garbage_collected=False"
         raise InvalidChildrenError(
-            f"{shown} would stay when its owner {owner.key} goes, for it is not in the owner's namespace: declare a"
-            " finalizer, @dl.controller(finalizer=...), and call ctx.children.apply(prune_all=True) in its clean-up"
+            f"{shown} would stay when its owner {owner.key} goes, because {why}: declare a finalizer,"
+            " @dl.controller(finalizer=...), and call ctx.children.apply(prune_all=True) in its clean-up"
         )
     if namespace:
         metadata["namespace"] = namespace
@@ -224,7 +234,7 @@ def desired_child(
     body.update((field, value) for field, value in fields.items() if field not in body)
     if _is_secret(kind):
         _store_string_data(body)
-    if elsewhere:
+    if by_marks:
         _mark(metadata, "annotations", OWNER, owner.key, shown)
     else:
         set_controller_reference(body, owner, own)

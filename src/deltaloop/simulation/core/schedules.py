@@ -21,6 +21,7 @@ number among all: a schedule that was saved still means the same write after an 
     webhooks-away  from it on nobody answers the programs' webhooks for half a minute: failure policies decide
     webhooks-slow  from it on their answers come too late: the server waits for the time limit, and then the same
     webhooks-wrong from it on they refuse everything for half a minute, and convert nothing
+    foreground     from it on, the user's deletions are in the foreground: dependents go while clean-ups run
     restored       after it, the server is restored from a backup that was made right after the user's last change
     stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
@@ -69,6 +70,7 @@ class FaultKind(StrEnum):
     HELD_KIND = "held-kind"
     CRASH_LATER = "crash-later"
     RESTORED = "restored"
+    FOREGROUND = "foreground"
 
 
 _STORY: Final = {
@@ -92,6 +94,7 @@ _STORY: Final = {
     FaultKind.HELD_KIND: "no watch of {kind} brings anything for half a minute after {}",
     FaultKind.CRASH_LATER: "the program crashes right after change number {changes} that others make after {}",
     FaultKind.RESTORED: "the server is restored, after {}, from a backup that was made after the user's last change",
+    FaultKind.FOREGROUND: "the user deletes in the foreground from {} on",
 }
 _NUMBERED: Final[dict[str, str]] = {FaultKind.STALE: "revisions", FaultKind.CRASH_LATER: "changes"}
 WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG})
@@ -284,8 +287,9 @@ def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
 Kind: TypeAlias = FaultKind | OrderKind
 KNOWN_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
 """All kinds there are."""
-ON_REQUEST: Final = frozenset({FaultKind.RESTORED})
-"""What is only tried where it is named: who does not look after what it has made, by watching it, notices nothing."""
+ON_REQUEST: Final = frozenset({FaultKind.RESTORED, FaultKind.FOREGROUND})
+"""What is only tried where it is named: a program that does not watch what it has made does not notice a restored
+server, and one whose clean-up needs no children need not mind how an object is deleted."""
 ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind not in ON_REQUEST])
 """All that is tried by default, in the order in which it is."""
 
@@ -397,7 +401,8 @@ def systematic(
         elif kind is FaultKind.CRASH_LATER:
             yield from ((fault,) for fault in later)
         elif isinstance(kind, FaultKind):
-            for name in names:
+            # What begins with a write and never ends is the same story whichever write comes before the deletion.
+            for name in names[:1] if kind is FaultKind.FOREGROUND else names:
                 yield (ScheduledFault(kind, name),)
         elif names:
             for seed in range(1, 1 + ORDERS):

@@ -136,6 +136,12 @@ class RestoredAfter:
     """
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForegroundDeletions:
+    """From a write on, the user deletes in the foreground, unless a deletion has another policy."""
+
+
 class WebhookFailure(StrEnum):
     """In which way the webhooks of programs do not do what they are there for."""
 
@@ -170,6 +176,7 @@ Planned: TypeAlias = (
     | Hurried
     | WebhooksFail
     | RestoredAfter
+    | ForegroundDeletions
 )
 """What is planned for one write."""
 
