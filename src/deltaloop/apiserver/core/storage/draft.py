@@ -177,6 +177,7 @@ class Draft(Objects):
             fields: The object as it is to be stored.
             condition: What the present one must be.
             always: Whether to write it even if nothing differs.
+            any_size: Whether its size has been checked.
 
         Raises:
             KeyMissingError: If there is none.
