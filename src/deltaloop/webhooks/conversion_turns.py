@@ -10,7 +10,7 @@ from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refu
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.bytes_in_flight import HeldBytes, TooManyBytesError
 from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_conversion_review
-from deltaloop.webhooks.core.review_splitting import ReviewTooLargeError, is_costly, split_review
+from deltaloop.webhooks.core.review_splitting import is_costly, split_review
 from deltaloop.webhooks.steps import finished
 from deltaloop.webhooks.turns import Turn, Turns
 
@@ -41,8 +41,6 @@ async def convert_review(
             else:
                 request, spans = await _split(body, turn, most_objects)
                 objects = (body[begin:end] for begin, end in spans)
-        except ReviewTooLargeError:
-            raise
         except InvalidReviewError as error:
             return refused_conversion(error)
         review, counted = ReviewConversion(conversion, request.uid, request.desired), len(body)

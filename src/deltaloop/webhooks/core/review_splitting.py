@@ -35,7 +35,7 @@ _BRACE: Final = 0x7B
 
 
 @final
-class ReviewTooLargeError(InvalidReviewError):
+class ReviewTooLargeError(Exception):
     """A review exceeds a bound."""
 
 
