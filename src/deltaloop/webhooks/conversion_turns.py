@@ -10,7 +10,7 @@ from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refu
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.bytes_in_flight import HeldBytes, TooManyBytesError
 from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_conversion_review
-from deltaloop.webhooks.core.review_splitting import TooLargeError, is_costly, split_review
+from deltaloop.webhooks.core.review_splitting import is_costly, split_review
 from deltaloop.webhooks.steps import finished
 from deltaloop.webhooks.turns import Turn, Turns
 
@@ -30,7 +30,7 @@ async def convert_review(
 
     Raises:
         TooManyBytesError: If the response is too large beside all other reviews.
-        TooLargeError: If the review, or one of its objects, exceeds a bound.
+        ReviewTooLargeError: If the review, or one of its objects, exceeds a bound.
         LateError: If the deadline has passed.
     """
     async with turns.take(deadline) as turn:
@@ -41,8 +41,6 @@ async def convert_review(
             else:
                 request, spans = await _split(body, turn, most_objects)
                 objects = (body[begin:end] for begin, end in spans)
-        except TooLargeError:
-            raise
         except InvalidReviewError as error:
             return refused_conversion(error)
         review, counted = ReviewConversion(conversion, request.uid, request.desired), len(body)

@@ -83,10 +83,10 @@ class KindConversion:
         )
 
     def convert(self, obj: Mapping[str, Any], version: str) -> dict[str, Any]:
-        """Return an object in another version. The argument is not changed.
+        """Return an object in another version.
 
         Args:
-            obj: The object, in any version of the kind.
+            obj: The object, in any version of the kind; it is not changed.
             version: Target version, such as ``v1``.
 
         Raises:

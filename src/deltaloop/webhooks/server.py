@@ -35,7 +35,7 @@ from deltaloop.webhooks.certificates.sources import CertificateSource
 from deltaloop.webhooks.conversion_turns import convert_review
 from deltaloop.webhooks.converting import KindConversion
 from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes, TooManyBytesError
-from deltaloop.webhooks.core.review_splitting import TooLargeError, ValueCount, is_costly
+from deltaloop.webhooks.core.review_splitting import ReviewTooLargeError, ValueCount, is_costly
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
@@ -92,7 +92,7 @@ class WebhookServer:
         self._listers = listers
         self._metrics = metrics
         self._in_flight = Counter[str]()
-        self._bytes = BytesInFlight(self.options.most_bytes_in_flight)
+        self.bytes_in_flight: BytesInFlight = BytesInFlight(self.options.most_bytes_in_flight)
         self._turns = Turns()
         self._errors = ErrorSummaries()
         self._answered = asyncio.Event()
@@ -239,7 +239,7 @@ class WebhookServer:
         if path not in self.webhooks.by_path:  # of whatever length and number: neither counted nor logged
             status = Status(code=404, reason="NotFound", message="there is no webhook here")
             return await send(request, _response(404, status.to_json()))
-        held = HeldBytes(self._bytes)
+        held = HeldBytes(self.bytes_in_flight)
         self._count(path, 1)
         try:
             answer = await self._answer(request, arrived_at, held)
@@ -299,7 +299,7 @@ class WebhookServer:
             else:
                 await _check_values(body)
                 answer = await self._turns.outside(admission_steps(found, body, self._listers), deadline)
-        except TooLargeError as error:
+        except ReviewTooLargeError as error:
             raise _too_large(str(error)) from None
         except TooManyBytesError:
             message = "too many bytes of reviews are in flight"
@@ -364,7 +364,7 @@ async def _check_values(body: bytearray) -> None:
     """Reject a review that takes far more memory decoded than its bytes.
 
     Raises:
-        TooLargeError: If it has too many values.
+        ReviewTooLargeError: If it has too many values.
     """
     count = ValueCount()
     for begin in range(0, len(body), _COUNTED):

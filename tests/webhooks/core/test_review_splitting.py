@@ -14,8 +14,8 @@ from deltaloop.webhooks.core.review_splitting import (
     MOST_CONTAINERS,
     MOST_OBJECT_BYTES,
     MOST_VALUES,
+    ReviewTooLargeError,
     SplitReview,
-    TooLargeError,
     ValueCount,
     is_costly,
     split_review,
@@ -84,7 +84,7 @@ def test_every_bound_is_checked_before_an_object_is_decoded() -> None:
         (listed(b'{"a":[%s]}' % b",".join([b"[]"] * MOST_CONTAINERS)), {}),
         (listed(b"{}").replace(b'"uid"', b'"x": "%s", "uid"' % (b"x" * 70_000)), {}),
     ):
-        with pytest.raises(TooLargeError):
+        with pytest.raises(ReviewTooLargeError):
             split(body, **bounds)
 
 

@@ -31,6 +31,7 @@ ReviewOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 """What is done: in Kubernetes' words."""
 
 
+@final
 class InvalidReviewError(DeltaloopError):
     """What was sent is no review that could be answered; the message has no data of it.
 

@@ -35,7 +35,7 @@ _BRACE: Final = 0x7B
 
 
 @final
-class TooLargeError(InvalidReviewError):
+class ReviewTooLargeError(Exception):
     """A review exceeds a bound."""
 
 
@@ -75,12 +75,12 @@ class ValueCount(msgspec.Struct):
         """Compare with the bounds of some objects.
 
         Raises:
-            TooLargeError: If there are more values.
+            ReviewTooLargeError: If there are more values.
         """
         if self.values > objects * MOST_VALUES:
-            raise TooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
+            raise ReviewTooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
         if self.containers > objects * MOST_CONTAINERS:
-            raise TooLargeError(f"{what} must have at most {objects * MOST_CONTAINERS} lists and objects")
+            raise ReviewTooLargeError(f"{what} must have at most {objects * MOST_CONTAINERS} lists and objects")
 
 
 def is_costly(content: bytes | bytearray) -> bool:
@@ -101,7 +101,7 @@ def split_review(
 
     Raises:
         InvalidReviewError: If it is not a review.
-        TooLargeError: If it exceeds a bound.
+        ReviewTooLargeError: If it exceeds a bound.
     """
     splitter = _Splitter(body, most_objects, most_object_bytes)
     while splitter.scan():
@@ -155,7 +155,9 @@ class _Splitter:
         begin, end = self._list
         envelope = bytes(self._body) if begin < 0 else b"".join((self._body[:begin], b"[]", self._body[end:]))
         if len(envelope) > _MOST_ENVELOPE:
-            raise TooLargeError(f"a ConversionReview without its objects must have at most {_MOST_ENVELOPE} bytes")
+            raise ReviewTooLargeError(
+                f"a ConversionReview without its objects must have at most {_MOST_ENVELOPE} bytes"
+            )
         return SplitReview(envelope, self._spans)
 
     def _scan_string(self) -> None:
@@ -173,7 +175,7 @@ class _Splitter:
         self._depth = depth = self._depth + 1
         if depth > 4:
             if depth > MOST_DEPTH + 3:
-                raise TooLargeError(f"an object must have at most {MOST_DEPTH} levels")
+                raise ReviewTooLargeError(f"an object must have at most {MOST_DEPTH} levels")
         elif depth == 2:
             self._in_request = mark == _BRACE and self._key(at) == _REQUEST
         elif depth == 3 and self._in_request and mark != _BRACE and self._key(at) == _OBJECTS:
@@ -196,14 +198,14 @@ class _Splitter:
             self._spans.append((self._object, at + 1))
             self._object, self._gap = -1, at + 1
             if len(self._spans) > self._most_objects:
-                raise TooLargeError(f"a ConversionReview must have at most {self._most_objects} objects")
+                raise ReviewTooLargeError(f"a ConversionReview must have at most {self._most_objects} objects")
         elif self._depth == 2 and self._list[0] >= 0 and self._list[1] < 0:
             self._check_gap(at, b"")
             self._list = (self._list[0], at + 1)
 
     def _check_object(self, at: int) -> None:
         if self._object >= 0 and at - self._object > self._most_object_bytes:
-            raise TooLargeError(f"an object must have at most {self._most_object_bytes} bytes")
+            raise ReviewTooLargeError(f"an object must have at most {self._most_object_bytes} bytes")
 
     def _check_gap(self, at: int, expected: bytes) -> None:
         if self._body[self._gap : at].strip() != expected:
