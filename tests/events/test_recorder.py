@@ -250,6 +250,14 @@ async def test_a_message_that_is_no_unicode_is_sent_all_the_same() -> None:
     assert event["message"] == event["metadata"]["annotations"]["file"] == "cannot open /data/?"
 
 
+async def test_half_a_character_in_a_word_costs_no_event() -> None:
+    client = FakeEvents()
+    async with make(client) as recorder:
+        recorder.event(POD_X, "Warning", "R\ud800", "m", action="\ud800")
+    (event,) = client.events
+    assert (event["reason"], event["action"]) == ("R?", "?")
+
+
 async def test_bad_input_is_refused_at_once() -> None:
     recorder = make(FakeEvents())
     with pytest.raises(InvalidArgumentError, match="'Normal' or 'Warning'"):
@@ -260,6 +268,12 @@ async def test_bad_input_is_refused_at_once() -> None:
         recorder.event(5, "Normal", "R", "m")
     with pytest.raises(InvalidArgumentError, match="component"):
         EventRecorder(FakeEvents(), component="")
+    for component, instance in (("\ud800", ""), ("c", "\ud800")):
+        with pytest.raises(InvalidArgumentError, match="must be Unicode"):
+            EventRecorder(FakeEvents(), component=component, instance=instance)
+    with pytest.raises(InvalidArgumentError, match="key of an annotation"):
+        recorder.event(POD_X, "Normal", "R", "m", annotations={"a b": "c"})
+    assert len(recorder) == 0
     with pytest.raises(ValueError, match="queue_size"):
         EventRecorderOptions(queue_size=0)
 

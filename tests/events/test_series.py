@@ -228,6 +228,10 @@ async def test_what_the_server_would_refuse_is_refused_at_once() -> None:
         recorder.event(POD_X, "Normal", "", "m")
     with pytest.raises(InvalidArgumentError, match="qualified name"):
         make_series(FakeEvents(), component="my controller")
+    with pytest.raises(InvalidArgumentError, match="at most 128 bytes, got 130"):
+        EventRecorder(
+            FakeEvents(), component="c", instance="é" * 65, options=EventRecorderOptions(api=EventApi.EVENTS_V1)
+        )
     named = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
     assert named.instance.startswith("c-")
 

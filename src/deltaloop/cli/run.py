@@ -172,7 +172,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
             EventRecorder(
                 client,
                 component=command.controllers[0].name if command.controllers else webhooks.name,
-                instance=identity,
+                instance=identity.encode()[:128].decode(errors="ignore"),  # events.k8s.io takes no more bytes
                 options=EventRecorderOptions(api=command.event_api),
             )
         )

@@ -29,8 +29,10 @@ from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
 from deltaloop.events.core.event_object import (
+    check_annotations,
     check_component,
     check_event_type,
+    check_instance,
     check_words,
     default_instance,
     event_bodies,
@@ -67,7 +69,8 @@ class EventRecorder:
         chance: Draws numbers in [0, 1), for the waits.
 
     Raises:
-        InvalidArgumentError: If the component is empty, or cannot be one in the API of the options.
+        InvalidArgumentError: If the component is empty, or component or instance cannot be one in the API of the
+            options (an instance of events.k8s.io has at most 128 bytes).
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class EventRecorder:
         self._errors = ErrorSummaries()
         self._options = options if options is not None else EventRecorderOptions()
         check_component(self._options.api, component)
+        check_instance(self._options.api, instance)
         self.component = component
         self._given_instance = instance
         self.instance: str = self._instance_of(component)
@@ -143,9 +147,11 @@ class EventRecorder:
             component: Who reports; the recorder's by default. ``for_component`` says it once for many events.
 
         Raises:
-            InvalidArgumentError: If the type is unknown, or events.k8s.io would refuse reason, action or component.
+            InvalidArgumentError: If the type is unknown, or the server would refuse reason, action, component or
+                annotations.
             MalformedObjectError: If the object has no name.
         """
+        reason, action = _unicode(reason), _unicode(action)
         check_event_type(event_type)
         check_words(self._options.api, reason=reason, action=action)
         check_component(self._options.api, component or self.component)
@@ -153,6 +159,7 @@ class EventRecorder:
         other = reference_of(related) if related is not None else None
         shown = _shown(message)[:MESSAGE_LIMIT]
         shown_annotations = {str(key): _shown(text) for key, text in (annotations or {}).items()}
+        check_annotations(shown_annotations)
         with self._lock:
             at, now, nanoseconds = self._moment()
             draft = EventDraft(
@@ -395,7 +402,11 @@ class EventRecorder:
 
 def _shown(text: object) -> str:
     """Hide what is secret, and write a question mark for what is no Unicode, such as a file's name in an exception."""
-    return str(redact(text)).encode(errors="replace").decode()
+    return _unicode(str(redact(text)))
+
+
+def _unicode(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 def _names(event: EventDraft, **more: object) -> dict[str, object]:

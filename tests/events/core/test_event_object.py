@@ -9,7 +9,9 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.draft import EventApi, EventDraft
 from deltaloop.events.core.event_object import (
+    check_annotations,
     check_component,
+    check_instance,
     check_words,
     default_instance,
     event_bodies,
@@ -145,13 +147,13 @@ def test_components_that_cannot(component: str) -> None:
 def test_words_that_only_core_takes(reason: str, action: str) -> None:
     check_words(EventApi.CORE_V1, reason=reason, action=action)
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
-    with pytest.raises(InvalidArgumentError, match="128"):
+    with pytest.raises(InvalidArgumentError, match="128" if reason else "needs a reason"):
         check_words(EventApi.EVENTS_V1, reason=reason, action=action)
 
 
 def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="a" * 128)
-    for reason, action in (("r" * 129, "a"), ("r", "a" * 129)):
+    for reason, action in (("r" * 129, "a"), ("r", "a" * 129), ("é" * 65, "a"), ("r", "é" * 65)):
         with pytest.raises(InvalidArgumentError, match="at most 128"):
             check_words(EventApi.EVENTS_V1, reason=reason, action=action)
     prefix = ".".join(["p" * 50] * 4) + "." + "p" * 49
@@ -159,6 +161,32 @@ def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
     check_component(EventApi.EVENTS_V1, f"{prefix}/name")
     with pytest.raises(InvalidArgumentError, match="reporting controller"):
         check_component(EventApi.EVENTS_V1, f"p{prefix}/name")
+
+
+@pytest.mark.parametrize("instance", ["x" * 129, "é" * 65, "\ud800"])
+def test_an_instance_is_as_long_as_the_server_takes_it(instance: str) -> None:
+    check_instance(EventApi.EVENTS_V1, "é" * 64)
+    check_instance(EventApi.CORE_V1, "x" * 1000)
+    with pytest.raises(InvalidArgumentError, match="128 bytes" if len(instance) > 1 else "Unicode"):
+        check_instance(EventApi.EVENTS_V1, instance)
+    assert default_instance(EventApi.EVENTS_V1, "c", "é" * 200) == "c-" + "é" * 63
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({"a b": "x"}, "'a b' must be the key"),
+        ({"": "x"}, "must be the key"),
+        ({"/a": "x"}, "must be the key"),
+        ({"x" * 64: "x"}, "must be the key"),
+        ({"a": "x" * 256 * 1024}, "at most 262144 bytes, got 262145"),
+        ({"a": "é" * 128 * 1024}, "at most 262144 bytes"),
+    ],
+)
+def test_annotations_are_those_that_a_server_takes(annotations: dict[str, str], message: str) -> None:
+    check_annotations({"Example.com/Some_Key.x": "any text", "a": "x" * 200_000})
+    with pytest.raises(InvalidArgumentError, match=message):
+        check_annotations(annotations)
 
 
 def test_half_a_character_in_a_message_costs_no_event() -> None:

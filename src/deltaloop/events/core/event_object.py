@@ -23,10 +23,12 @@ from deltaloop.api.selectors import FieldRequirement, FieldSelector
 from deltaloop.api.times import format_micro_time, format_time
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.draft import EventApi, EventDraft
-from deltaloop.schemas.dns_names import is_qualified_name
+from deltaloop.schemas.dns_names import is_qualified_name, label_key_problems
 
 EVENT_TYPES: Final = ("Normal", "Warning")
 WORD_LIMIT: Final = 128
+"""Bytes, not characters."""
+_ANNOTATIONS_LIMIT: Final = 256 * 1024
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LIMIT: Final = 253
 
@@ -45,13 +47,58 @@ def check_words(api: EventApi, *, reason: str, action: str) -> None:
     """Refuse words that events.k8s.io would refuse; core/v1 takes any.
 
     Raises:
-        InvalidArgumentError: If the reason is empty, or one of them has more than 128 characters.
+        InvalidArgumentError: If the reason is empty, or one of them has more than 128 bytes.
     """
-    if api is EventApi.EVENTS_V1 and not (reason and len(reason) <= WORD_LIMIT and len(action) <= WORD_LIMIT):
+    if api is EventApi.CORE_V1:
+        return
+    if not reason:
+        raise InvalidArgumentError(f"an event of {api} needs a reason, got an empty one")
+    _check_size("reason", reason)
+    _check_size("action", action)
+
+
+def check_instance(api: EventApi, instance: str) -> None:
+    """Refuse an instance that events.k8s.io would refuse; core/v1 takes any.
+
+    Raises:
+        InvalidArgumentError: If it has more than 128 bytes, or half of a surrogate pair.
+    """
+    _check_unicode("instance", instance)
+    if api is EventApi.EVENTS_V1:
+        _check_size("instance", instance)
+
+
+def check_annotations(annotations: Mapping[str, str]) -> None:
+    """Refuse annotations that a server would refuse with the whole event.
+
+    Raises:
+        InvalidArgumentError: If a key is not a qualified name, or all together have more than 256 KiB.
+    """
+    for key in annotations:
+        problems = label_key_problems(key.lower())
+        if problems:
+            raise InvalidArgumentError(f"{key!r} must be the key of an annotation: {problems[0]}")
+    size = sum(_size(key) + _size(text) for key, text in annotations.items())
+    if size > _ANNOTATIONS_LIMIT:
+        raise InvalidArgumentError(f"annotations must have at most {_ANNOTATIONS_LIMIT} bytes, got {size}")
+
+
+def _check_size(what: str, word: str) -> None:
+    if _size(word) > WORD_LIMIT:
         raise InvalidArgumentError(
-            f"{api} needs a reason; it and the action have at most {WORD_LIMIT} characters each, "
-            f"not {len(reason)} and {len(action)}"
+            f"the {what} of an event of {EventApi.EVENTS_V1} must have at most {WORD_LIMIT} bytes, got {_size(word)}"
         )
+
+
+def _check_unicode(what: str, word: str) -> None:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"the {what} of events must be Unicode, got {word!a}") from None
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def check_component(api: EventApi, component: str) -> None:
@@ -62,6 +109,7 @@ def check_component(api: EventApi, component: str) -> None:
     """
     if not component:
         raise InvalidArgumentError("EventRecorder needs a component that is not empty: it is who the events come from")
+    _check_unicode("component", component)
     if api is EventApi.CORE_V1:
         return
     if not is_qualified_name(component):
@@ -76,7 +124,7 @@ def default_instance(api: EventApi, component: str, host: str) -> str:
 
     Source: client-go tools/events/event_broadcaster.go (``NewRecorder``).
     """
-    return f"{component}-{host}"[:WORD_LIMIT] if api is EventApi.EVENTS_V1 else ""
+    return cut(f"{component}-{host}", WORD_LIMIT) if api is EventApi.EVENTS_V1 else ""
 
 
 def event_name(about: str, nanoseconds: int, *, fallback: str) -> str:
@@ -148,7 +196,7 @@ def events_v1_object(event: EventDraft) -> dict[str, Any]:
         "action": event.action or event.reason,
         "reason": event.reason,
         "regarding": _reference(event.reference),
-        "note": _cut(event.message),
+        "note": cut(event.message, MESSAGE_LIMIT),
         "type": event.type,
     }
     if event.related is not None:
@@ -191,9 +239,9 @@ def _reference(reference: ObjectReference) -> dict[str, Any]:
     return fields
 
 
-def _cut(note: str) -> str:
-    """Cut to what the server takes, which it counts in bytes; half a character is left out."""
-    return note.encode(errors="replace")[:MESSAGE_LIMIT].decode(errors="ignore")
+def cut(text: str, limit: int) -> str:
+    """Cut a text to so many bytes, which is how the server counts; half a character is left out."""
+    return text.encode(errors="replace")[:limit].decode(errors="ignore")
 
 
 def reference_of(obj: object) -> ObjectReference:
