@@ -8,7 +8,7 @@ account, the work is not limited, except that each evaluation of an expression h
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -18,6 +18,7 @@ MOST_BYTES: Final = 48 * 1024 * 1024
 """Bytes that one evaluation may build: no text that the public cost permits needs more."""
 _BYTES_OF_ONE_STEP: Final = 64
 _UNLIMITED: Final = 1 << 62
+_STEPS_BETWEEN_PAUSES: Final = 10_000
 
 
 class WorkLimitError(Exception):
@@ -44,10 +45,15 @@ class Account:
         is_shared: Whether all evaluations of a request use it; others get a full one each.
     """
 
-    __slots__ = ("_error", "is_shared", "room", "steps")
+    __slots__ = ("_error", "_mark", "_pause", "is_shared", "room", "steps")
 
     def __init__(
-        self, steps: int = MOST_STEPS, room: int = 2 * MOST_BYTES, *, error: type[Exception] = WorkLimitError
+        self,
+        steps: int = MOST_STEPS,
+        room: int = 2 * MOST_BYTES,
+        *,
+        error: type[Exception] = WorkLimitError,
+        pause: Callable[[], None] | None = None,
     ) -> None:
         """Open an account.
 
@@ -55,11 +61,15 @@ class Account:
             steps: Steps of computing.
             room: Bytes of all results.
             error: Raised when the account is empty.
+            pause: Called from time to time during long work, so that other threads are served sooner.
         """
         self.steps: int = steps
         self.room: int = room
         self.is_shared: bool = steps < _UNLIMITED
         self._error: type[Exception] = error
+        self._pause = pause
+        # Steps that are left when something is to be done: the account is empty, or the work pauses.
+        self._mark: int = 0 if pause is None else max(steps - _STEPS_BETWEEN_PAUSES, 0)
 
     def begin(self) -> tuple[int, int]:
         """Begin an evaluation: it may build ``MOST_BYTES``, and it has all steps if it has this account for itself."""
@@ -84,8 +94,15 @@ class Account:
             WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
         """
         self.steps -= steps
+        if self.steps < self._mark:
+            self._reached()
+
+    def _reached(self) -> None:
         if self.steps < 0:
             raise self._error
+        if self._pause is not None:
+            self._mark = max(self.steps - _STEPS_BETWEEN_PAUSES, 0)
+            self._pause()
 
     def build(self, size: int) -> None:
         """Take the bytes of a result from the account, and the steps to build it.
