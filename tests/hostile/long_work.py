@@ -100,8 +100,8 @@ def attacks() -> Iterator[Attack]:
     yield Attack("enum", schema=numbers, spec=[-1] * 15_000)
     objects = {"type": "array", "items": {"type": "object", "required": [f"r{number}" for number in range(3000)]}}
     yield Attack("required", schema=objects, spec=[{}] * 15_000)
-    objects = {"type": "array", "items": {"type": "object", "properties": {f"p{n}": _ITEM for n in range(60)}}}
-    objects["items"]["properties"] = {f"p{n}": {**_ITEM, "default": {}} for n in range(60)}  # type: ignore[index]
+    fields = {f"p{number}": {**_ITEM, "default": {}} for number in range(60)}
+    objects = {"type": "array", "items": {"type": "object", "properties": fields}}
     yield Attack("defaults", schema=objects, spec=[{}] * 15_000)
 
 
@@ -201,7 +201,8 @@ async def measured(attack: Attack) -> None:
             took = time.perf_counter() - began
         print(
             f"{attack.name:26} {took:7.2f} s, turn {waited.turn * 1000:6.0f} ms, "
-            f"others {waited.request * 1000:6.0f} ms, CPU {waited.computed * 1000:5.0f} ms (before {quiet * 1000:4.0f}): {answer}",
+            f"others {waited.request * 1000:6.0f} ms, CPU {waited.computed * 1000:5.0f} ms "
+            f"(before {quiet * 1000:4.0f}): {answer}",
             flush=True,
         )
 
