@@ -28,16 +28,22 @@ _STEPS = 20_000
 _LONG = (
     "self.l.all(i, self.m == self.m)",
     "self.l.all(i, self.l == self.l)",
-    "self.l.all(i, dyn(self.m) in [dyn(self.m), 1].slice(1, 2) || self.m in [self.m])",
+    "self.l.all(i, self.m in [self.m])",
     "self.few.all(i, sets.contains(self.n.map(n, [n]), self.n.map(n, [n]))) || true",
     "self.n.all(i, self.n.all(j, i in self.n))",
     "lists.range(300).map(i, self.l).flatten().size() > 0",
-    ("[[1]].map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l)"
-    ".map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).size() > 0"),
-    ("[[1]].map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l])"
-    ".map(l, [l,l,l,l,l,l]).all(x, x == x)"),
-    ("[[1]].map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l])"
-    ".map(l, '%s'.format([l])).size() > 0"),
+    (
+        "[[1]].map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l)"
+        ".map(l, l+l+l+l+l+l+l+l).map(l, l+l+l+l+l+l+l+l).size() > 0"
+    ),
+    (
+        "[[1]].map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l])"
+        ".map(l, [l,l,l,l,l,l]).all(x, x == x)"
+    ),
+    (
+        "[[1]].map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l]).map(l, [l,l,l,l,l,l])"
+        ".map(l, '%s'.format([l])).size() > 0"
+    ),
     "self.r.find('(a|b)*a(a|b){200}c') == ''",
     "self.few.all(i, self.r.findAll('(ab)*c|a').size() > 0)",
     "self.s.matches('((a?){0,30}){0,33}c') || true",
