@@ -20,8 +20,9 @@ from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.webhook_calls import Called
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
+from deltaloop.apiserver.large_writes import LARGE, STEPS_OF_LARGE, STEPS_ON_LOOP, TRIES, LargeWrites
 from deltaloop.schemas.growth import ALLOWED, MOST_GROWN, check_growth
+from deltaloop.schemas.work import MOST_STEPS, charge
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
 
@@ -285,6 +286,41 @@ async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None
         work = Worked(operations, 0)
         assert (await large.run(work, size=size, refusal=refusal))[0] == "done"
         assert work.threads == [where]
+    large.close()
+
+
+@pytest.mark.parametrize(
+    ("steps", "threads"),
+    [
+        (STEPS_ON_LOOP, [""]),
+        (STEPS_ON_LOOP + 1, ["", "large-writes"]),
+        (STEPS_OF_LARGE + 1, ["", "large-writes", "long-writes"]),
+    ],
+)
+async def test_small_writes_that_compute_much_begin_again_in_a_thread(steps: int, threads: list[str]) -> None:
+    _, large = writes()
+    ran: list[str] = []
+
+    def work(_: Operations, __: Ask) -> str:
+        ran.append(threading.current_thread().name.removeprefix("deltaloop-apiserver-").removesuffix("_0"))
+        charge(steps)
+        return "done"
+
+    assert (await large.run(work, size=10, refusal=refusal))[0] == "done"
+    assert ran[1:] == threads[1:]
+    large.close()
+
+
+async def test_write_that_computes_more_than_one_request_may_is_a_timeout() -> None:
+    _, large = writes()
+
+    def work(_: Operations, __: Ask) -> str:
+        charge(MOST_STEPS + 1)
+        return "done"
+
+    with pytest.raises(ApiError) as caught:
+        await large.run(work, size=10, refusal=refusal)
+    assert (caught.value.status.code, caught.value.status.reason) == (504, "Timeout")
     large.close()
 
 

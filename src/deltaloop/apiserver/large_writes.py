@@ -13,6 +13,7 @@ writes of other clients wait for each other, but not for those that compute for 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeVar, cast, final
@@ -29,7 +30,7 @@ from deltaloop.schemas.work import MOST_STEPS, Account, LongWorkError, WorkLimit
 T = TypeVar("T")
 
 LARGE: Final = 32 * 1024
-STEPS_ON_LOOP: Final = 50_000
+STEPS_ON_LOOP: Final = 20_000
 """Steps of work of a write on the loop, some milliseconds."""
 STEPS_OF_LARGE: Final = 2_000_000
 """Steps of work of a write in the thread for large ones, which is some tenths of a second."""
@@ -37,6 +38,12 @@ TRIES: Final = 5
 MOST_QUESTIONS: Final = 500
 """Of one write: an object that others change all the time may be asked about again and again."""
 _LOOK_EVERY: Final = 0.2
+_PAUSE: Final = 0.000_1
+
+
+def _pause() -> None:
+    """Let the loop run: it would wait for some milliseconds each time otherwise."""
+    time.sleep(_PAUSE)  # noqa: TID251  # in a thread, and not to wait for something
 
 
 class _Place(NamedTuple):
@@ -47,7 +54,8 @@ class _Place(NamedTuple):
     error: type[Exception] = LongWorkError
 
     def account(self) -> Account:
-        return Account(self.steps, error=self.error)
+        """Return a new account for one attempt."""
+        return Account(self.steps, error=self.error, pause=_pause if self.thread else None)
 
 
 _PLACES: Final = (

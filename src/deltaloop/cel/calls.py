@@ -6,6 +6,7 @@ Which overload takes the values is found by their types, and remembered for thes
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.costs import Cost
@@ -103,49 +104,47 @@ def priced_call(
     return counted
 
 
+_UNKNOWN: Final = object()
+
+
 def priced_call_of_two(
-    compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price, *, both: bool
+    compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price
 ) -> Closure:
-    """Return a call with two arguments that counts its cost; ``both`` is that of ``priced_call``.
+    """Return a call with two arguments that counts its cost, also if one is an error.
 
     Each argument is evaluated once, also after an error: a second evaluation would double with each level of a tree.
     """
     left, right = operands
     known: dict[tuple[type[object], type[object]], Implementation] = {}
 
+    def failed(frame: Frame, one: Any, other: Any) -> None:
+        """Count a call that failed; what is unknown of the arguments has failed, too."""
+        if one is _UNKNOWN:
+            with suppress(EvaluationError):
+                other = right(frame)
+        values = [None if each is _UNKNOWN or kind_of(each) is FailedValue else each for each in (one, other)]
+        charge(frame, price(values, None))
+
     def counted(frame: Frame) -> Any:
-        error: EvaluationError | None = None
-        one = other = result = None
+        one = other = _UNKNOWN
         try:
             one = left(frame)
-            if kind_of(one) is FailedValue:
-                raise one.error
-        except CostLimitError:
-            raise
-        except EvaluationError as raised:
-            if not both:
-                raise
-            error, one = raised, None
-        try:
             other = right(frame)
-            if kind_of(other) is FailedValue:
-                raise other.error
-            if error is None:
-                kinds = (kind_of(one), kind_of(other))
-                implementation = compute or known.get(kinds)
-                if implementation is None:
-                    implementation = known[kinds] = choose((one, other))
-                result = implementation(one, other)
+            kinds = (kind_of(one), kind_of(other))
+            if FailedValue in kinds:
+                raise no_such_overload(one, other)
+            implementation = compute or known.get(kinds)
+            if implementation is None:
+                implementation = known[kinds] = choose((one, other))
+            result = implementation(one, other)
+            frame[SPENT] += price((one, other), result)
         except CostLimitError:
             raise
-        except EvaluationError as raised:
-            error = error or raised
-            other = None if kind_of(other) is FailedValue else other
-        frame[SPENT] += price((one, other), result)
+        except EvaluationError:
+            failed(frame, one, other)
+            raise
         if frame[SPENT] > frame[BUDGET]:
             raise CostLimitError
-        if error is not None:
-            raise error
         return result
 
     return counted

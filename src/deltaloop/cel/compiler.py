@@ -501,10 +501,10 @@ class Compiler:
         both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
         both = both and (only is not None or name.startswith(OPERATOR_SIGNS))
         alone = [self._alone.get(operand, operand) for operand in operands]
-        if len(alone) != 2:
+        if len(alone) != 2 or not both:
             return priced_call(call_by_values(name, overloads), alone, price_of(costs), both=both)
         compute = COMPARISONS[name][1] if name in COMPARISONS else None
-        return priced_call_of_two(compute, chooser(overloads, name), alone, price_of(costs), both=both)
+        return priced_call_of_two(compute, chooser(overloads, name), alone, price_of(costs))
 
     def _is_certain(self, cost: Cost, operands: list[Closure]) -> bool:
         return cost.reads is not None and all(

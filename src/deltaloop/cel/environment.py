@@ -32,7 +32,7 @@ from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
 from deltaloop.cel.types import Type, TypeProvider
 from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
-from deltaloop.schemas.work import WorkLimitError, account, charge
+from deltaloop.schemas.work import CURRENT, Account, WorkLimitError, charge, limited
 
 _TREES: Final = 256
 _STEPS_OF_A_CHARACTER: Final = 10
@@ -99,18 +99,13 @@ class CompiledExpression:
         Raises:
             EvaluationError: If the expression has no value.
         """
-        work = account()
-        if work.is_shared and budget is not None:
+        if budget is not None:
             found = self.evaluate_with_cost(bindings, limit=budget)
             if found.error is not None:
                 raise found.error
             return found.value
-        compiled = self._plain if budget is None else self._with_costs()
-        before = work.begin()
-        try:
-            return compiled.value(compiled.frame(bindings, budget))
-        finally:
-            work.end(before)
+        with limited(Account()):
+            return self._plain.value(self._plain.frame(bindings))
 
     def evaluate_with_cost(self, bindings: Mapping[str, object] | None = None, *, limit: int) -> Evaluation:
         """Return the expression's value or its error, and what the evaluation cost.
@@ -123,23 +118,27 @@ class CompiledExpression:
 
         The work beyond this cost is limited, too (``schemas.work``): above that limit, the error is that of the cost.
         """
-        work = account()
-        counting = self._with_costs()
-        before = work.begin()
-        # A unit of the cost is at least a step, so the account may end an evaluation before its limit.
-        frame = counting.frame(bindings, most := min(limit, work.steps))
-        value, error = None, None
+        counting = self._counting or self._with_costs()
+        work = CURRENT.account
+        before = None if work.is_shared else work.renewed()
         try:
-            value = counting.value(frame)
-        except EvaluationError as raised:
-            error = raised
-        finally:
-            work.end(before)
-        if work.is_shared:
+            # A unit of the cost is at least a step, so the account may end an evaluation before its limit.
+            most = limit if limit <= work.steps else work.steps  # noqa: FURB136  # each evaluation does this
+            frame = counting.frame(bindings, most)
+            value, error = None, None
             try:
-                work.charge(frame[SPENT] if most < limit else min(frame[SPENT], limit))
-            except WorkLimitError:
-                value, error = None, CostLimitError()
+                value = counting.value(frame)
+            except EvaluationError as raised:
+                error = raised
+            work.steps -= frame[SPENT] if most < limit else min(frame[SPENT], limit)
+            if work.steps < work.mark:
+                try:
+                    work.reached()
+                except WorkLimitError:
+                    value, error = None, CostLimitError()
+        finally:
+            if before is not None:
+                work.steps, work.room = before
         return Evaluation(value, error, frame[SPENT])
 
     def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:

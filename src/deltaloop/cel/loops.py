@@ -189,12 +189,6 @@ def _gathering(
     two = len(slots) == 2
     gather = _gather_pairs(slots, condition, body) if two else _gather(slots[0], condition, body)
 
-    def gathered(frame: Frame, collection: Any) -> list[Any]:
-        turns = _walk(collection, two=two)[1]
-        if len(collection) <= _AT_ONCE:
-            return gather(frame, turns)
-        return [each for part in _parts(turns, len(collection), prices) for each in gather(frame, part)]
-
     def run(frame: Frame) -> Any:
         collection = operand(frame)
         if frame[CAREFUL]:
@@ -202,7 +196,11 @@ def _gathering(
             return found if finish is None else finish(found)
         spent = frame[SPENT]
         try:
-            found = gathered(frame, collection)
+            turns = _walk(collection, two=two)[1]
+            if len(collection) <= _AT_ONCE:
+                found = gather(frame, turns)
+            else:
+                found = [each for part in _parts(turns, len(collection), prices) for each in gather(frame, part)]
             if FailedValue in map(kind_of, found):
                 raise no_such_overload(*found)
         except CostLimitError:

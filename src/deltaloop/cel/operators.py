@@ -322,18 +322,19 @@ def in_parts(*lists: Sequence[Any]) -> list[Any]:
 
 def in_order(values: list[Any], items: list[Any] | None = None) -> list[Any]:
     """Return items in the order of their values, or the values in order; long texts are charged one by one."""
-    many = range(len(values))
     charge(len(values) * max(len(values).bit_length(), 1) // 2)
-    if values and kind_of(values[0]) in (str, bytes) and sum(map(len, values)) > _MANY_CHARACTERS:
-        places = sorted(many, key=cmp_to_key(lambda one, other: _charged_order(values[one], values[other])))
-    else:
-        places = sorted(many, key=values.__getitem__)
+
+    def order(one: int, other: int) -> int:
+        return _charged_order(values[one], values[other])
+
+    is_long = values and kind_of(values[0]) in (str, bytes) and sum(map(len, values)) > _MANY_CHARACTERS
+    places = sorted(range(len(values)), key=cmp_to_key(order) if is_long else values.__getitem__)
     return [(values if items is None else items)[place] for place in places]
 
 
 def _charged_order(one: Any, other: Any) -> int:
     charge(1 + min(len(one), len(other)) // _COMPARED_IN_A_STEP)
-    return (one > other) - (one < other)
+    return int(one > other) - int(one < other)
 
 
 def sorting_key(values: list[Any]) -> list[Any]:

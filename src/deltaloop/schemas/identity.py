@@ -19,6 +19,7 @@ from deltaloop.schemas.json_values import escape_html, mapping
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 from deltaloop.schemas.work import charge
 
+_MOST_TEXT: Final = 2 * 1024 * 1024
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -77,7 +78,8 @@ def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: 
         if key in seen and key not in told:
             told.add(key)
             text = f"Duplicate value: {_shown(item, key)}"
-            errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", text))
+            if len(errors) * len(text) < _MOST_TEXT:
+                errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", text))
         seen.add(key)
 
 

@@ -140,6 +140,7 @@ def _rules(source: dict[str, Any], types: tuple[str, ...]) -> Rules:
     return Rules(
         required=texts(get("required")),
         enum=tuple(items(source["enum"])) if get("enum") else None,
+        enum_values=_hashed(items(source["enum"])) if get("enum") else None,
         minimum=get("minimum"),
         exclusive_minimum=get("exclusiveMinimum") is True,
         maximum=get("maximum"),
@@ -168,3 +169,8 @@ def _pattern(pattern: str) -> Pattern | None:
         return compile_pattern(pattern)
     except PatternSyntaxError:
         return None
+
+
+def _hashed(allowed: list[object]) -> frozenset[object] | None:
+    """Return the items of an enum as a set, if all are texts or integers: these are equal where Python's are."""
+    return frozenset(allowed) if all(type(item) in (str, int) for item in allowed) else None

@@ -129,6 +129,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     required: tuple[str, ...] = ()
     enum: tuple[object, ...] | None = None
+    enum_values: frozenset[object] | None = None
     minimum: float | None = None
     exclusive_minimum: bool = False
     maximum: float | None = None

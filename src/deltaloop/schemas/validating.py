@@ -26,13 +26,14 @@ from deltaloop.schemas.identity import identity_errors
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
-from deltaloop.schemas.work import build, charge
+from deltaloop.schemas.work import charge
 
 _UNKNOWN: Final = object()
 _NO_RULES: Final = Rules()
 _NUMBERS: Final = frozenset({"integer", "number"})
 _STEPS_OF_A_PART: Final = 4
 _ERROR_BYTES: Final = 300
+_MOST_TEXT: Final = 2 * 1024 * 1024
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
@@ -107,14 +108,26 @@ def shown(value: object) -> str:
     return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
+def _is_full(errors: Errors, size: int) -> bool:
+    """Tell whether errors have so much text that another one of this size is left out; the verdict is certain then."""
+    return len(errors) * (_ERROR_BYTES + size) > _MOST_TEXT
+
+
+def _add(errors: Errors, error: FieldError) -> None:
+    if not _is_full(errors, len(error.field) + len(error.text)):
+        errors.append(error)
+
+
 def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
     words = shown(value)
-    build(_ERROR_BYTES + len(words) + len(rule) + 2 * len(path))
+    if _is_full(errors, len(words) + len(rule) + 2 * len(path)):
+        return
     errors.append(invalid_value(path or "<nil>", words, f"{path} in body {rule}"))
 
 
 def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
-    build(_ERROR_BYTES + 2 * len(found) + 2 * len(path))
+    if _is_full(errors, 2 * len(found) + 2 * len(path)):
+        return
     text = f"Invalid value: {shown(found)}: {path} in body must be of type {wanted}: {shown(found)}"
     errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
 
@@ -130,7 +143,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         _check_type(node, value, path, errors)
     if value is None:
         if rules is not None and rules.enum is not None:
-            _check_enum(rules.enum, value, path, errors)
+            _check_enum(rules, rules.enum, value, path, errors)
         return
     if rules is not None and (rules.all_of or rules.any_of or rules.one_of or rules.not_ is not None):
         errors.extend(alternative_errors(_check, _check_type, rules, value, path))
@@ -142,7 +155,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
     elif kind == "array":
         _check_list(node, cast("list[object]", value), path, errors, old)
     if rules is not None and rules.enum is not None:
-        _check_enum(rules.enum, value, path, errors)
+        _check_enum(rules, rules.enum, value, path, errors)
     if kind == "object":
         _check_object(node, value, path, errors, old)
 
@@ -214,14 +227,20 @@ def _is_number_of(types: tuple[str, ...], value: object) -> bool:
     return isinstance(value, float) and "integer" in types and is_whole(value)
 
 
-def _check_enum(allowed: tuple[object, ...], value: object, path: str, errors: Errors) -> None:
-    charge(_STEPS_OF_A_PART * len(allowed))
-    if any(_same(item, value) for item in allowed if item is not None):
+def _check_enum(rules: Rules, allowed: tuple[object, ...], value: object, path: str, errors: Errors) -> None:
+    if rules.enum_values is not None and type(value) in (str, int):
+        if value in rules.enum_values:
+            return
+    else:
+        charge(_STEPS_OF_A_PART * len(allowed))
+        if any(_same(item, value) for item in allowed if item is not None):
+            return
+    if _is_full(errors, 8 * len(allowed)):
         return
+    charge(_STEPS_OF_A_PART * len(allowed))
     listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
-    build(len(listed))
     text = f"Unsupported value: {shown(value)}: supported values: {listed}"
-    errors.append(FieldError(path or "<nil>", "FieldValueNotSupported", text))
+    _add(errors, FieldError(path or "<nil>", "FieldValueNotSupported", text))
 
 
 def _same(item: object, value: object) -> bool:
@@ -292,13 +311,14 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
     prefix = f"{path}." if path else ""
     if rules.closed:
         words = "in body is a forbidden property"
-        errors.extend(
-            invalid_value(path, shown(name), f"{prefix}{name} {words}") for name in fields if name not in node.fields
-        )
-    for name in rules.required:
-        if name not in fields:
-            build(_ERROR_BYTES + len(prefix) + len(name))
-            errors.append(required(prefix + name))
+        for name in fields:
+            if name not in node.fields:
+                _add(errors, invalid_value(path, shown(name), f"{prefix}{name} {words}"))
+    missing = [name for name in rules.required if name not in fields]
+    for name in missing:
+        if _is_full(errors, len(prefix)):
+            break
+        errors.append(required(prefix + name))
     properties, additional = node.fields, node.other
     before = mapping(old)
     for name, inner in fields.items():

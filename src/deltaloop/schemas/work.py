@@ -8,16 +8,17 @@ account, the work is not limited, except that each evaluation of an expression h
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
 MOST_STEPS: Final = 50_000_000
 """Steps of one request, or of one evaluation outside of requests: some seconds."""
-MOST_BYTES: Final = 48 * 1024 * 1024
-"""Bytes that one evaluation may build: no text that the public cost permits needs more."""
+MOST_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of the results that one of these may build: the public cost does not permit so much text."""
 _BYTES_OF_ONE_STEP: Final = 64
 _UNLIMITED: Final = 1 << 62
+_STEPS_BETWEEN_PAUSES: Final = 10_000
 
 
 class WorkLimitError(Exception):
@@ -41,13 +42,19 @@ class Account:
     Attributes:
         steps: Steps that are left.
         room: Bytes that are left.
+        mark: Steps that are left when the account is empty, or the work is to pause.
         is_shared: Whether all evaluations of a request use it; others get a full one each.
     """
 
-    __slots__ = ("_error", "is_shared", "room", "steps")
+    __slots__ = ("_error", "_pause", "is_shared", "mark", "room", "steps")
 
     def __init__(
-        self, steps: int = MOST_STEPS, room: int = 2 * MOST_BYTES, *, error: type[Exception] = WorkLimitError
+        self,
+        steps: int = MOST_STEPS,
+        room: int = MOST_BYTES,
+        *,
+        error: type[Exception] = WorkLimitError,
+        pause: Callable[[], None] | None = None,
     ) -> None:
         """Open an account.
 
@@ -55,27 +62,14 @@ class Account:
             steps: Steps of computing.
             room: Bytes of all results.
             error: Raised when the account is empty.
+            pause: Called from time to time during long work, so that other threads are served sooner.
         """
         self.steps: int = steps
         self.room: int = room
         self.is_shared: bool = steps < _UNLIMITED
         self._error: type[Exception] = error
-
-    def begin(self) -> tuple[int, int]:
-        """Begin an evaluation: it may build ``MOST_BYTES``, and it has all steps if it has this account for itself."""
-        before = self.steps, self.room
-        if not self.is_shared:
-            self.steps = MOST_STEPS
-        self.room = min(self.room, MOST_BYTES)
-        return before
-
-    def end(self, before: tuple[int, int]) -> None:
-        """End an evaluation; ``before`` is what ``begin`` returned."""
-        steps, room = before
-        if self.is_shared:
-            self.room += room - min(room, MOST_BYTES)
-        else:
-            self.steps, self.room = steps, room
+        self._pause = pause
+        self.mark: int = 0 if pause is None else max(steps - _STEPS_BETWEEN_PAUSES, 0)
 
     def charge(self, steps: int) -> None:
         """Take steps from the account.
@@ -84,8 +78,22 @@ class Account:
             WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
         """
         self.steps -= steps
+        if self.steps < self.mark:
+            self.reached()
+
+    def reached(self) -> None:
+        """End work that is too long, or pause it."""
         if self.steps < 0:
             raise self._error
+        if self._pause is not None:
+            self.mark = max(self.steps - _STEPS_BETWEEN_PAUSES, 0)
+            self._pause()
+
+    def renewed(self) -> tuple[int, int]:
+        """Give an evaluation a full account for itself; return the steps and the room to restore afterwards."""
+        before = self.steps, self.room
+        self.steps, self.room = MOST_STEPS, MOST_BYTES
+        return before
 
     def build(self, size: int) -> None:
         """Take the bytes of a result from the account, and the steps to build it.
@@ -105,12 +113,8 @@ class _Current(threading.local):
         self.account: Account = Account(_UNLIMITED, _UNLIMITED)
 
 
-_current: Final = _Current()
-
-
-def account() -> Account:
-    """Return the account of the current thread."""
-    return _current.account
+CURRENT: Final = _Current()
+"""The account of the current thread."""
 
 
 def charge(steps: int) -> None:
@@ -119,7 +123,10 @@ def charge(steps: int) -> None:
     Raises:
         WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
     """
-    _current.account.charge(steps)
+    account = CURRENT.account
+    account.steps -= steps
+    if account.steps < account.mark:
+        account.reached()
 
 
 def build(size: int) -> None:
@@ -128,14 +135,14 @@ def build(size: int) -> None:
     Raises:
         WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
     """
-    _current.account.build(size)
+    CURRENT.account.build(size)
 
 
 @contextmanager
 def limited(to: Account) -> Iterator[None]:
     """Charge an account for all work of the current thread until the block ends; the block must not wait."""
-    before, _current.account = _current.account, to
+    before, CURRENT.account = CURRENT.account, to
     try:
         yield
     finally:
-        _current.account = before
+        CURRENT.account = before

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern, pattern_error
 from deltaloop.schemas.patterns.rune_sets import ASCII, LAST, folded
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError, parse_pattern
+from deltaloop.schemas.work import Account, WorkLimitError, limited
 
 # Here Go and Python agree. They do not about a "$" before a last newline, nor (before Python 3.14) about a "\\B" in an
 # empty text.
@@ -171,3 +173,60 @@ def test_letters_of_ascii_need_no_table_to_be_folded() -> None:
         by_table = folded(((rune, rune), (LAST, LAST)))
         assert (*folded(((rune, rune),)), (LAST, LAST)) == by_table, chr(rune)
     assert folded(ASCII) == ((0, 0x7F), (0x17F, 0x17F), (0x212A, 0x212A))
+
+
+def test_texts_that_were_matched_before_need_no_new_states() -> None:
+    pattern = compile_pattern("(x?){900}y")
+    assert not pattern.matches("abcdef")
+    with limited(Account(0)):
+        assert not pattern.matches("abcdef")
+        assert not pattern.matches("fedcba")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(x?){900}y",
+        "((a?){0,30}){0,33}b",
+        "(a{1,30}){1,33}b",
+        "(?:(?:a?){30}){33}b",
+        "(a|b)*a(a|b){200}c",
+        "|".join(f"w{number}" for number in range(500)),
+        "".join(f"[a{chr(0x4E00 + number)}]?" for number in range(500)),
+    ],
+)
+def test_new_states_are_charged_and_end_at_the_account(text: str) -> None:
+    pattern = Pattern(parse_pattern(text))
+    sample = "abba" * 100
+    with limited(Account(1000)), pytest.raises(WorkLimitError):
+        pattern.matches(sample)
+    with limited(Account(1000)), pytest.raises(WorkLimitError):
+        pattern.find(sample)
+    assert pattern.matches(sample) is (pattern.find(sample) is not None)
+
+
+def test_patterns_with_large_automata_are_forgotten_and_match_again() -> None:
+    patterns = [Pattern(parse_pattern(f"(a|b)*a(a|b){{{300 + number}}}c")) for number in range(3)]
+    text = "".join("ab"[number * number % 7 % 2] for number in range(600))
+    for _ in range(2):
+        for pattern in patterns:
+            assert pattern.find(text) is None
+            assert not pattern.matches(text)
+            pattern.forget()
+
+
+def test_long_texts_are_matched_in_parts() -> None:
+    text = "x" * 10_000 + "ab" + "y" * 10_000
+    assert compile_pattern("a.").find(text) == (10_000, 10_002)
+    assert compile_pattern(r"\bx+a").find(text) == (0, 10_001)
+    assert compile_pattern("y$").find(text, 15_000) == (len(text) - 1, len(text))
+    assert compile_pattern("xab?y").matches(text)
+    assert compile_pattern("[^x]{2}").find_all(text, 2) == ["ab", "yy"]
+
+
+def test_pattern_is_used_by_several_threads_at_once() -> None:
+    pattern = Pattern(parse_pattern("(a|b)*a(a|b){8}c"))
+    texts = ["".join("ab"[number >> place & 1] for place in range(12)) + "c" for number in range(400)]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(pattern.matches, texts))
+    assert found == [text[3] == "a" for text in texts]

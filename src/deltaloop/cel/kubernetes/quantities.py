@@ -13,10 +13,8 @@ from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_of
 from deltaloop.cel.values import INT_LEAST, INT_MOST
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity, decimal_quantity
-from deltaloop.schemas.work import charge
 
 QUANTITY: Final = object_of("kubernetes.Quantity")
-_STEPS: Final = 30
 
 
 @final
@@ -54,7 +52,6 @@ class Quantity:
 
 
 def _parsed(text: str) -> Quantity:
-    charge(_STEPS)
     try:
         return Quantity(*decimal_quantity(text), text=text)
     except MalformedQuantityError as error:
@@ -62,7 +59,6 @@ def _parsed(text: str) -> Quantity:
 
 
 def _is_quantity(text: str) -> bool:
-    charge(_STEPS)
     try:
         decimal_quantity(text)
     except MalformedQuantityError:

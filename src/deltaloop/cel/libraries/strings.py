@@ -16,7 +16,7 @@ from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.operators import in_parts
 from deltaloop.cel.types import DYN, INT, STRING, list_of
 from deltaloop.cel.values import kind_of
-from deltaloop.schemas.work import build, charge
+from deltaloop.schemas.work import WorkLimitError, build, charge
 
 # Texts up to this length cost no more than the call.
 _SHORT: Final = 256
@@ -24,6 +24,8 @@ _SHORT: Final = 256
 _SEARCHED_IN_A_STEP: Final = 256
 _WRITTEN_IN_A_STEP: Final = 4
 _AT_ONCE: Final = 1 << 16
+# Characters of a result: Python builds it in one call, during which no other thread runs.
+_LARGEST: Final = 1 << 24
 # Bytes of a part of a text that is split, and of a character that Python does not keep.
 _PART_BYTES: Final = 24
 _WIDE_BYTES: Final = 40
@@ -65,6 +67,8 @@ def _searched(text: str, part: str) -> None:
 
 def _built(size: int, *texts: str) -> None:
     """Charge for a text that is built of these."""
+    if size > _LARGEST:
+        raise WorkLimitError
     if size > _SHORT:
         build(size if all(text.isascii() for text in texts) else 4 * size)
 

@@ -24,10 +24,10 @@ from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, inv
 from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
-from deltaloop.schemas.work import build
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 _ERROR_BYTES: Final = 300
+_MOST_TEXT: Final = 2 * 1024 * 1024
 # Values of these types are not repeated in messages.
 _PARTED: Final = ("object", "array")
 _NO_MORE: Final = "no further validation rules will be run"
@@ -233,11 +233,13 @@ class _Evaluation:
         return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
 
     def _tell(self, rule: CompiledRule, former: _Former, error: FieldError) -> None:
-        build(_ERROR_BYTES + len(error.text) + len(error.field))
+        if len(self.errors) * (_ERROR_BYTES + len(error.text)) > _MOST_TEXT:
+            return  # the verdict is certain
         self.errors.append(msgspec.structs.replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
 
     def _add(self, node: RuleNode, path: str, words: str) -> None:
-        build(_ERROR_BYTES + len(path) + len(words))
+        if len(self.errors) * (_ERROR_BYTES + len(path) + len(words)) > _MOST_TEXT:
+            return
         self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))
 
     def _stop(self, node: RuleNode, path: str, words: str) -> None:

@@ -295,8 +295,8 @@ class _Automaton:
             case "sequence":
                 last = done + 1 >= len(node.parts)
                 rest = after if last else self._place(node, done + 1, after)
-                part = len(node.parts) - 1 - done if self._backward else done
-                yield 0, self._place(node.parts[part], 0, rest) if node.parts else after, None
+                at = len(node.parts) - 1 - done if self._backward else done
+                yield 0, self._place(node.parts[at], 0, rest) if node.parts else after, None
             case "repeat":
                 ways: list[_Way] = [(0, after, None)] if done >= node.least else []
                 if node.most is None or done < node.most:
