@@ -22,7 +22,7 @@ def _tree(default: Any, *, of_maps: bool = False) -> Any:
 @pytest.mark.parametrize("size", [0, 1000])
 def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_maps: bool) -> None:
     tree = _tree({"x": "y" * size}, of_maps=of_maps)
-    many = MOST_GROWN // (size + 12)
+    many = MOST_GROWN // (size + 29)
     for count, fits in ((many // 2, True), (many * 2, False)):
         items: Any = {f"{number}": {} for number in range(count)} if of_maps else [{} for _ in range(count)]
         if fits:
