@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
@@ -36,6 +36,11 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, items, mapping
+
+# Dependents that lose their owner in one step.
+_ORPHANS: Final = 16
+# Bytes of an object that is worth one.
+_SMALL: Final = 1000
 
 
 class StoreKey(NamedTuple):
@@ -70,15 +75,15 @@ class GarbageCollector:
         self._rebuild()
 
     def run(self, *, stamps: Stamps, most: int | None = None) -> Collected:
-        """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
+        """Work until nothing is left to do now, or until about ``most`` small objects have been looked at."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
         self._follow()
         looked_at = 0
-        while self._pending and looked_at != most:
-            looked_at += 1
+        while self._pending and (most is None or looked_at < most):
             place = next(iter(self._pending))
             del self._pending[place]
+            looked_at += self._weight(place)
             try:
                 self._examine(place, stamps=stamps)
             except NotFoundError:
@@ -87,6 +92,14 @@ class GarbageCollector:
                 refused.append((place, error.status.reason))
             self._follow()
         return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
+
+    def _weight(self, place: StoreKey) -> int:
+        """Return how many small objects an object is worth."""
+        obj = self._store.get(*place)
+        if obj is None:
+            return 1
+        orphans = min(len(self._dependents.get(obj.uid, ())), _ORPHANS) if ORPHAN in obj.finalizers else 0
+        return 1 + orphans + len(obj.raw) // _SMALL
 
     def _rebuild(self) -> None:
         self._places.clear()
@@ -162,15 +175,16 @@ class GarbageCollector:
 
     def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamps: Stamps) -> None:
         finalizers = obj.finalizers
-        dependents = sorted(self._dependents.get(obj.uid, ()))
+        dependents = self._dependents.get(obj.uid, set())
         if ORPHAN in finalizers:
-            for dependent in dependents:
-                found = self._store.get(*dependent)
-                kind = self._served(dependent.resource, found)
-                if found is not None and kind is not None:
-                    others = {owner.uid for owner in found.owner_references} - {obj.uid}
-                    self._keep_owners(kind, found, others, stamps=stamps)
-            self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
+            # The change of each brings the owner back, for the rest of them.
+            found = [(self._store.get(*dependent), dependent.resource) for dependent in sorted(dependents)]
+            left = [(each, kind) for each, name in found if each and (kind := self._served(name, each))]
+            for each, kind in left[:_ORPHANS]:
+                others = {owner.uid for owner in each.owner_references} - {obj.uid}
+                self._keep_owners(kind, each, others, stamps=stamps)
+            if len(left) <= _ORPHANS:
+                self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
             self._drop_finalizer(served, place, FOREGROUND, stamps=stamps)
 
