@@ -41,7 +41,7 @@ async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_wa
         assert on.server._incoming._most == MOST_BYTES
         on.server._incoming._most = most * (_SENT - FREE) + 1
         port = int(on.server.url.rpartition(":")[2])
-        opened = []
+        opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         for number in range(most + 2):
             opened.append(await _unfinished(port))
             await eventually(partial(_holds, on.server, min(number + 1, most) * (_SENT - FREE)))

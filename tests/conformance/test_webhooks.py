@@ -382,12 +382,16 @@ async def test_patched_kind_of_custom_resources(api: Api, fields: dict[str, obje
     "Webhooks: who is not trusted or not there is not asked",
     ("an unknown authority", "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
     ("nobody there", "dial tcp 127.0.0.1:1: connect: connection refused"),
+    ("a port that is none", "dial tcp: address 99999: invalid port"),
 )
 async def test_unreachable(api: Api, words: str) -> None:
     async with webhook_server(api) as server:
         client = server.client("/fail", trusted="x509" not in words)
         if "x509" not in words:
-            client["url"] = "https://127.0.0.1:1/fail"
+            client["url"] = f"https://127.0.0.1:{99999 if 'port' in words else 1}/fail"
+        ignored = {"clientConfig": client, "failurePolicy": "Ignore", "name": "open.example.com"}
+        await server.configure("mutating", server.hook("/fail", **ignored))
+        await api.config_map("b")
         await server.configure("validating", server.hook("/fail", clientConfig=client))
         refused = await api.post(api.config_maps, config_map("a"))
         assert refused.status == 500

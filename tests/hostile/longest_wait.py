@@ -322,14 +322,14 @@ async def json_patch_of_many_operations(s: Scene) -> object:
 
 @attack(_map)
 async def json_patch_of_inserts(s: Scene) -> object:
-    start = [{"op": "add", "path": "/data", "value": ["" for _ in range(600_000)]}]
-    body = start + [{"op": "add", "path": "/data/0", "value": ""} for number in range(9_999)]
+    start: list[Any] = [{"op": "add", "path": "/data", "value": ["" for _ in range(600_000)]}]
+    body = start + [{"op": "add", "path": "/data/0", "value": ""} for _ in range(9_999)]
     return (await s.patch(f"{CONFIG_MAPS}/x", body, JSON_PATCH)).status
 
 
 @attack(_map)
 async def json_patch_of_copies(s: Scene) -> object:
-    body = [{"op": "add", "path": "/data/a", "value": {"a": "b"}}]
+    body: list[Any] = [{"op": "add", "path": "/data/a", "value": {"a": "b"}}]
     body += [{"op": "copy", "from": "/data", "path": f"/data/k{number}"} for number in range(40)]
     return (await s.patch(f"{CONFIG_MAPS}/x", body, JSON_PATCH)).status
 
@@ -337,7 +337,7 @@ async def json_patch_of_copies(s: Scene) -> object:
 @attack(_map)
 async def json_patch_of_tests(s: Scene) -> object:
     value = {f"k{number}": "" for number in range(100)}
-    body = [{"op": "add", "path": "/data/a", "value": value}]
+    body: list[Any] = [{"op": "add", "path": "/data/a", "value": value}]
     body += [{"op": "test", "path": "/data/a", "value": value} for _ in range(2_000)]
     return (await s.patch(f"{CONFIG_MAPS}/x", body, JSON_PATCH)).status
 
@@ -345,7 +345,7 @@ async def json_patch_of_tests(s: Scene) -> object:
 @attack(_map)
 async def apply_with_many_managed_fields(s: Scene) -> object:
     body = json.dumps(config_map("x", {f"k{number}": "" for number in range(40_000)})).encode()
-    statuses = []
+    statuses: list[int] = []
     for manager in ("a", "b", "c"):
         path = f"{CONFIG_MAPS}/x?fieldManager={manager}&force=true"
         statuses.append((await s.call("PATCH", path, body, **{"Content-Type": f"application/{APPLY}"})).status)
@@ -412,7 +412,7 @@ async def small_config_map(s: Scene) -> object:
 @attack(nothing)
 async def small_apply(s: Scene) -> object:
     body = json.dumps(config_map("x", {f"k{number}": "" for number in range(2_000)})).encode()
-    statuses = []
+    statuses: list[int] = []
     for manager in ("a", "b"):
         path = f"{CONFIG_MAPS}/x?fieldManager={manager}&force=true"
         statuses.append((await s.call("PATCH", path, body, **{"Content-Type": f"application/{APPLY}"})).status)
@@ -709,7 +709,7 @@ def _yaml_answer(review: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def _inserts(review: dict[str, Any]) -> tuple[bytes, str]:
-    start = [{"op": "add", "path": "/metadata/finalizers", "value": []}]
+    start: list[Any] = [{"op": "add", "path": "/metadata/finalizers", "value": []}]
     return _patch(review, start + [{"op": "add", "path": "/metadata/finalizers/0", "value": "a/b"}] * 50_000)
 
 
@@ -733,7 +733,7 @@ def _refusal(review: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def _copies(review: dict[str, Any]) -> tuple[bytes, str]:
-    start = [{"op": "add", "path": "/data", "value": {"a": "aaaa" * 2_000}}]
+    start: list[Any] = [{"op": "add", "path": "/data", "value": {"a": "aaaa" * 2_000}}]
     return _patch(review, start + [{"op": "copy", "from": "/data/a", "path": f"/data/k{n}"} for n in range(370)])
 
 

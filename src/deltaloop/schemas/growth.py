@@ -11,8 +11,8 @@ from typing import Final, final
 
 from deltaloop.root_error import DeltaloopError
 
-MOST_GROWN: Final = 6 * 1024 * 1024
-"""Bytes. An object that is stored has at most a quarter of them."""
+MOST_GROWN: Final = 3 * 1024 * 1024
+"""Bytes. An object that is stored has at most half of them."""
 
 ALLOWED: Final[ContextVar[int]] = ContextVar("deltaloop_growth", default=MOST_GROWN)
 

@@ -21,8 +21,8 @@ from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError
 from deltaloop.schemas.types import FREE, NO_DEFAULT, NOTHING, Form, Merging, Rules, Schema, TypeNode
 
-# Quotes, a colon and a comma around a default and its name.
-_AROUND: Final = 4
+# What a default costs besides its text, so that many small ones are bounded, too.
+_AROUND: Final = 20
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 # The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
 _FORMATS_OF_TEXT: Final = ("", "byte")

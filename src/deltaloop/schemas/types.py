@@ -66,7 +66,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         nullable: Whether null is a value.
         embedded: Whether the value is a whole Kubernetes object.
         default: What a missing field becomes; ``NO_DEFAULT`` without one.
-        default_size: Bytes of the default as JSON, with the signs around it.
+        default_size: Bytes of the default as JSON, and some more for the work of copying it.
         has_defaults: Whether this type or one below has a default.
         list_type: ``atomic``, ``set``, ``map`` or "".
         list_keys: Fields that identify an item of a ``map``.

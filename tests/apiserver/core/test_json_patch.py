@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.json_patch import MAX_COPIED, JsonPatchError, apply_operations
+from deltaloop.apiserver.core.json_patch import MAX_COPIED, MAX_SHIFTED, JsonPatchError, apply_operations
 from deltaloop.schemas.json_values import is_mapping, items, mapping
 
 LIBRARY: Any = importlib.import_module("jsonpatch")
@@ -167,3 +167,14 @@ def test_what_is_moved_into_itself_is_taken_away_before_its_place_is_looked_for(
     assert moved == {"a": ["x", [["y"]]]}
     with pytest.raises(JsonPatchError):
         apply_operations({"a": {"b": 1}}, [{"op": "move", "from": "/a", "path": "/a/b"}])
+
+
+@pytest.mark.parametrize("operation", [{"op": "add", "path": "/a/0", "value": 1}, {"op": "remove", "path": "/a/0"}])
+def test_patch_that_moves_very_many_items_is_refused(operation: dict[str, object]) -> None:
+    size = 20_000
+    fits = MAX_SHIFTED // (size * 2)
+    apply_operations({"a": [0] * size}, [operation] * fits)
+    with pytest.raises(JsonPatchError, match="moves too many items"):
+        apply_operations({"a": [0] * size}, [operation] * fits * 4)
+    at_the_end: list[object] = [{"op": "add", "path": "/a/-", "value": 1}]
+    apply_operations({"a": [0] * size}, at_the_end * fits * 4)

@@ -11,7 +11,7 @@ from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.writes.operations import Operations
 
-MOST: Final = 200
+MOST: Final = 64
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 

@@ -25,6 +25,8 @@ from deltaloop.schemas.json_values import copied, is_mapping, items
 
 MAX_COPIED: Final = 3 * 1024 * 1024
 MAX_OPERATIONS: Final = 10_000
+MAX_SHIFTED: Final = 50_000_000
+"""Items of lists that all operations of a patch may move by one place: an insertion moves all behind it."""
 
 Container: TypeAlias = "dict[str, object] | list[object]"
 _INDEX: Final = re.compile(r"[-+]?[0-9]{1,18}")
@@ -49,24 +51,26 @@ def apply_operations(document: Container, operations: Sequence[object]) -> objec
     Raises:
         JsonPatchError: If one of them cannot be applied.
     """
-    copied_bytes = 0
+    copied_bytes = shifted = 0
     for operation in operations:
+        if shifted > MAX_SHIFTED:
+            raise JsonPatchError("the patch moves too many items of lists")
         fields: dict[str, object] = operation if is_mapping(operation) else {}
         match fields.get("op"):
             case "add":
                 container, key = _found(document, fields, "path")
-                _add(container, key, copied(fields.get("value")))
+                shifted += _add(container, key, copied(fields.get("value")))
             case "remove":
                 container, key = _found(document, fields, "path")
-                _remove(container, key)
+                shifted += _remove(container, key)
             case "replace":
                 document = _replace(document, fields)
             case "move":
                 container, key = _found(document, fields, "from")
                 value = _get(container, key)
-                _remove(container, key)
+                shifted += _remove(container, key)
                 container, key = _found(document, fields, "path")
-                _add(container, key, value)
+                shifted += _add(container, key, value)
             case "copy":
                 container, key = _found(document, fields, "from")
                 value = copied(_get(container, key))
@@ -74,7 +78,7 @@ def apply_operations(document: Container, operations: Sequence[object]) -> objec
                 copied_bytes += len(_encode(value)) if value is not None else 0
                 if copied_bytes > MAX_COPIED:
                     raise JsonPatchError("the copies of the patch are too large")
-                _add(container, key, value)
+                shifted += _add(container, key, value)
             case "test":
                 _test(document, fields)
             case _:
@@ -119,22 +123,26 @@ def _index(key: str, length: int) -> int:
     return index % length
 
 
-def _add(container: Container, key: str, value: object) -> None:
+def _add(container: Container, key: str, value: object) -> int:
+    """Add a value, and return the number of items that it moves."""
     if isinstance(container, dict):
         container[key] = value
-    elif key == "-":
-        container.append(value)
-    else:
-        container.insert(_index(key, len(container) + 1), value)
+        return 0
+    index = len(container) if key == "-" else _index(key, len(container) + 1)
+    container.insert(index, value)
+    return len(container) - index
 
 
-def _remove(container: Container, key: str) -> None:
+def _remove(container: Container, key: str) -> int:
+    """Remove a value, and return the number of items that this moves."""
     if isinstance(container, list):
-        del container[_index(key, len(container))]
-    elif key in container:
-        del container[key]
-    else:
+        index = _index(key, len(container))
+        del container[index]
+        return len(container) - index
+    if key not in container:
         raise JsonPatchError("the patch removes what is not there")
+    del container[key]
+    return 0
 
 
 def _replace(document: Container, fields: dict[str, object]) -> Container:

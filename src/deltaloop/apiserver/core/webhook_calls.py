@@ -15,7 +15,6 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
-from deltaloop.apiserver.core.wire.incoming import Lease
 from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.json_values import at, integer, is_mapping, text
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
@@ -143,7 +142,7 @@ class Called:
     body: bytes = field(default=b"", repr=False)
     failure: Failure = ""
     detail: str = ""
-    lease: Lease | None = field(default=None, repr=False, compare=False)
+    lease: object = field(default=None, repr=False, compare=False)
 
 
 def endpoint_of(client: object) -> Endpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
@@ -153,3 +154,20 @@ def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
     collector.run(stamps=stamps)
     gone = [change.key for change in made.store.changes_after(start) if change.new is None]
     assert gone == ["default/c", "default/b", "default/a"]
+
+
+def test_many_dependents_are_orphaned_a_few_in_each_run() -> None:
+    made, served = operations()
+    made.create(served, "default", {"metadata": {"name": "owner"}}, stamp=Stamp(now=0, uid="owner"))
+    for number in range(50):
+        fields = {"metadata": {"name": f"d{number}", "ownerReferences": [reference("owner")]}}
+        made.create(served, "default", fields, stamp=Stamp(now=0, uid=f"d{number}"))
+    collector = GarbageCollector(made)
+    collector.run(stamps=stamps)
+    made.delete(served, "default", "owner", DeleteOptions(propagation_policy="Orphan"), stamp=Stamp(now=0))
+    owned: list[int] = []
+    while not owned or collector.run(stamps=stamps, most=1).more:
+        owned.append(sum(1 for item in made.store.list("configmaps").items if item.owner_references))
+    assert max(before - after for before, after in pairwise(owned)) <= 16
+    assert {item.name for item in made.store.list("configmaps").items} == {f"d{number}" for number in range(50)}
+    assert not any(item.owner_references for item in made.store.list("configmaps").items)

@@ -73,6 +73,11 @@ class _Ended(NamedTuple):
         served = owner.api_version in self.versions if self.versions else group == self.group
         return served and self.namespace in ("", namespace)
 
+# Dependents that lose their owner in one step.
+_ORPHANS: Final = 16
+# Bytes of an object that is worth one.
+_SMALL: Final = 1000
+
 
 class StoreKey(NamedTuple):
     """Where an object is in the store."""
@@ -108,15 +113,15 @@ class GarbageCollector:
         self._rebuild()
 
     def run(self, *, stamps: Stamps, most: int | None = None) -> Collected:
-        """Work until nothing is left to do now, or until ``most`` objects have been looked at or much was computed."""
+        """Work until nothing is left, or until about ``most`` small objects or much computing."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
         self._follow()
         looked_at = self._steps = 0
-        while self._pending and looked_at != most and (most is None or self._steps < _STEPS_OF_A_RUN):
-            looked_at += 1
+        while self._pending and (most is None or (looked_at < most and self._steps < _STEPS_OF_A_RUN)):
             place = next(iter(self._pending))
             del self._pending[place]
+            looked_at += self._weight(place)
             try:
                 self._examine(place, stamps=stamps)
             except NotFoundError:
@@ -127,6 +132,14 @@ class GarbageCollector:
                 refused.append((place, "Timeout"))
             self._follow()
         return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
+
+    def _weight(self, place: StoreKey) -> int:
+        """Return how many small objects an object is worth."""
+        obj = self._store.get(*place)
+        if obj is None:
+            return 1
+        orphans = min(len(self._dependents.get(obj.uid, ())), _ORPHANS) if ORPHAN in obj.finalizers else 0
+        return 1 + orphans + len(obj.raw) // _SMALL
 
     def _rebuild(self) -> None:
         self._places.clear()
@@ -224,14 +237,15 @@ class GarbageCollector:
 
     def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamps: Stamps) -> None:
         finalizers = obj.finalizers
-        dependents = sorted(self._dependents.get(obj.uid, ()))
+        dependents = self._dependents.get(obj.uid, set())
         if ORPHAN in finalizers:
-            for dependent in dependents:
-                found = self._store.get(*dependent)
-                kind = self._served(dependent.resource, found)
-                if found is not None and kind is not None:
-                    self._drop_owners(kind, found, {obj.uid}, stamps=stamps)
-            self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
+            # The change of each brings the owner back, for the rest of them.
+            found = [(self._store.get(*dependent), dependent.resource) for dependent in sorted(dependents)]
+            left = [(each, kind) for each, name in found if each and (kind := self._served(name, each))]
+            for each, kind in left[:_ORPHANS]:
+                self._drop_owners(kind, each, {obj.uid}, stamps=stamps)
+            if len(left) <= _ORPHANS:
+                self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
             self._drop_finalizer(served, place, FOREGROUND, stamps=stamps)
 

@@ -149,9 +149,16 @@ def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
 
     Source: apiserver pkg/endpoints/filters/warning.go; apimachinery pkg/util/net/http.go (``NewWarningHeader``).
     """
-    once = tuple(dict.fromkeys(text for text in texts if text and not _CONTROL.search(text)))
+    once: dict[str, None] = {}
+    shortened = 0
+    for text in texts:
+        if text and text not in once and not _CONTROL.search(text):
+            once[text] = None
+            shortened += min(len(text), _SIGNS_OF_ONE)
+            if shortened > _MOST_SIGNS:
+                break  # no further one is sent, and there may be very many
     if sum(map(len, once)) <= _MOST_SIGNS:
-        return once
+        return tuple(once)
     kept: list[str] = []
     written = 0
     for text in once:
