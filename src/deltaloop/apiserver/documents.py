@@ -12,6 +12,7 @@ from aiohttp import web
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
+from deltaloop.apiserver.core.answers.openapi_v2_protobuf import to_protobuf
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
@@ -98,6 +99,11 @@ def _chosen_yaml(accept: str) -> bool:
     return False
 
 
+def _old_document(served: tuple[ServedResource, ...], content_type: str) -> bytes:
+    document = openapi_v2.document(served, published_schemas())
+    return to_protobuf(document) if content_type == openapi_v2.PROTOBUF else encode_json(document)
+
+
 def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
     """Make an answer in plain text."""
     return web.Response(
@@ -120,7 +126,20 @@ class Documents:
         self._registry = registry
         self._count = count
         self._headers = headers
-        self._old: tuple[tuple[ServedResource, ...], bytes] = ((), b"")  # the document of OpenAPI v2, and of what it is
+        # Documents of OpenAPI v2 by content type, and the resources that they describe.
+        self._described: tuple[ServedResource, ...] = ()
+        self._old: dict[str, bytes] = {}
+
+    async def prepare(self, request: web.BaseRequest, segments: tuple[str, ...]) -> None:
+        """Write the document of OpenAPI v2 in a thread, if this request is for it: that takes a while."""
+        content_type = openapi_v2.content_type(_accepted(request)) if segments == ("openapi", "v2") else None
+        served = self._registry.resources()
+        if content_type is None or (self._described is served and content_type in self._old):
+            return
+        body = await asyncio.to_thread(_old_document, served, content_type)
+        if self._described is not served:
+            self._described, self._old = served, {}
+        self._old[content_type] = body
 
     def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
         """Answer a request; unknown paths get a plain text 404.
@@ -209,12 +228,7 @@ class Documents:
         if content_type is None:
             return web.Response(status=406, headers=headers)
         headers["Content-Type"] = content_type
-        if content_type == openapi_v2.PROTOBUF:
-            return web.Response(headers=headers)
-        served = self._registry.resources()
-        if self._old[0] is not served:
-            self._old = (served, encode_json(openapi_v2.document(served, published_schemas())))
-        return web.Response(body=self._old[1], headers=headers)
+        return web.Response(body=self._old[content_type], headers=headers)
 
     def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
         published = published_schemas()

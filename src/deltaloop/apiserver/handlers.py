@@ -77,6 +77,7 @@ class Handlers:
         """
         request, path = exchange.request, exchange.info.resource
         if path is None:
+            await self._documents.prepare(request, exchange.segments)
             return self._documents.answer(request, exchange.segments)
         self._warn(request, path)
         route = find_route(self._registry, path, request.method, watch=exchange.info.verb == "watch")
