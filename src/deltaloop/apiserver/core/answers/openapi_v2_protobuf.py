@@ -123,8 +123,9 @@ def _field(number: int, form: str, value: object) -> Iterator[bytes]:
             yield _span(number, b"".join(responses))
         case "parameters":
             yield from (_span(number, _span(1, _parameter(mapping(each)))) for each in items(value))
-        case _ if form in _MESSAGES:
-            yield _span(number, _message(form, mapping(value)))
+        case _:
+            if form in _MESSAGES:
+                yield _span(number, _message(form, mapping(value)))
 
 
 def _parameter(parameter: Mapping[str, object]) -> bytes:
