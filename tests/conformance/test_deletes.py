@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
+from tests.apiserver.serving import Answer
 from tests.conformance.target import CRDS, Api, conformance, pod
 
 
@@ -414,7 +415,7 @@ async def test_what_may_be_in_use(api: Api, path: str, body: dict[str, Any], sho
         assert (await api.get(f"{path}/{each}")).status == 404
 
 
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "web:1"}]},
 }
@@ -424,6 +425,11 @@ JOBS_LEAVE_PODS = (
     '299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them '
     'or set propagationPolicy=Orphan to suppress this warning"'
 )
+
+
+def warnings_of(answer: Answer) -> list[str]:
+    headers: list[str] = cast("Any", answer.headers).getall("Warning", [])  # a multi-dict
+    return headers
 
 
 @conformance(
@@ -445,12 +451,12 @@ async def test_default_policies(api: Api, version: str, plural: str, spec: Any, 
         expected = finalizers if name == "a" else []
         assert answer.json["metadata"].get("finalizers", []) == expected, answer.text
         warned = plural == "jobs" and name == "a"
-        assert answer.headers.getall("Warning", []) == ([JOBS_LEAVE_PODS] if warned else [])
+        assert warnings_of(answer) == ([JOBS_LEAVE_PODS] if warned else [])
     await api.patch(f"{path}/a", {"metadata": {"finalizers": None}})
     await api.created(path, {"metadata": {"name": "d", "finalizers": ["example.com/f"]}, "spec": spec})
     answer = await api.delete(path)
     assert (await api.get(f"{path}/d")).json["metadata"]["finalizers"] == ["example.com/f", *finalizers]
-    assert answer.headers.getall("Warning", []) == ([JOBS_LEAVE_PODS] if plural == "jobs" else [])
+    assert warnings_of(answer) == ([JOBS_LEAVE_PODS] if plural == "jobs" else [])
 
 
 @conformance(
@@ -474,9 +480,9 @@ async def test_delete_of_a_missing_job(api: Api) -> None:
     path = f"/apis/batch/v1/namespaces/{api.namespace}/jobs"
     answer = await api.delete(f"{path}/a")
     assert answer.status == 404
-    assert answer.headers.getall("Warning", []) == [JOBS_LEAVE_PODS]
+    assert warnings_of(answer) == [JOBS_LEAVE_PODS]
     assert "Warning" not in (await api.delete(f"{path}/a", {"propagationPolicy": "Sideways"})).headers
-    assert (await api.delete(path)).headers.getall("Warning", []) == [JOBS_LEAVE_PODS]
+    assert warnings_of(await api.delete(path)) == [JOBS_LEAVE_PODS]
 
 
 @conformance("delete: Events ignore policies", ("core", "/api/v1"), ("events", "/apis/events.k8s.io/v1"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from deltaloop.apiserver.core.answers import openapi, openapi_v2
 from deltaloop.apiserver.published_schemas import published_schemas
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping
 from tests.apiserver.core.built_in import built_in_registry
+from tests.conformance import openapi_reader
 from tests.conformance.target import Api, conformance, widget_crd
 
 _HAS_SCHEMAS = importlib.util.find_spec("kubernetes_validate") is not None
@@ -170,3 +172,38 @@ async def test_custom_resources_in_version_2(api: Api) -> None:
     assert fields["spec"]["properties"]["size"] == {"type": "integer"}
     kept = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
     assert fields["spec"]["properties"]["inner"] == kept
+
+
+@conformance("OpenAPI v2: protobuf has the same definitions and operations as JSON")
+async def test_openapi_v2_in_protobuf(api: Api) -> None:
+    await api.widgets()
+    protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    name = f"{'.'.join(reversed(api.group().split('.')))}.v1.Widget"
+
+    async def described() -> bool:
+        both = [await api.get("/openapi/v2", Accept=accept) for accept in (protobuf, "application/json")]
+        return all(name.encode() in answer.body for answer in both)
+
+    await api.eventually(described)
+    document = (await api.get("/openapi/v2")).json
+    message = (await api.get("/openapi/v2", Accept=protobuf)).body
+    found = openapi_reader.definitions(message)
+    assert found.keys() == document["definitions"].keys()
+    for kind in (name, "io.k8s.api.apps.v1.Deployment", "io.k8s.api.core.v1.Container", "io.k8s.api.core.v1.PodSpec"):
+        wanted = document["definitions"][kind]
+        assert found[kind].keys() == wanted.keys()
+        assert found[kind].get("required", []) == wanted.get("required", [])
+        for field, schema in wanted.get("properties", {}).items():
+            read = found[kind]["properties"][field]
+            for part in ("type", "format", "$ref", "description"):
+                assert read.get(part) == schema.get(part), (kind, field, part)
+            assert read.get("items", {}).get("$ref") == schema.get("items", {}).get("$ref")
+    group = found["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"]
+    assert {"group", "kind", "version", "apps", "Deployment", "v1"} <= {*re.findall(r"\w+", group)}
+    operations = openapi_reader.operations(message)
+    assert operations.keys() == document["paths"].keys()
+    path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+    patch = document["paths"][path]["patch"]
+    wanted = {parameter["name"] for parameter in patch["parameters"] if "name" in parameter}
+    assert operations[path]["patch"] == (patch["operationId"], wanted)
+    assert {"get", "put", "patch", "delete"} <= operations[path].keys()

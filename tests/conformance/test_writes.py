@@ -498,6 +498,8 @@ async def test_empty_bytes_are_left_out(api: Api) -> None:
     assert made.json["webhooks"][0]["clientConfig"] == {"url": "https://example.com/"}
 
 
+EMPTY: dict[str, Any] = {}
+NONE: list[Any] = []
 HOOK = {
     "name": "a.example.com",
     "clientConfig": {"url": "https://127.0.0.1:1/"},
@@ -511,8 +513,8 @@ HOOK = {
     "generation: an empty list or map is a change at each write of a NetworkPolicy and of webhooks, and nowhere else",
     ("rules", "networkpolicies", {"spec": {"podSelector": {}, "ingress": []}}, 1),
     ("labels", "networkpolicies", {"spec": {"podSelector": {"matchLabels": {}}}}, 1),
-    ("peers", "networkpolicies", {"spec": {"podSelector": {}, "egress": [{"to": []}]}}, 1),
-    ("none", "networkpolicies", {"spec": {"podSelector": {}, "ingress": [{}]}}, 0),
+    ("peers", "networkpolicies", {"spec": {"podSelector": {}, "egress": [{"to": NONE}]}}, 1),
+    ("none", "networkpolicies", {"spec": {"podSelector": {}, "ingress": [EMPTY]}}, 0),
     ("unknown", "networkpolicies", {"spec": {"podSelector": {}, "other": []}}, 0),
     ("webhooks", "validatingwebhookconfigurations", {"webhooks": []}, 1),
     ("rules of webhooks", "mutatingwebhookconfigurations", {"webhooks": [{**HOOK, "rules": []}]}, 1),

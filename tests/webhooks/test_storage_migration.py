@@ -261,7 +261,7 @@ def test_entries_of_versions_that_leave_get_the_new_one() -> None:
 
 
 def test_entries_of_versions_that_are_served_and_not_stored_stay() -> None:
-    listed = {**definition("v1"), "status": {"storedVersions": ["v1"]}}
+    listed: dict[str, Any] = {**definition("v1"), "status": {"storedVersions": ["v1"]}}
     assert entries_patch({"managedFields": [entry("v1beta1", "a")]}, read_versions(listed)) == {}
     listed["spec"]["versions"][1]["served"] = False
     assert entries_patch({"managedFields": [entry("v1beta1", "a")]}, read_versions(listed))["metadata"]["managedFields"]

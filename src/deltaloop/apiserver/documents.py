@@ -12,6 +12,7 @@ from aiohttp import web
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
+from deltaloop.apiserver.core.answers.openapi_v2_protobuf import to_protobuf
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
@@ -98,6 +99,11 @@ def _chosen_yaml(accept: str) -> bool:
     return False
 
 
+def _old_document(served: tuple[ServedResource, ...], content_type: str) -> bytes:
+    document = openapi_v2.document(served, published_schemas())
+    return to_protobuf(document) if content_type == openapi_v2.PROTOBUF else encode_json(document)
+
+
 def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
     """Make an answer in plain text."""
     return web.Response(
@@ -120,8 +126,9 @@ class Documents:
         self._registry = registry
         self._count = count
         self._headers = headers
-        # The document of OpenAPI v2, and the resources that it describes.
-        self._old: tuple[tuple[ServedResource, ...], asyncio.Task[bytes] | None] = ((), None)
+        # Documents of OpenAPI v2 by content type, and the resources that they describe.
+        self._described: tuple[ServedResource, ...] = ()
+        self._old: dict[str, asyncio.Task[bytes]] = {}
 
     async def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
         """Answer a request; unknown paths get a plain text 404.
@@ -210,13 +217,13 @@ class Documents:
         if content_type is None:
             return web.Response(status=406, headers=headers)
         headers["Content-Type"] = content_type
-        if content_type == openapi_v2.PROTOBUF:
-            return web.Response(headers=headers)
         served = self._registry.resources()
-        known, task = self._old
-        if task is None or known is not served:
-            task = asyncio.create_task(asyncio.to_thread(_old_document, served), name="deltaloop-apiserver-openapi")
-            self._old = (served, task)
+        if self._described is not served:
+            self._described, self._old = served, {}
+        task = self._old.get(content_type)
+        if task is None:
+            work = asyncio.to_thread(_old_document, served, content_type)
+            task = self._old[content_type] = asyncio.create_task(work, name="deltaloop-apiserver-openapi")
         return web.Response(body=await asyncio.shield(task), headers=headers)
 
     async def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:

@@ -163,7 +163,7 @@ class _Reading:
     ) -> None:
         # Go cannot leave an item out: it has its zero in the place of a null.
         held = cast("dict[str | int, object]", holder)
-        zero = {} if node.name and node.form == "object" else _ZEROS.get(node.form)
+        zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
             if item is not None:
                 read = self.value(node, item, struct, path)

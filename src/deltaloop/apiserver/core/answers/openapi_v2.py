@@ -4,7 +4,7 @@ Definitions are those of ``openapi``; what version 2 has no word for (alternativ
 defaults, as by a real server. Each resource has the paths of its collection and of its objects, with the parameters
 that clients look for.
 
-kubectl up to 1.28 asks for protobuf, where an empty message, zero bytes, is a valid document; that is what it gets.
+client-go asks for protobuf: ``openapi_v2_protobuf``.
 
 Source: apiextensions-apiserver pkg/controller/openapi/v2/conversion.go; kube-openapi pkg/handler.
 """

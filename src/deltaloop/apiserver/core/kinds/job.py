@@ -70,7 +70,7 @@ def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterat
 def _generated_labels(job: Mapping[str, object]) -> dict[str, object]:
     """Return the labels that the server adds to the template."""
     uid, name = at(job, "metadata", "uid"), at(job, "metadata", "name") or ""
-    return dict.fromkeys(_JOB_UID, uid) | dict.fromkeys(_JOB_NAME, name)
+    return {**dict.fromkeys(_JOB_UID, uid), **dict.fromkeys(_JOB_NAME, name)}
 
 
 def _restart_errors(place: Place) -> Iterator[FieldError]:
