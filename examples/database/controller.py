@@ -142,7 +142,7 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
 
 def backup_name(database: Database) -> str:
     """Return the name of the Job that backs up this Database, and no other one of its name before or after it."""
-    return f"{database.metadata.name}-last-backup-{database.metadata.uid[:8]}"
+    return f"{database.metadata.name[:40]}-last-backup-{database.metadata.uid[:8]}"
 
 
 async def login_of(database: Database, ctx: dl.Context) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from prometheus_client import REGISTRY
 
@@ -13,10 +13,11 @@ from examples.database.controller import Database, DatabaseSpec, Settings, recon
 
 CRD = Path(__file__).parent / "crd.yaml"
 SET, SECRET, JOB = dl.kinds.STATEFUL_SET, dl.kinds.SECRET, dl.kinds.JOB
+FOREGROUND = dl.DeleteOptions(propagation_policy="Foreground")
 
 
 async def begin(harness: Harness, *, backups_fail: bool = False, **spec: Any) -> None:
-    await harness.environment("jobs", failing=lambda pod: backups_fail)
+    await harness.environment("jobs", failing=lambda _: backups_fail)
     await harness.install(CRD)
     await harness.start(reconcile)
     await harness.client.create(Database, Database(metadata=dl.ObjectMeta(name="a"), spec=DatabaseSpec(**spec)))
@@ -34,22 +35,28 @@ async def password(harness: Harness) -> str:
     return str((await harness.client.get(SECRET, "a"))["data"]["POSTGRES_PASSWORD"])
 
 
-async def whole_life(harness: Harness, policy: Literal["Background", "Foreground"] = "Background") -> None:
-    """Make a database, have it run, grow and go; whatever happens on the way, it comes to this."""
+async def whole_life(harness: Harness) -> None:
+    """Make a database, have it grow, and delete it in the foreground; whatever happens on the way, it comes to this."""
+
+    @harness.always
+    async def servers_are_there_until_the_backup_is_made(client: dl.Client) -> None:
+        database, servers = await client.find(Database, "a"), await client.find(SET, "a")
+        made = any(job.get("status", {}).get("succeeded") for job in await client.list_all(JOB))
+        if database is not None and database.metadata.deletion_timestamp and not made:
+            assert servers is not None
+            assert servers.deletion_timestamp is None
+
     await begin(harness, replicas=1)
     before = await password(harness)
-    assert await ready(harness) == ("False", "Starting")
     await harness.client.patch(Database, "a", {"spec": {"replicas": 2}})
     await harness.settled(timeout=600)
     assert await password(harness) == before
-    await harness.client.delete(Database, "a", options=dl.DeleteOptions(propagation_policy=policy))
+    await harness.client.delete(Database, "a", options=FOREGROUND)
     await harness.settled(timeout=600)
-    assert not await harness.client.list_all(Database)
-    assert not await harness.client.list_all(SET)
+    assert not [*await harness.client.list_all(Database), *await harness.client.list_all(SET)]
     [backup] = await harness.client.list_all(JOB)
     assert backup["status"]["succeeded"] == 1
-    backups = [write for write in harness.writes if write.resource == "jobs.batch" and write.carried_out]
-    assert len(backups) == 1
+    assert len([write for write in harness.writes if write.resource == "jobs.batch" and write.carried_out]) == 1
 
 
 def test_the_definition_is_the_classes() -> None:
@@ -69,36 +76,19 @@ async def test_it_lives_and_dies(deltaloop_harness: Harness) -> None:
     assert len({write.version for write in written}) == len(written)  # none that changed nothing
 
 
-async def test_servers_outlive_a_deletion_in_the_foreground_until_the_backup_is_made(
-    deltaloop_harness: Harness,
-) -> None:
-    harness = deltaloop_harness
-
-    @harness.always
-    async def servers_are_there_until_the_backup_is_made(client: dl.Client) -> None:
-        database, servers = await client.find(Database, "a"), await client.find(SET, "a")
-        made = any(job.get("status", {}).get("succeeded") for job in await client.list_all(JOB))
-        if database is not None and database.metadata.deletion_timestamp and not made:
-            assert servers is not None
-            assert servers.deletion_timestamp is None
-
-    await whole_life(harness, "Foreground")
-
-
 async def test_failed_backup_keeps_the_data_and_another_one_lets_them_go(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     failed = backups("failed")
     await begin(harness, backups_fail=True)
-    await harness.client.delete(Database, "a", options=dl.DeleteOptions(propagation_policy="Foreground"))
+    await harness.client.delete(Database, "a", options=FOREGROUND)
     for process in (1, 2):
         await harness.settled(timeout=7200)
         assert await harness.client.find(SET, "a")
         assert await ready(harness) == ("False", "TerminalError")
         assert backups("failed") == failed + process
         await harness.restart(crash=process == 1)
-    [job] = await harness.client.list_all(JOB)
-    await harness.environment(failing=lambda pod: False)
-    await harness.client.delete(JOB, job.name, options=dl.DeleteOptions(propagation_policy="Background"))
+    await harness.environment(failing=lambda _: False)
+    await harness.client.delete_collection(JOB, namespace=harness.client.namespace)
     await harness.settled(timeout=7200)
     assert not await harness.client.list_all(Database)
 

@@ -14,7 +14,7 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures
     assert not report.unstruck
-    writes = {"replicator": 11, "provisioner": 2, "sample_controller": 8, "database": 9, "database_runs": 9}
+    writes = {"replicator": 11, "provisioner": 2, "sample_controller": 8, "database": 12, "database_runs": 12}
     assert {**writes, "database_webhooks": 7}[name] == len(report.writes)
 
 

@@ -145,7 +145,8 @@ class Children:
 
         Raises:
             InvalidChildrenError: If the children cannot be applied: an undeclared kind, a name twice, another
-                namespace than the owner's, or not garbage collected, without a finalizer of it, none although there are some, a second call.
+                namespace than the owner's, or not garbage collected, without a finalizer of it, none although there
+                are some, a second call.
             AlreadyOwnedError: If something else controls an object of that name.
             NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
             OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name. Before

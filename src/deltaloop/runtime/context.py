@@ -16,13 +16,13 @@ from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
-from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.status import Statuses, StatusWriter
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.children import Children, DeclaredChildren
+    from deltaloop.runtime.lifespans import Lifespan
 
 T = TypeVar("T")
 

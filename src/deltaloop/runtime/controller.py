@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast, final, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final, overload
 
 import msgspec
 
@@ -30,10 +30,12 @@ from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
-from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.mapping import takes_caches
 from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.lifespans import Lifespan
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
 
@@ -132,9 +134,8 @@ class Controller:
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
-        if self.lifespan is not None and not isinstance(self.lifespan, Lifespan):
-            problem = f"lifespan must be made by @dl.lifespan, got a {type(cast('object', self.lifespan)).__name__}"
-            raise InvalidControllerError(self.name, problem)
+        if self.lifespan is not None:
+            self._require_lifespan(self.lifespan)
         if self.workers < 1:
             raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
         if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
@@ -151,6 +152,13 @@ class Controller:
         self._require_watches()
         for name in ("owns", "children", "watches", "reads", "tracks", "writes"):
             object.__setattr__(self, name, _named(getattr(self, name)))
+
+    def _require_lifespan(self, given: object) -> None:
+        from deltaloop.runtime.lifespans import Lifespan
+
+        if not isinstance(given, Lifespan):
+            problem = f"lifespan must be made by @dl.lifespan, got a {type(given).__name__}"
+            raise InvalidControllerError(self.name, problem)
 
     def _require_reconciler(self, name: str, function: object) -> None:
         """Refuse what cannot be called, and awaited or run in a thread, with a request and a context."""

@@ -169,7 +169,9 @@ class ReconcileCancelledError(DeltaloopError):
 
 @final
 class LifespanError(DeltaloopError):
-    """What lives as long as the program failed to begin or to end; the program ends. The cause is ``__cause__``.
+    """What lives as long as the program failed to begin or to end.
+
+    The program ends. ``__cause__`` is the exception of the lifespan.
 
     Attributes:
         lifespan: Name of the function that ``@dl.lifespan`` decorates.

@@ -35,7 +35,6 @@ from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, read
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.finalizing import refuse_finalizers
-from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.pages import only_local
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
     from deltaloop.runtime.health_server import HealthServer
+    from deltaloop.runtime.lifespans import Lifespan
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
     from deltaloop.webhooks.certificates.sources import CertificateSource
     from deltaloop.webhooks.declaring import Webhook

@@ -37,7 +37,6 @@ from deltaloop.runtime.core.standby import names_gone_object, surplus
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.finalizing import FinalizedRuns
-from deltaloop.runtime.lifespans import Lifespan
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
@@ -53,6 +52,7 @@ from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.children import DeclaredChildren
+    from deltaloop.runtime.lifespans import Lifespan
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)

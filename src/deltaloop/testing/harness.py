@@ -567,7 +567,7 @@ class Harness:
             self.lead_webhooks()
 
     def user_writes(self, request: HttpRequest) -> HttpRequest | None:
-        """Note what the test's client is about to write, in ``steps``; return what it sends in place of that, if any."""
+        """Note what the test's client is about to write, in ``steps``; return the request that it sends instead."""
         text = text_of(request)
         if text:
             now = asyncio.get_running_loop().time()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hypothesis.strategies as st
+import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 
@@ -773,3 +774,34 @@ def test_a_calm_key_keeps_little() -> None:
         tracemalloc.stop()
     assert len(loops) == 200
     assert held / 200 < 1600, f"{held / 200:.0f} bytes for each key"
+
+
+def created(number: int, *, name: str = "web", generate: str = "") -> OwnWrite:
+    metadata = {"name": name, "namespace": "default", "uid": f"u{number}", "resourceVersion": str(number)}
+    made = Resource.from_dict({"metadata": {**metadata, **({"generateName": generate} if generate else {})}}, kinds.JOB)
+    return wrote(None, made, verb="create", kind=kinds.JOB)
+
+
+def test_object_that_others_delete_and_a_reconcile_creates_again_is_fought_over() -> None:
+    loops = HotLoops(OPTIONS)
+    facts: list[Fact] = []
+    for number in range(1, 10):
+        writes = [created(number)]
+        facts += loops.observe(
+            "default/a", triggers=[echo(deployment(1), "")], writes=writes, succeeded=True, now=number
+        )
+    [found] = facts
+    assert isinstance(found, HotLoop)
+    assert (found.cause, found.object_key, found.changes) == (Cause.FIGHT, "default/web", ("metadata.uid: u4 -> u5",))
+    assert loops.delay("default/a", 9.0) > 0
+
+
+def test_objects_that_a_reconcile_deletes_itself_or_names_anew_are_not_fought_over() -> None:
+    for generate in ("", "web-"):
+        loops = HotLoops(OPTIONS)
+        for number in range(1, 100):
+            made = created(number, name=f"web-{number}" if generate else "web", generate=generate)
+            gone = msgspec.structs.replace(made, verb="delete", version="", before=made.after, after=None)
+            writes = [made] if generate else [made, gone]
+            triggers = [echo(deployment(1), "")]
+            assert not loops.observe("default/a", triggers=triggers, writes=writes, succeeded=True, now=number / 10)

@@ -4,8 +4,8 @@ A child is an object of a declared kind that ``ctx.children`` has applied. Its o
 belongs to; a label with the owner's uid, and an annotation with the controller's name, tell it from what others made
 for the same owner. A child that is not in its owner's namespace can have no owner reference: an annotation names the
 owner. The same holds for a child that the garbage collector is not to delete: it stays until the clean-up of the owner
-prunes it, also if the owner is deleted in the foreground. Another annotation has a hash of what was applied: a field that is not desired any more shows in
-nothing else, since caches have no ``managedFields``.
+prunes it, also if the owner is deleted in the foreground. Another annotation has a hash of what was applied: a field
+that is not desired any more shows in nothing else, since caches have no ``managedFields``.
 
 Values of Secrets are no part of that hash: whoever may read annotations could find out a short one by trying. That one
 has changed is found by comparing it with the cache.

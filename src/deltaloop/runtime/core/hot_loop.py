@@ -4,7 +4,7 @@ A *strike* of a key against an object is a reconcile that changed the object alt
 
     SELF     every trigger of the reconcile is a write of this very program, and yet it wrote again
     FIGHT    since the key's last write to the object somebody else changed a field, and the reconcile changed the
-             same field again
+             same field again; or it was deleted, and the reconcile created it again
 
     CALM ── ``threshold`` strikes against one object within ``window`` seconds ──▶ HOT
     HOT  ── SELF: the echo of an own write is reconciled without a write
@@ -46,6 +46,7 @@ from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
+_UID: Final[PathParts] = ("metadata", "uid")
 
 
 @final
@@ -312,6 +313,10 @@ class HotLoops:
 
     def _contested(self, last: OwnWrite | None, write: OwnWrite) -> tuple[PathParts, ...]:
         """Return the fields that somebody else changed since the last write, and this one changed again."""
+        if last is not None and write.before is None:
+            # It was made before, and others have deleted it: the garbage collector, for example, because of its owner.
+            again = write.verb == "create" == last.verb and last.uid != write.uid and write.subject[1] == write.key
+            return (_UID,) if again else ()
         if last is None or write.before is None or write.before.resource_version == last.version:
             return ()
         if last.uid != write.uid:
