@@ -249,7 +249,3 @@ class Documents:
 
         # Schemas of custom resources may be large, and this server's own documents are too.
         return _json(await asyncio.to_thread(write), headers)
-
-
-def _old_document(served: tuple[ServedResource, ...]) -> bytes:
-    return encode_json(openapi_v2.document(served, published_schemas()))
