@@ -208,7 +208,8 @@ def test_only_what_is_asked_for_is_tried() -> None:
 @pytest.mark.parametrize("text", ["", " , ", "crash", "lost,order:random"])
 def test_a_kind_that_is_none_is_named(text: str) -> None:
     with pytest.raises(
-        InvalidArgumentError, match=r"known are crash-before, .*, stale, held-kind, crash-later, restored, foreground, order"
+        InvalidArgumentError,
+        match=r"known are crash-before, .*, stale, held-kind, crash-later, restored, foreground, order",
     ):
         parse_kinds(text)
 

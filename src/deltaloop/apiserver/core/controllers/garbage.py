@@ -73,6 +73,7 @@ class _Ended(NamedTuple):
         served = owner.api_version in self.versions if self.versions else group == self.group
         return served and self.namespace in ("", namespace)
 
+
 # Dependents that lose their owner in one step.
 _ORPHANS: Final = 16
 # Bytes of an object that is worth one.
