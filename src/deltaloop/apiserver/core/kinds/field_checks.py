@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.apiserver.core.kinds.addresses import address_errors, network_errors
+from deltaloop.apiserver.core.kinds.text_forms import FORMS
 from deltaloop.apiserver.core.metadata.rules import (
     label_errors,
     label_name_errors,
@@ -156,6 +157,7 @@ def _of_value(check: Callable[[object, str], Iterable[FieldError]]) -> Check:
 
 
 CHECKS: Final[Mapping[str, Check]] = {
+    **FORMS,
     "addresses": lambda place: address_errors(texts(place.value), place.path),
     "label": _of_text(label_name_errors),
     "labels": lambda place: label_errors(string_map(place.value), place.path),
