@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE
+from deltaloop.apiserver.core.kinds.certificate_checks import bundle_errors, legacy_signer_errors, request_errors
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
@@ -34,7 +35,9 @@ def _condition(request: Mapping[str, object]) -> str:
     return state + (",Issued" if at(request, "status", "certificate") else "")
 
 
+BUNDLE: Final = Strategy(checks={"trust_bundle": bundle_errors})
 STRATEGY: Final = Strategy(
+    checks={"certificate_request": request_errors, "no_legacy_signer": legacy_signer_errors},
     parts={"approval": _approved},
     reset_fields={
         "": {"f:spec": {}},

@@ -96,6 +96,12 @@ def share_errors(value: object, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, str(value), NOT_NEGATIVE)
 
 
+def is_none(share: object) -> bool:
+    """Tell whether a share of pods is none of them; a text that is neither number nor percentage counts as none."""
+    digits = text(share).removesuffix("%") if isinstance(share, str) else str(integer(share))
+    return not digits.isdecimal() or int(digits[:9]) == 0
+
+
 def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
     """Yield an error if a percentage is more than everything."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:

@@ -10,6 +10,7 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
+from deltaloop.apiserver.core.kinds.job_policies import JOB_CHECKS
 from deltaloop.apiserver.core.kinds.pod_owners import labels_of_template, selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
@@ -122,7 +123,7 @@ def _status(job: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     defaults={"batch.v1.Job": _defaults},
-    checks={"ending_pods": _restart_errors},
+    checks={**JOB_CHECKS, "ending_pods": _restart_errors},
     validate_update=_update_errors,
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),

@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.field_checks import one_of
-from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_name_problems, label_value_problems, subdomain_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    label_name_errors,
+    label_name_problems,
+    label_value_problems,
+    subdomain_errors,
+)
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
@@ -38,7 +43,9 @@ def _requirement_errors(place: Place) -> Iterator[FieldError]:
         if key != "metadata.name":
             yield invalid_value(place.below("key"), shown(key), "not a valid field selector key")
         else:
-            yield from (error for at_, value in enumerate(values) for error in subdomain_errors(value, f"{path}[{at_}]"))
+            yield from (
+                error for at_, value in enumerate(values) for error in subdomain_errors(value, f"{path}[{at_}]")
+            )
         return
     yield from (invalid_value(place.below("key"), shown(key), problem) for problem in label_key_problems(key))
     if "preferredDuringScheduling" not in place.path:
@@ -219,7 +226,6 @@ PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {
     "affinity_term": _affinity_term_errors,
     "affinity_weight": _weight_errors,
     "node_requirement": _requirement_errors,
-    "node_taints": taint_errors,
     "pod_claim": _claim_errors,
     "scheduling_gates": _gate_errors,
     "spread": _spread_errors,

@@ -28,7 +28,9 @@ _NOT_ON_WINDOWS: Final = {
 }  # fmt: skip
 _WINDOWS_SIGNALS: Final = ("SIGKILL", "SIGTERM")
 _LONGEST_DOMAIN, _LONGEST_USER = 256, 104
-_WINDOWS_DOMAIN: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}|[A-Za-z0-9][-A-Za-z0-9]*(\.[A-Za-z0-9][-A-Za-z0-9]*)*')
+_WINDOWS_DOMAIN: Final = re.compile(
+    r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}|[A-Za-z0-9][-A-Za-z0-9]*(\.[A-Za-z0-9][-A-Za-z0-9]*)*'
+)
 _NO_WINDOWS_USER: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
 
 

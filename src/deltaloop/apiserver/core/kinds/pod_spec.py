@@ -31,7 +31,14 @@ _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _HEADER: Final = re.compile("[-A-Za-z0-9]+")
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _ONLY_OF_SIDECARS: Final = ("lifecycle", *_PROBES)
-_NOT_EPHEMERAL: Final = ("ports", "resources", *_ONLY_OF_SIDECARS, "resizePolicy", "restartPolicy", "restartPolicyRules")
+_NOT_EPHEMERAL: Final = (
+    "ports",
+    "resources",
+    *_ONLY_OF_SIDECARS,
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+)
 _VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
@@ -184,7 +191,9 @@ def _dns_errors(place: Place) -> Iterator[FieldError]:
         field = f"{path}.nameservers" if is_mapping(pod.get("dnsConfig")) else path
         yield required(field, "must provide at least one DNS nameserver when `dnsPolicy` is None")
     if len(servers) > _MOST_SERVERS:
-        yield invalid_value(f"{path}.nameservers", shown(servers), f"must not have more than {_MOST_SERVERS} nameservers")
+        yield invalid_value(
+            f"{path}.nameservers", shown(servers), f"must not have more than {_MOST_SERVERS} nameservers"
+        )
     searches = texts(config.get("searches"))
     if len(searches) > _MOST_SEARCHES or len(" ".join(searches)) > _LONGEST_SEARCHES:
         yield invalid_value(f"{path}.searches", shown(searches), "must not have so many search paths")

@@ -252,7 +252,9 @@ def _mounted_errors(place: Place) -> Iterator[FieldError]:
     if any(device.get("name") == name for device in devices):
         yield invalid_value(path, shown(name), "must not already exist in volumeDevices")
     if any(device.get("devicePath") == mount_path for device in devices):
-        yield invalid_value(place.below("mountPath"), shown(mount_path), "must not already exist as a path in volumeDevices")  # noqa: E501
+        yield invalid_value(
+            place.below("mountPath"), shown(mount_path), "must not already exist as a path in volumeDevices"
+        )
     listed = place.path.rpartition("[")[0]
     for field in ("subPath", "subPathExpr"):
         value = text(place.fields.get(field))
@@ -342,7 +344,6 @@ def tokens_without_account(pod: Mapping[str, object]) -> Iterator[FieldError]:
             if is_mapping(at(source, "serviceAccountToken")):
                 path = f"spec.volumes[{number}].projected.sources[{place}].serviceAccountToken"
                 yield forbidden_field(path, "must not be specified when serviceAccountName is not set")
-
 
 
 VOLUME_CHECKS: Final[Mapping[str, Check]] = {

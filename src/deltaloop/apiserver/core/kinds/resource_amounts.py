@@ -21,9 +21,12 @@ _COUNTED: Final = (
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
     "services.loadbalancers", "services.nodeports",
 )  # fmt: skip
-_OF_QUOTAS: Final = frozenset(
-    (*_OF_CONTAINERS, *_COUNTED, "requests.storage", *(f"{group}.{name}" for group in ("requests", "limits") for name in _OF_CONTAINERS))  # noqa: E501
-)  # fmt: skip
+COMPUTE_OF_QUOTAS: Final = frozenset(
+    f"{group}{name}" for group in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
+)
+"""Resources of pods that a quota may limit."""
+OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
+"""All resources of Kubernetes itself that a quota may limit."""
 _HUGE: Final = "hugepages-"
 
 NameErrors = Callable[[str, str], Iterator[FieldError]]
@@ -32,7 +35,7 @@ NameErrors = Callable[[str, str], Iterator[FieldError]]
 def name_errors(name: str, field: str) -> Iterator[FieldError]:
     """Yield what is wrong with the name of any resource."""
     wrong = [*qualified_name_errors(name, field)]
-    if not wrong and "/" not in name and name not in _OF_QUOTAS and name != "storage" and not _is_huge(name):
+    if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
         wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
     yield from wrong
 
@@ -50,7 +53,7 @@ def container_name_errors(name: str, field: str) -> Iterator[FieldError]:
 def quota_name_errors(name: str, field: str) -> Iterator[FieldError]:
     """Yield what is wrong with the name of a resource that a quota may limit."""
     yield from name_errors(name, field)
-    if "/" not in name and name not in _OF_QUOTAS and not _is_huge(name):
+    if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
         yield invalid_value(field, shown(name), "must be a standard resource for quota")
 
 
@@ -121,9 +124,7 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[FieldErr
     return check
 
 
-def _overcommit_errors(
-    limits: dict[str, object], requests: dict[str, object], path: str
-) -> Iterator[FieldError]:
+def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], path: str) -> Iterator[FieldError]:
     for name, value in requests.items():
         if name not in limits:
             if not may_be_overcommitted(name):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.field_checks import one_of
+from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
@@ -45,6 +46,8 @@ def _subject_defaults(subject: dict[str, object]) -> None:
 def _subject_errors(place: Place) -> Iterator[FieldError]:
     kind, path = text(place.fields.get("kind")), place.below("apiGroup")
     group = text(place.fields.get("apiGroup"))
+    if kind == "ServiceAccount" and place.fields.get("name"):
+        yield from subdomain_errors(text(place.fields["name"]), place.below("name"))
     if kind not in _SUBJECTS:
         yield not_supported(place.below("kind"), kind, _SUBJECTS)
     elif kind == "ServiceAccount":

@@ -25,6 +25,7 @@ from deltaloop.schemas.json_values import items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _LONGEST_DRIVER: Final = 63
+_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LONGEST_KEY: Final = 253
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
 _HEADER: Final = re.compile("[-A-Za-z0-9]+")
@@ -207,6 +208,11 @@ def _secret_reference_errors(place: Place) -> Iterator[FieldError]:
         yield from errors(value, path) if value else (required(path),)
 
 
+def _optional_label_errors(place: Place) -> Iterator[FieldError]:
+    if place.value:
+        yield from label_name_errors(place.text, place.path)
+
+
 def _not_empty_errors(place: Place) -> Iterator[FieldError]:
     if not place.value:
         yield required(place.path)
@@ -215,6 +221,19 @@ def _not_empty_errors(place: Place) -> Iterator[FieldError]:
 def _not_empty_text_errors(place: Place) -> Iterator[FieldError]:
     if not place.value:
         yield invalid_value(place.path, '""', "cannot be an empty string")
+
+
+def _domain_path_errors(value: str, field: str) -> Iterator[FieldError]:
+    """Yield an error unless a text is a domain, a slash and a path."""
+    domain, _, path = value.partition("/")
+    if not value:
+        yield required(field)
+    elif not domain or not path:
+        yield invalid_value(field, shown(value), 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from subdomain_errors(domain, field)
+        if not _PATH.fullmatch(path):
+            yield invalid_value(field, shown(path), f"Invalid path (regex used for validation is '{_PATH.pattern}')")
 
 
 def _caseless_subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
@@ -227,6 +246,7 @@ FORMS: Final[Mapping[str, Check]] = {
     "caseless_subdomain": _errors_check(_caseless_subdomain_errors),
     "config_key": _text_check(config_key_problems),
     "descending_path": _text_check(descending_problems),
+    "domain_path": _errors_check(_domain_path_errors),
     "driver_name": _errors_check(driver_name_errors),
     "each_address": each_text(_address_errors),
     "each_label": each_text(label_name_errors),
@@ -235,7 +255,6 @@ FORMS: Final[Mapping[str, Check]] = {
     "each_qualified": each_text(qualified_name_errors),
     "each_search": each_text(_search_errors),
     "each_subdomain": each_text(subdomain_errors),
-    "endpoint_address": _text_check(endpoint_address_problems),
     "header_name": _text_check(_header_problems),
     "label_key": _errors_check(_label_key_errors),
     "label_value": _text_check(label_value_problems),
@@ -246,10 +265,12 @@ FORMS: Final[Mapping[str, Check]] = {
     "not_empty_text": _not_empty_text_errors,
     "not_negative_amount": _not_negative_amount,
     "not_negative_amounts": _not_negative_amounts,
+    "optional_label": _optional_label_errors,
     "path_segment": _errors_check(path_segment_errors),
     "placed_reference": _placed_errors,
     "positive_amount": _positive_amount,
     "qualified": _errors_check(qualified_name_errors),
+    "qualified_caseless": _errors_check(lambda name, field: qualified_name_errors(name.lower(), field)),
     "secret_reference": _secret_reference_errors,
     "signer_name": _errors_check(signer_name_errors),
     "sysctl": _text_check(_sysctl_problems),
