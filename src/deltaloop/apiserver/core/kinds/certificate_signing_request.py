@@ -23,6 +23,10 @@ def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, 
     return {**current, "metadata": metadata, "status": status}
 
 
+def _keep_spec(before: dict[str, object], after: dict[str, object]) -> None:
+    after["spec"] = before.get("spec")
+
+
 def _duration(request: Mapping[str, object]) -> str:
     seconds = at(request, "spec", "expirationSeconds")
     return NONE if seconds is None else human_duration(integer(seconds))
@@ -38,6 +42,7 @@ def _condition(request: Mapping[str, object]) -> str:
 BUNDLE: Final = Strategy(checks={"trust_bundle": bundle_errors})
 STRATEGY: Final = Strategy(
     checks={"certificate_request": request_errors, "no_legacy_signer": legacy_signer_errors},
+    prepare_update=_keep_spec,
     parts={"approval": _approved},
     reset_fields={
         "": {"f:spec": {}},

@@ -15,12 +15,16 @@ from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 
 def claim_spec_defaults(spec: dict[str, object]) -> None:
     """Let the old and the new name of what a claim is filled from say the same; other namespaces are off by default."""
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if is_mapping(old) and (text(old.get("apiGroup")), old.get("kind")) not in _SOURCES:
+        old = None  # what else it may be is only written into the new field
+        del spec["dataSource"]
     if is_mapping(new) and new.get("namespace"):
         del spec["dataSourceRef"]
     elif is_mapping(old) and new is None:

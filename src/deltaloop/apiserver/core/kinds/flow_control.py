@@ -122,15 +122,18 @@ def _level_errors(place: Place) -> Iterator[FieldError]:
             yield forbidden_field(place.below("exempt"), "must be nil if the type is Limited")
         if not is_mapping(level.get("limited")):
             yield required(place.below("limited"), "must not be empty when type is Limited")
-    elif kind:
-        yield from one_of(kind, place.below("type"), ("Exempt", "Limited"))
+    else:
+        if kind:
+            yield from one_of(kind, place.below("type"), ("Exempt", "Limited"))
+        if level.get("limited") is not None:
+            yield forbidden_field(place.below("limited"), "must be nil if the type is not Limited")
 
 
 def _response_errors(place: Place) -> Iterator[FieldError]:
     kind, queuing, path = text(place.fields.get("type")), place.fields.get("queuing"), place.below("queuing")
-    if kind == "Reject" and queuing is not None:
+    if kind != "Queue" and queuing is not None:
         yield forbidden_field(path, "must be nil if limited.limitResponse.type is not Limited")
-    elif kind == "Queue" and not is_mapping(queuing):
+    if kind == "Queue" and not is_mapping(queuing):
         yield required(path, "must not be empty if limited.limitResponse.type is Limited")
     elif kind == "Queue":
         yield from _queuing_errors(mapping(queuing), path)

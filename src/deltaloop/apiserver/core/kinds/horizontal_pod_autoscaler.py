@@ -190,7 +190,17 @@ STRATEGY: Final = Strategy(
     },
     cells=_CELLS,
 )
+
+
+def _use_errors(place: Place) -> Iterator[FieldError]:
+    if integer(place.value) < 1:
+        yield invalid_value(
+            "spec.metrics[0].resource.target.averageUtilization", shown(place.value), "must be greater than 0"
+        )
+
+
 V1: Final = Strategy(
+    checks={"processor_use": _use_errors},
     defaults={"autoscaling.v1.HorizontalPodAutoscaler": _defaults_of_v1},
     conversion=Conversion(autoscaler_to_v1, autoscaler_to_v2),
     cells={**_CELLS, "Targets": _metrics_of_v1},

@@ -89,7 +89,14 @@ def _order_errors(found: dict[str, object], where: str, resource: str) -> Iterat
         yield invalid_value(f"{where}.defaultRequest[{resource}]", shown(request), text_)
 
 
+def _prepare_new(limit_range: dict[str, object]) -> None:
+    metadata = mapping(limit_range["metadata"])
+    if not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
 STRATEGY: Final = Strategy(
+    prepare_new=_prepare_new,
     defaults={"core.v1.LimitRangeItem": _item_defaults},
     checks={"limits": _limits_errors},
 )

@@ -108,6 +108,10 @@ def _system_errors(place: Place) -> Iterator[FieldError]:
         for name, called in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if pod.get(name) is True:
                 yield forbidden_field(place.below(called), "when `hostUsers` is false")
+        for group in _CONTAINERS:
+            for path, container in each(pod, group, place.path):
+                if items(container.get("volumeDevices")):
+                    yield forbidden_field(f"{path}.volumeDevices", "when `hostUsers` is false")
     if is_mapping(pod.get("os")):
         if not system:
             yield required(place.below("os.name"))

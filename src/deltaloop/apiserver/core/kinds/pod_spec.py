@@ -14,8 +14,8 @@ from deltaloop.apiserver.core.kinds.pod_placement import PLACEMENT_CHECKS, claim
 from deltaloop.apiserver.core.kinds.pod_security import SECURITY_CHECKS
 from deltaloop.apiserver.core.kinds.pod_volumes import VOLUME_CHECKS
 from deltaloop.apiserver.core.kinds.resource_amounts import (
-    amounts_check,
     container_name_errors,
+    overhead_errors,
     pod_name_errors,
     requirements_check,
 )
@@ -250,7 +250,7 @@ POD_CHECKS: Final[Mapping[str, Check]] = {
     "handler": _handler_errors,
     "host_name": _host_name_errors,
     "no_claims": _no_claims_errors,
-    "overhead": amounts_check(container_name_errors),
+    "overhead": overhead_errors,
     "pod_resources": requirements_check(pod_name_errors),
     "ports_of_host_network": _host_network_errors,
     "resize_policy": _resize_errors,

@@ -39,22 +39,30 @@ _DIVISORS: Final = frozenset({"1", *(f"1{unit}{end}" for unit in "MGTPE" for end
 _SUBSCRIPTED: Final = re.compile(r"(.*)\['(.*)'\]")
 
 
-def volume_name_errors(place: Place) -> Iterator[FieldError]:
-    """Yield an error for the second of two volumes of one name; only sound ones can be mounted."""
-    name = text(place.fields.get("name"))
-    if not place.within(_POD_SPEC).is_first("volume", name):
-        yield duplicate(place.below("name"), shown(name))
+def volumes_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the volumes of a pod; only sound ones can be mounted."""
+    for number, volume in enumerate(items(place.fields.get("volumes"))):
+        wrong = [*place.errors_below("volumes", volume, number=number)]
+        name = text(at(volume, "name"))
+        yield from wrong
+        if place.is_noted("volume", name):
+            yield duplicate(f"{place.below('volumes')}[{number}].name", shown(name))
+        elif not wrong:
+            place.is_first("volume", name)
 
 
-def volume_source_errors(place: Place) -> Iterator[FieldError]:
-    """Yield what is wrong with the source of a volume as a whole."""
-    volume = place.fields
-    sources = [source for source, value in volume.items() if is_mapping(value)]
-    for source in sources[1:]:
-        yield forbidden_field(place.below(source), "may not specify more than 1 volume type")
-    if amount(at(volume, "emptyDir", "sizeLimit")) < 0:
-        text_ = "SizeLimit field must be a valid resource quantity"
-        yield forbidden_field(place.below("emptyDir.sizeLimit"), text_)
+def _limit_errors(place: Place) -> Iterator[FieldError]:
+    if amount(place.value) < 0:
+        yield forbidden_field(place.path, "SizeLimit field must be a valid resource quantity")
+
+
+def _made_claim_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of the claim that a pod makes of a volume."""
+    pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
+    if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
+        for _ in subdomain_errors(f"{pod}-{name}", ""):
+            text_ = f'PVC name "{pod}-{name}": must be a subdomain'
+            yield invalid_value(place.below("name"), shown(name), text_)
 
 
 def _iscsi_errors(place: Place) -> Iterator[FieldError]:
@@ -355,13 +363,14 @@ VOLUME_CHECKS: Final[Mapping[str, Check]] = {
     "flex_options": _flex_errors,
     "flocker": _flocker_errors,
     "iscsi": _iscsi_errors,
+    "made_claim": _made_claim_errors,
     "mount_path": _mount_path_errors,
     "mounted_volume": _mounted_errors,
     "projected": _projected_errors,
+    "size_limit": _limit_errors,
     "quobyte": _quobyte_errors,
     "variable_reference": _variable_reference_errors,
     "volume_device": _device_errors,
-    "volume_name": volume_name_errors,
-    "volume_source": volume_source_errors,
+    "volumes": volumes_errors,
 }
 """Checks that the rules of volumes' types name."""

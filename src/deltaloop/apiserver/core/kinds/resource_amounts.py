@@ -124,6 +124,12 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[FieldErr
     return check
 
 
+def overhead_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the overhead of a pod, which is looked at as the limits of a container."""
+    check = requirements_check(container_name_errors)
+    return iter(check(Place({"limits": place.value}, place.path, place.name, place.holder)))
+
+
 def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], path: str) -> Iterator[FieldError]:
     for name, value in requests.items():
         if name not in limits:

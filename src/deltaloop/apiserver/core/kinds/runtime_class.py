@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
-from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors, requirements_check
+from deltaloop.apiserver.core.kinds.resource_amounts import overhead_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate
@@ -33,8 +33,7 @@ def _tolerations_errors(place: Place) -> Iterator[FieldError]:
 
 def _overhead_errors(place: Place) -> Iterator[FieldError]:
     """Yield what is wrong with the fixed overhead of pods, which is looked at as the limits of a container."""
-    check = requirements_check(container_name_errors)
-    return iter(check(Place({"limits": place.fields.get("podFixed")}, place.path, place.name, place.holder)))
+    return overhead_errors(Place(place.fields.get("podFixed"), place.path, place.name, place.holder))
 
 
 STRATEGY: Final = Strategy(

@@ -145,7 +145,9 @@ def _balancer_errors(place: Place) -> Iterator[FieldError]:
     if balanced and spec.get("loadBalancerClass") is not None:
         yield from qualified_name_errors(text(spec["loadBalancerClass"]), place.below("loadBalancerClass"))
     port = integer(spec.get("healthCheckNodePort"))
-    if port and not (balanced and spec.get("externalTrafficPolicy") == "Local"):
+    if balanced and spec.get("externalTrafficPolicy") == "Local":
+        yield from check.port_errors(port, place.below("healthCheckNodePort")) if port else ()
+    elif port:
         text_ = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid_value(place.below("healthCheckNodePort"), str(port), text_)
     for number, address in enumerate(texts(spec.get("externalIPs"))):

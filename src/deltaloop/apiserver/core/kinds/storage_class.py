@@ -40,7 +40,7 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
 
 def _topology_errors(place: Place) -> Iterator[FieldError]:
     """Yield what is wrong with the topologies of a class: keys and values come once, and so does each term."""
-    seen: list[dict[str, frozenset[str]]] = []
+    seen: list[dict[str, frozenset[str]]] = [{}]  # so an empty term is never the first
     for number, term in enumerate(items(place.value)):
         found: dict[str, frozenset[str]] = {}
         where = f"{place.path}[{number}].matchLabelExpressions"

@@ -19,16 +19,15 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.dns_names import label_key_problems
+from deltaloop.schemas.dns_names import label_key_problems, label_problems
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
-from deltaloop.schemas.json_values import items, mapping, text, texts
+from deltaloop.schemas.json_values import items, text, texts
 from deltaloop.schemas.quantity import amount
 
 _LONGEST_DRIVER: Final = 63
 _PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LONGEST_KEY: Final = 253
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
-_HEADER: Final = re.compile("[-A-Za-z0-9]+")
 _SUBDOMAIN_WITH_UNDERSCORE: Final = re.compile(r"[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _SIGNER_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -162,12 +161,6 @@ def _unique_errors(place: Place) -> Iterator[FieldError]:
             yield duplicate(f"{place.path}[{number}]", shown(value))
 
 
-def _not_negative_amounts(place: Place) -> Iterator[FieldError]:
-    for name, value in mapping(place.value).items():
-        if amount(value) < 0:
-            yield invalid_value(f"{place.path}[{name}]", shown(value), "must be greater than or equal to 0")
-
-
 def _positive_amount(place: Place) -> Iterator[FieldError]:
     if amount(place.value) <= 0:
         yield invalid_value(place.path, shown(place.value), "must be positive")
@@ -180,10 +173,6 @@ def _not_negative_amount(place: Place) -> Iterator[FieldError]:
 
 def _absolute_problems(path: str) -> tuple[str, ...]:
     return () if path.startswith("/") else ("must be an absolute path",)
-
-
-def _header_problems(name: str) -> tuple[str, ...]:
-    return () if _HEADER.fullmatch(name) else ("a valid HTTP header must consist of alphanumeric characters or '-'",)
 
 
 def _sysctl_problems(name: str) -> tuple[str, ...]:
@@ -236,26 +225,18 @@ def _domain_path_errors(value: str, field: str) -> Iterator[FieldError]:
             yield invalid_value(field, shown(path), f"Invalid path (regex used for validation is '{_PATH.pattern}')")
 
 
-def _caseless_subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
-    return subdomain_errors(name.lower(), field)
-
-
 FORMS: Final[Mapping[str, Check]] = {
     "absolute_path": _text_check(_absolute_problems),
     "address": _errors_check(_address_errors),
-    "caseless_subdomain": _errors_check(_caseless_subdomain_errors),
+    "caseless_subdomain": _errors_check(lambda name, field: subdomain_errors(name.lower(), field)),
     "config_key": _text_check(config_key_problems),
     "descending_path": _text_check(descending_problems),
+    "dns_label": _text_check(lambda name: tuple(label_problems(name))),
     "domain_path": _errors_check(_domain_path_errors),
     "driver_name": _errors_check(driver_name_errors),
     "each_address": each_text(_address_errors),
-    "each_label": each_text(label_name_errors),
-    "each_label_key": each_text(_label_key_errors),
-    "each_label_value": each_text(_problems_as_errors(label_value_problems)),
-    "each_qualified": each_text(qualified_name_errors),
     "each_search": each_text(_search_errors),
     "each_subdomain": each_text(subdomain_errors),
-    "header_name": _text_check(_header_problems),
     "label_key": _errors_check(_label_key_errors),
     "label_value": _text_check(label_value_problems),
     "local_path": _text_check(local_path_problems),
@@ -264,7 +245,6 @@ FORMS: Final[Mapping[str, Check]] = {
     "not_empty": _not_empty_errors,
     "not_empty_text": _not_empty_text_errors,
     "not_negative_amount": _not_negative_amount,
-    "not_negative_amounts": _not_negative_amounts,
     "optional_label": _optional_label_errors,
     "path_segment": _errors_check(path_segment_errors),
     "placed_reference": _placed_errors,
