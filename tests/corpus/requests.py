@@ -67,7 +67,7 @@ class Request:
         if self.on_stored and stored is not None and is_mapping(body):
             version = {"resourceVersion": stored["metadata"]["resourceVersion"]}
             body = {**body, "metadata": {**mapping(body.get("metadata")), **version}}
-        return b"" if body is None else json.dumps(body).encode()
+        return b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
 
     def __str__(self) -> str:
         kind = "" if self.content_type == "application/json" else f" ({self.content_type})"

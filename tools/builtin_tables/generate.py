@@ -26,6 +26,7 @@ from deltaloop.schemas.json_values import is_mapping
 
 HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
+ADDITIONS: Final = SERVER / "schema_additions.json.gz"
 TARGET: Final = SERVER / "builtin_kinds.json.gz"
 _SCALARS: Final = ("string", "number", "boolean")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -51,6 +52,7 @@ _SCHEMA_TYPES: Final = frozenset(
 _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"
 
 
+_EMPTY_STRUCT: Final = ".CustomResourceSubresourceStatus"
 # Structs of Go that JSON writes as something else.
 _NULL_STRUCTS: Final = ("time", "microtime", "json", "schemaorbool", "schemaorarray", "schemaorstrings")
 _ZERO_STRUCTS: Final[Mapping[str, Any]] = {"quantity": "0", "intorstring": 0, "duration": "0s"}
@@ -196,7 +198,7 @@ class Types:
             return "atomic"
         if name in _SCHEMA_TYPES:
             return "schema"
-        if "properties" in schema:
+        if "properties" in schema or name.endswith(_EMPTY_STRUCT):
             self.add(name)
             return "#" + short_name(name)
         made = self._type(schema)
@@ -323,12 +325,26 @@ def _add_rules(made: dict[str, dict[str, Any]], off: Mapping[str, Any]) -> None:
         made[name]["rules"] = kept[rules["like"]] if "like" in rules else rules
 
 
+def _add_key_defaults(made: dict[str, dict[str, Any]]) -> None:
+    """Give the items of lists that are maps the defaults of their keys, which only a server's documents have."""
+    published = msgspec.json.decode(gzip.decompress(ADDITIONS.read_bytes()), type=dict[str, dict[str, Any]])
+    by_name = {short_name(name): schema.get("properties", {}) for name, schema in published.items()}
+    for struct in [*made.values()]:
+        for field in struct["fields"].values():
+            item = _struct_below(field)
+            if item == "meta.v1.OwnerReference" or not is_mapping(field):
+                continue
+            for key in cast("list[str]", field.get("keys", [])):
+                if "default" in by_name.get(item, {}).get(key, {}):
+                    made[item].setdefault("defaults", {})[key] = by_name[item][key]["default"]
+
+
 def make() -> bytes:
     """Return the data file's content, unpacked."""
     schemas = definitions()
     names = schema_names(schemas)
     hand_kept = tomllib.loads((HERE / "hand_kept.toml").read_text())
-    key_defaults, of_kinds = hand_kept["key_defaults"], hand_kept["kinds"]
+    of_kinds = hand_kept["kinds"]
     table = read_table()
     types = Types(schemas)
     entries: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -355,8 +371,7 @@ def make() -> bytes:
         _add_messages(types.made, table, short_name(name), message)
     if of_kinds:
         raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
-    for name, defaults in key_defaults.items():
-        types.made[name]["defaults"] = defaults
+    _add_key_defaults(types.made)
     _add_rules(types.made, hand_kept["off"])
     content = {
         "kubernetes": MINOR,

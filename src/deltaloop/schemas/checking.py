@@ -61,6 +61,7 @@ class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum"
         union: Fields of the struct of which one is set, in the order in which they are looked at.
         new: Whether it, and what is below, is looked at in new objects only.
         aside: Whether what is below is only looked at by a check (``Place.errors_below``).
+        called: Name of the field in the paths of what is below, if it has another one there; "." if it has none.
     """
 
     required: bool | str = False
@@ -77,6 +78,7 @@ class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum"
     union: tuple[str, ...] = ()
     new: bool = False
     aside: bool = False
+    called: str = ""
 
 
 @final
@@ -169,11 +171,12 @@ class Place:
         """Tell whether a value was noted here."""
         return value in self._known.get(what, ())
 
-    def errors_below(self, name: str, value: object) -> Iterator[FieldError]:
-        """Yield what would be wrong below a field if it had this value."""
+    def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[FieldError]:
+        """Yield what would be wrong below a field if it, or its item of this number, had this value."""
+        path = self.below(name) if number is None else f"{self.below(name)}[{number}]"
         for field in self.type.fields:
             if field.name == name:
-                yield from _struct_errors(Place(value, self.below(name), name, self, field.below))
+                yield from _struct_errors(Place(value, path, name, self, field.below))
 
 
 Check: TypeAlias = Callable[[Place], Iterable[FieldError]]
@@ -216,10 +219,13 @@ NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
 
 
 def _struct_errors(place: Place, *, new: bool = True) -> Iterator[FieldError]:
-    fields = place.fields
+    fields, passed = place.fields, frozenset[str]()
     for field in place.type.fields:
+        if field.name in passed:
+            continue
         if field.name[0] == ".":
             yield from _union_errors(field.rule, place)
+            passed |= {*_members(field.rule, place)[1:]}
             for check in field.checks:
                 yield from check(place)
         elif (new or not field.rule.new) and not (field.name == "status" and place.holder is None):
@@ -235,14 +241,14 @@ def _changed_errors(place: Place, old: object) -> Iterator[FieldError]:
     fields = place.fields
     for field in place.type.fields:
         value, before = fields.get(field.name), at(old, field.name)
-        if value == before or (field.name == "status" and place.holder is None):
-            continue
-        if field.rule.fixed:
-            yield invalid_value(place.below(field.name), "null", IMMUTABLE)
+        if (is_mapping(old) and value == before) or (field.name == "status" and place.holder is None):
             continue
         yield from _field_errors(field, value, place)
+        if field.rule.fixed and is_mapping(old):
+            yield invalid_value(place.below(field.name), "null", IMMUTABLE)
+            continue
         for inner, inner_old in _below(field, value, place, before):
-            if inner.value != inner_old:
+            if inner_old is None or inner.value != inner_old:
                 yield from _changed_errors(inner, inner_old)
 
 
@@ -260,11 +266,13 @@ def _below(field: RuledField, value: object, place: Place, old: object = None) -
     """Yield the structs that a field has or holds, and what they were."""
     if not field.below.fields:
         return
-    name, where, type_ = field.name, place.below(field.name), field.below
+    name, called, type_ = field.name, field.rule.called, field.below
+    where = place.path if called == "." else place.below(called or name)
     if field.held_in == "list":
         known = items(old)
         for number, item in enumerate(items(value)):
-            yield Place(item, f"{where}[{number}]", name, place, type_), item if item in known else None
+            path = where if called == "." else f"{where}[{number}]"
+            yield Place(item, path, name, place, type_), item if item in known else None
     elif field.held_in == "map":
         for key, item in mapping(value).items():
             yield Place(item, f"{where}[{key}]", name, place, type_), at(old, key)
@@ -272,8 +280,13 @@ def _below(field: RuledField, value: object, place: Place, old: object = None) -
         yield Place(value, where, name, place, type_), old
 
 
+def _members(rule: FieldRule, place: Place) -> list[str]:
+    """Return which fields of a union are set; only the first is looked into."""
+    return [name for name in rule.union if is_mapping(place.fields.get(name))]
+
+
 def _union_errors(rule: FieldRule, place: Place) -> Iterator[FieldError]:
-    found = [name for name in rule.union if is_mapping(place.fields.get(name))]
+    found = _members(rule, place)
     if rule.required and not found:
         yield required(place.path, str(rule.required))
     for name in found[1:]:

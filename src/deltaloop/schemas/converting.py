@@ -70,7 +70,9 @@ def _value(node: TypeNode, value: object) -> object:
             fields.update({key: _value(node.other, each) for key, each in fields.items() if each is not None})
         return fields
     if node.form in _WHOLE and type(value) is float and value.is_integer():
-        return int(value)
+        value = int(value)
+    if node.form == "int32" and type(value) is int:
+        return (value + 2**31) % 2**32 - 2**31  # Go converts it without a look at its size
     if node.form in _TAKEN and value_type(value) not in _TAKEN[node.form]:
         raise _wrong(node, value)
     return value

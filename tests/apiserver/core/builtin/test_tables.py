@@ -86,7 +86,10 @@ def test_what_go_writes_even_when_nobody_set_it() -> None:
     spec = mapping(mapping(deployment.zero)["spec"])
     assert at_path(spec, "template", "spec") == {"containers": None}
     assert set(spec) == {"selector", "strategy", "template"}
-    assert at(deployment, "spec", "template", "spec", "containers", "*", "ports").key_defaults == {"protocol": "TCP"}
+    assert at(deployment, "spec", "template", "spec", "containers", "*", "ports").key_defaults == {
+        "containerPort": 0,
+        "protocol": "TCP",
+    }
 
 
 def test_schemas_that_contain_themselves_are_no_trap() -> None:

@@ -35,12 +35,13 @@ def network_family(value: str) -> int:
 def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[FieldError]:
     """Yield an error for each of several texts that is no address, but for one word."""
     for place, value in enumerate(values):
-        why = "" if but and value == but else _why_no_address(value)
+        why = "" if but and value == but else why_no_address(value)
         if why:
             yield invalid_value(f"{path}[{place}]", shown(value), why)
 
 
-def _why_no_address(value: str) -> str:
+def why_no_address(value: str) -> str:
+    """Return the reason that a text is not an address, "" if it is one."""
     try:
         address = ipaddress.ip_address(value)
     except ValueError:

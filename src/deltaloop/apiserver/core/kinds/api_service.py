@@ -6,13 +6,17 @@ pkg/controlplane/controller/crdregistration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.kinds import API_SERVICE
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.kinds.field_checks import port_errors
+from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.json_values import at, items, text
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, is_mapping, items, text
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 ON_START: Final = "onstart"
@@ -94,4 +98,36 @@ def _available(api_service: Mapping[str, object]) -> str:
     return f"{status} ({reason})" if reason and status != "True" else status
 
 
-STRATEGY: Final = Strategy(finish_new=_finish_new, cells={"Service": _service, "Available": _available})
+def _errors(place: Place) -> Iterator[FieldError]:
+    spec, service = place.fields, place.fields.get("service")
+    group, version, skips = (
+        text(spec.get("group")),
+        text(spec.get("version")),
+        spec.get("insecureSkipTLSVerify") is True,
+    )
+    if not group and version != "v1":
+        yield required(place.below("group"), "only v1 may have an empty group and it better be legacy kube")
+    elif group:
+        yield from subdomain_errors(group, place.below("group"))
+    name, wanted = at(place.whole, "metadata", "name"), service_name(group, version)
+    if name and name != wanted:
+        text_ = f'must be `spec.version+"."+spec.group`: "{wanted}"'
+        yield invalid_value("metadata.name", shown(name), text_)
+    if not is_mapping(service):
+        if spec.get("caBundle"):
+            yield invalid_value(place.below("caBundle"), '""', "local APIServices may not have a caBundle")
+        if skips:
+            text_ = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid_value(place.below("insecureSkipTLSVerify"), "true", text_)
+        return
+    for field in ("namespace", "name"):
+        if not service.get(field):
+            yield required(place.below(f"service.{field}"))
+    yield from port_errors(service.get("port"), place.below("service.port"))
+    if skips and spec.get("caBundle"):
+        yield invalid_value(place.below("insecureSkipTLSVerify"), "true", "may not be true if caBundle is present")
+
+
+STRATEGY: Final = Strategy(
+    checks={"api_service": _errors}, finish_new=_finish_new, cells={"Service": _service, "Available": _available}
+)

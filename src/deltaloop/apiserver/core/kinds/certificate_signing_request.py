@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE
+from deltaloop.apiserver.core.kinds.certificate_checks import bundle_errors, legacy_signer_errors, request_errors
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
@@ -20,6 +21,10 @@ def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, 
     metadata |= {name: value for name, value in new.items() if name in CLIENTS_METADATA}
     status = {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}
     return {**current, "metadata": metadata, "status": status}
+
+
+def _keep_spec(before: dict[str, object], after: dict[str, object]) -> None:
+    after["spec"] = before.get("spec")
 
 
 def _duration(request: Mapping[str, object]) -> str:
@@ -34,7 +39,10 @@ def _condition(request: Mapping[str, object]) -> str:
     return state + (",Issued" if at(request, "status", "certificate") else "")
 
 
+BUNDLE: Final = Strategy(checks={"trust_bundle": bundle_errors})
 STRATEGY: Final = Strategy(
+    checks={"certificate_request": request_errors, "no_legacy_signer": legacy_signer_errors},
+    prepare_update=_keep_spec,
     parts={"approval": _approved},
     reset_fields={
         "": {"f:spec": {}},

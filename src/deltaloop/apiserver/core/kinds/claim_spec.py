@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, mapping, text
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 
 def claim_spec_defaults(spec: dict[str, object]) -> None:
     """Let the old and the new name of what a claim is filled from say the same; other namespaces are off by default."""
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if is_mapping(old) and (text(old.get("apiGroup")), old.get("kind")) not in _SOURCES:
+        old = None  # what else it may be is only written into the new field
+        del spec["dataSource"]
     if is_mapping(new) and new.get("namespace"):
         del spec["dataSourceRef"]
     elif is_mapping(old) and new is None:
@@ -35,6 +40,41 @@ def claimed_storage_errors(place: Place) -> Iterator[FieldError]:
         yield required(path)
     elif amount(storage) <= 0:
         yield invalid_value(path, shown(storage), "must be greater than zero")
+
+
+def claim_source_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the access modes of a claim, and with what it is filled from."""
+    spec = place.fields
+    modes = {*texts(spec.get("accessModes"))}
+    if "ReadWriteOncePod" in modes and modes & {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}:
+        yield forbidden_field(place.below("accessModes"), "may not use ReadWriteOncePod with other access modes")
+    for name in ("volumeAttributesClassName", "storageClassName"):
+        if spec.get(name):
+            yield from subdomain_errors(text(spec[name]), place.below(name))
+    for name in ("dataSource", "dataSourceRef"):
+        if is_mapping(spec.get(name)):
+            yield from _source_errors(mapping(spec[name]), place.below(name))
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if is_mapping(source) and is_mapping(reference):
+        if reference.get("namespace"):
+            text_ = "may not be specified when dataSourceRef.namespace is specified"
+            yield invalid_value(place.path, '""', text_)
+        elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
+            yield invalid_value(place.path, '""', "must match dataSourceRef")
+
+
+def _source_errors(source: Mapping[str, object], path: str) -> Iterator[FieldError]:
+    for name in ("name", "kind"):
+        if not source.get(name):
+            yield required(f"{path}.{name}")
+    group = text(source.get("apiGroup"))
+    if not group and source.get("kind") != "PersistentVolumeClaim":
+        text_ = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield invalid_value(path, shown(source.get("kind")), text_)
+    elif group:
+        yield from subdomain_errors(group, f"{path}.apiGroup")
+    if source.get("namespace"):
+        yield from label_name_errors(text(source["namespace"]), f"{path}.namespace")
 
 
 def claim_spec_warnings(spec: object, path: str) -> Iterator[str]:

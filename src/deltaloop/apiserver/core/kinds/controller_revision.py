@@ -5,12 +5,14 @@ Source: Kubernetes pkg/apis/apps/validation; pkg/printers/internalversion/printe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, items, text
+from deltaloop.schemas.checking import Place
+from deltaloop.schemas.faults import FieldError, required
+from deltaloop.schemas.json_values import at, is_mapping, items, text
 
 
 def _controller(revision: Mapping[str, object]) -> str:
@@ -22,4 +24,11 @@ def _controller(revision: Mapping[str, object]) -> str:
     return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
 
 
-STRATEGY: Final = Strategy(cells={"Controller": _controller})
+def _data_errors(place: Place) -> Iterator[FieldError]:
+    if place.value is None:
+        yield required(place.path, "data is mandatory")
+    elif not is_mapping(place.value):
+        yield required(place.path, "data must be a valid JSON object")
+
+
+STRATEGY: Final = Strategy(checks={"revision_data": _data_errors}, cells={"Controller": _controller})

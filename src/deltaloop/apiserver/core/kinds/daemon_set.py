@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
+from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_errors, share_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Place
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, mapping, text
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -49,9 +50,21 @@ def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) 
 
 
 def _strategy_errors(place: Place) -> Iterator[FieldError]:
-    known = ("RollingUpdate", "OnDelete")
-    if place.fields.get("type") not in known:
+    known, kind, rolling = ("RollingUpdate", "OnDelete"), place.fields.get("type"), place.fields.get("rollingUpdate")
+    if kind not in known:
         yield pod_owners.no_strategy(place, known)
+    elif kind == "RollingUpdate":
+        path, none = place.below("rollingUpdate"), dict[str, bool]()
+        for name in ("maxUnavailable", "maxSurge"):
+            share = at(rolling, name)
+            yield from share_errors(share, f"{path}.{name}")
+            yield from most_percent_errors(share, f"{path}.{name}")
+            none[name] = share is None or is_none(share)
+        if not any(none.values()):
+            text_ = "may not be set when maxUnavailable is non-zero"
+            yield invalid_value(f"{path}.maxSurge", shown(at(rolling, "maxSurge")), text_)
+        elif all(none.values()):
+            yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 STRATEGY: Final = Strategy(

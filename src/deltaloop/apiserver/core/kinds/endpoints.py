@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.addresses import address_warnings
+from deltaloop.apiserver.core.kinds.addresses import address_family, address_warnings, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, first_three
 from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, items, text, texts
 
 _CONTROLLER: Final = "endpoint-controller"
 _SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+_FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
 
 
 def _endpoints(endpoints: Mapping[str, object]) -> str:
@@ -75,8 +80,75 @@ def _manager(owner: Mapping[str, object], label: str) -> object:
     return at(owner, "metadata", "labels", label)
 
 
-STRATEGY: Final = Strategy(warn=_warnings, cells={"Endpoints": _endpoints})
+def _subset_errors(place: Place) -> Iterator[FieldError]:
+    if not items(place.fields.get("addresses")) and not items(place.fields.get("notReadyAddresses")):
+        yield required(place.path, "must specify `addresses` or `notReadyAddresses`")
+    ports = items(place.fields.get("ports"))
+    for number, port in enumerate(ports):
+        name, where = text(at(port, "name")), f"{place.below('ports')}[{number}].name"
+        if name:
+            yield from label_name_errors(name, where)
+        elif len(ports) > 1:
+            yield required(where)
+
+
+def _slice_address_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the addresses of an endpoint, which are of the kind of their slice."""
+    kind = text(at(place.whole, "addressType"))
+    for number, address in enumerate(texts(place.value)):
+        where = f"{place.path}[{number}]"
+        if kind in _FAMILIES:
+            why = why_no_address(address)
+            if why:
+                yield invalid_value(where, shown(address), why)
+                continue
+            if address_family(address) != _FAMILIES[kind]:
+                yield invalid_value(place.path, shown(address), f"must be an {kind} address")
+            yield from _reached_errors(address, where, place.whole)
+        elif kind == "FQDN":
+            yield from _domain_errors(address, where)
+
+
+def _address_errors(place: Place) -> Iterator[FieldError]:
+    return _reached_errors(place.text, place.path, place.whole)
+
+
+def _reached_errors(address: str, field: str, whole: object) -> Iterator[FieldError]:
+    """Yield an error for an address that leads nowhere from another machine, but for that of this server."""
+    named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
+    if named != ("default", "kubernetes"):
+        for problem in endpoint_address_problems(address):
+            yield invalid_value(field, shown(address), problem)
+
+
+def _domain_errors(name: str, field: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(field)
+        return
+    name = name.removesuffix(".")
+    wrong = [*subdomain_errors(name, field)]
+    yield from wrong
+    if not wrong and len(name.split(".")) < 2:
+        yield invalid_value(field, shown(name), "should be a domain with at least two segments separated by dots")
+    for label in name.split("."):
+        if not wrong and len(label) > 63:
+            yield invalid_value(field, shown(label), "must be no more than 63 bytes")
+
+
+def _unique_names(place: Place) -> Iterator[FieldError]:
+    names = [text(at(item, "name")) for item in items(place.value)]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield duplicate(f"{place.path}[{number}].name", shown(name))
+
+
+STRATEGY: Final = Strategy(
+    warn=_warnings,
+    checks={"endpoint_address": _address_errors, "subset": _subset_errors},
+    cells={"Endpoints": _endpoints},
+)
 SLICE: Final = Strategy(
+    checks={"slice_addresses": _slice_address_errors, "unique_names": _unique_names},
     warn_new=_new_slice_warnings,
     warn=_slice_warnings,
     cells={"Ports": _slice_ports, "Endpoints": _slice_addresses},

@@ -99,12 +99,22 @@ def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[FieldError]:
     yield from _common_errors(event, mapping(event.get("regarding")), "reportingController")
     if event.get("eventTime") is None:
         yield required("eventTime")
+    yield from _series_errors(event)
     kind = text(event.get("type"))
     if kind not in ("Normal", "Warning"):
         yield invalid_value("type", '""', "has invalid value: " + kind)
     for field, told in _DEPRECATED:
         if event.get(field):
             yield invalid_value(told, '""', "needs to be unset")
+
+
+def _series_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
+    series = event.get("series")
+    if is_mapping(series):
+        if integer(series.get("count")) < 2:
+            yield invalid_value("series.count", '""', "should be at least 2")
+        if series.get("lastObservedTime") is None:
+            yield required("series.lastObservedTime")
 
 
 def _common_errors(event: Mapping[str, object], about: Mapping[str, object], controller: str) -> Iterator[FieldError]:
@@ -125,8 +135,18 @@ def _common_errors(event: Mapping[str, object], about: Mapping[str, object], con
             yield invalid_value(told, '""', f"can have at most {longest} characters")
 
 
+def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    namespace = text(at(after, "metadata", "namespace"))
+    place = text(at(after, "involvedObject", "namespace") or at(after, "regarding", "namespace"))
+    has_time = after.get("eventTime") is not None
+    if place != namespace and not (not place and namespace == "default") and not (has_time and place):
+        yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+
+
 def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error for each part that an update changes: only the series may change."""
+    yield from _update_errors(before, after)
+    yield from _series_errors(after)
     for field, told in _KEPT:
         if (before.get(field) or None) != (after.get(field) or None):
             yield invalid_value(told, shown(after.get(field)), IMMUTABLE)
@@ -157,7 +177,9 @@ def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
     }
 
 
-STRATEGY: Final = Strategy(validate_new=_new_errors, dependents="ignored", timed_cells=_cells)
+STRATEGY: Final = Strategy(
+    validate_new=_new_errors, validate_update=_update_errors, dependents="ignored", timed_cells=_cells
+)
 OF_EVENTS: Final = Strategy(
     conversion=Conversion(event_from_core, event_to_core),
     validate_new=_new_errors_of_events,

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.apiserver.core.kinds.addresses import address_errors, network_errors
+from deltaloop.apiserver.core.kinds.text_forms import FORMS
 from deltaloop.apiserver.core.metadata.rules import (
     label_errors,
     label_name_errors,
@@ -95,6 +96,12 @@ def share_errors(value: object, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, str(value), NOT_NEGATIVE)
 
 
+def is_none(share: object) -> bool:
+    """Tell whether a share of pods is none of them; a text that is neither number nor percentage counts as none."""
+    digits = text(share).removesuffix("%") if isinstance(share, str) else str(integer(share))
+    return not digits.isdecimal() or int(digits[:9]) == 0
+
+
 def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
     """Yield an error if a percentage is more than everything."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
@@ -156,6 +163,7 @@ def _of_value(check: Callable[[object, str], Iterable[FieldError]]) -> Check:
 
 
 CHECKS: Final[Mapping[str, Check]] = {
+    **FORMS,
     "addresses": lambda place: address_errors(texts(place.value), place.path),
     "label": _of_text(label_name_errors),
     "labels": lambda place: label_errors(string_map(place.value), place.path),

@@ -15,8 +15,9 @@ from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
     has_metrics_beside,
 )
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN
+from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
-from deltaloop.schemas.checking import Place
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
@@ -28,6 +29,15 @@ _METRIC_PARTS: Final = {
     "Object": "object",
     "Pods": "pods",
     "Resource": "resource",
+}
+_METRIC_ORDER: Final = ("object", "external", "pods", "resource", "containerResource")
+# Of these a metric needs one; the error is at the last.
+_AIMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "object": ("value", "averageValue"),
+    "external": ("value", "averageValue"),
+    "pods": ("averageValue",),
+    "resource": ("averageValue", "averageUtilization"),
+    "containerResource": ("averageValue", "averageUtilization"),
 }
 _SCALE_UP: Final[dict[str, object]] = {
     "stabilizationWindowSeconds": 0,
@@ -76,10 +86,40 @@ def _replica_errors(place: Place) -> Iterator[FieldError]:
 
 def _metric_errors(place: Place) -> Iterator[FieldError]:
     kind = text(place.fields.get("type"))
-    if kind not in _METRIC_PARTS:
+    wanted = _METRIC_PARTS.get(kind, "")
+    found = [part for part in _METRIC_ORDER if is_mapping(place.fields.get(part))]
+    if not wanted:
         yield not_supported(place.below("type"), kind, _METRIC_PARTS)
-    elif not is_mapping(place.fields.get(_METRIC_PARTS[kind])):
-        yield required(place.below(_METRIC_PARTS[kind]), "must populate information for the given metric source")
+    elif wanted not in found:
+        yield required(place.below(wanted), "must populate information for the given metric source")
+    if len(found) != 1:
+        for part in found:
+            if part != wanted:
+                yield forbidden_field(place.below(part), "must populate the given metric source only")
+    for part in found[:1]:
+        yield from place.errors_below(part, place.fields[part])
+
+
+def _aim_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what the target of a metric lacks, or has too much of, for its kind of source."""
+    target, path = mapping(place.fields.get("target")), place.below("target")
+    given = [name for name in _AIMS[place.name] if target.get(name) is not None]
+    if not given:
+        yield required(f"{path}.{_AIMS[place.name][-1]}", "must set a target")
+    if len(given) > 1 and place.name != "object":
+        extra = "value" if place.name == "external" else "averageValue"
+        yield forbidden_field(f"{path}.{extra}", "may not set two targets")
+
+
+def _group_version_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless the version of a target says its group."""
+    version = place.text
+    if version.count("/") > 1:
+        yield invalid_value(place.path, shown(version), f"unexpected GroupVersion string: {version}")
+    elif place.holder is not None and place.holder.name == "scaleTargetRef":
+        kind, group = place.beside("kind"), version.partition("/")[0] if "/" in version else ""
+        if not group and kind != "ReplicationController":
+            yield invalid_value(place.path, shown(version), "apiVersion must specify API group")
 
 
 def _reference(autoscaler: Mapping[str, object]) -> str:
@@ -141,10 +181,26 @@ def _metrics_of_v1(autoscaler: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     defaults={"autoscaling.v2.HorizontalPodAutoscalerSpec": _spec_defaults},
-    checks={"metric_source": _metric_errors, "replicas_of_autoscaler": _replica_errors},
+    checks={
+        "group_version": _group_version_errors,
+        "metric_aim": _aim_errors,
+        "metric_source": _metric_errors,
+        "replicas_of_autoscaler": _replica_errors,
+        "resource_of_container": lambda place: container_name_errors(place.text, place.path),
+    },
     cells=_CELLS,
 )
+
+
+def _use_errors(place: Place) -> Iterator[FieldError]:
+    if integer(place.value) < 1:
+        yield invalid_value(
+            "spec.metrics[0].resource.target.averageUtilization", shown(place.value), "must be greater than 0"
+        )
+
+
 V1: Final = Strategy(
+    checks={"processor_use": _use_errors},
     defaults={"autoscaling.v1.HorizontalPodAutoscaler": _defaults_of_v1},
     conversion=Conversion(autoscaler_to_v1, autoscaler_to_v2),
     cells={**_CELLS, "Targets": _metrics_of_v1},

@@ -1,4 +1,4 @@
-"""Ingress: its rules and their backends; names of secrets are not looked at.
+"""Ingress: its rules and their backends.
 
 Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go.
 """
@@ -13,11 +13,11 @@ from deltaloop.apiserver.core.kinds.addresses import address_family
 from deltaloop.apiserver.core.kinds.cells import load_balancer_addresses
 from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
 from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
-from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -35,6 +35,10 @@ def _host_errors(place: Place) -> Iterator[FieldError]:
     host, field = place.text, place.path
     if address_family(host):
         yield invalid_value(field, shown(host), "must be a DNS name, not an IP address")
+    yield from _domain_errors(host, field)
+
+
+def _domain_errors(host: str, field: str) -> Iterator[FieldError]:
     if "*" not in host:
         yield from subdomain_errors(host, field)
     elif not _WILDCARD.fullmatch(host):
@@ -63,9 +67,12 @@ def _path_errors(place: Place) -> Iterator[FieldError]:
 
 def _backend_errors(place: Place) -> Iterator[FieldError]:
     service, path = place.fields.get("service"), place.below("service")
-    if is_mapping(place.fields.get("resource")):
+    resource = place.fields.get("resource")
+    if is_mapping(resource):
         if is_mapping(service):
             yield invalid_value(place.path, '""', "cannot set both resource and service backends")
+        else:
+            yield from _resource_errors(resource, place.below("resource"))
         return
     if not is_mapping(service):
         yield invalid_value(place.path, '""', "resource or service backend is required")
@@ -80,6 +87,26 @@ def _backend_errors(place: Place) -> Iterator[FieldError]:
         yield from port_errors(port["number"], f"{path}.port.number")
     else:
         yield required(place.path, "port name or number is required")
+
+
+def _resource_errors(resource: dict[str, object], path: str) -> Iterator[FieldError]:
+    if resource.get("apiGroup") is not None:
+        yield from subdomain_errors(text(resource["apiGroup"]), f"{path}.apiGroup")
+    for name in ("kind", "name"):
+        value = text(resource.get(name))
+        yield from path_segment_errors(value, f"{path}.{name}") if value else (required(f"{path}.{name}"),)
+
+
+def _hosts_errors(place: Place) -> Iterator[FieldError]:
+    for number, host in enumerate(texts(place.value)):
+        yield from _domain_errors(host, f"{place.path}[{number}]")
+
+
+def _new_errors(ingress: Mapping[str, object]) -> Iterator[FieldError]:
+    annotated, named = at(ingress, "metadata", "annotations", _CLASS), at(ingress, "spec", "ingressClassName")
+    if annotated is not None and named is not None and annotated != named:
+        text_ = "must match `ingressClassName` when both are specified"
+        yield invalid_value(f"annotations.{_CLASS}", shown(annotated), text_)
 
 
 def _new_warnings(ingress: Mapping[str, object]) -> Iterator[str]:
@@ -101,9 +128,11 @@ STRATEGY: Final = Strategy(
     checks={
         "ingress_backend": _backend_errors,
         "ingress_host": _host_errors,
+        "ingress_hosts": _hosts_errors,
         "ingress_path": _path_errors,
         "ingress_rules": _rules_errors,
     },
+    validate_new=_new_errors,
     warn_new=_new_warnings,
     warn_status=load_balancer_warnings,
     cells={

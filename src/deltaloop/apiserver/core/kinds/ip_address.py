@@ -12,13 +12,16 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.addresses import address_warnings
+from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, mapping, text, texts
 
 IP_ADDRESS: Final = ResourceType[Resource]("networking.k8s.io", "v1", "IPAddress", "ipaddresses", namespaced=False)
+_MOST_RANGES: Final = 2
 _FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 _MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 _ALLOCATOR: Final = "ipallocator.k8s.io"
@@ -59,4 +62,48 @@ def _parent(ip: Mapping[str, object]) -> str:
     return f"{resource}/{namespace and f'{namespace}/'}{text(at(parent, 'name'))}"
 
 
-STRATEGY: Final = Strategy(cells={"ParentRef": _parent})
+def _new_errors(ip: Mapping[str, object]) -> Iterator[FieldError]:
+    name = text(at(ip, "metadata", "name"))
+    why = why_not_canonical(name)
+    if why:
+        yield invalid_value("metadata.name", shown(name), why)
+
+
+def why_not_canonical(value: str) -> str:
+    """Return the reason that a text is not an address in its one right form, "" if it is."""
+    why = why_no_address(value)
+    if not why and str(ipaddress.ip_address(value)) != value:
+        why = f'must be in canonical form ("{ipaddress.ip_address(value)}")'
+    return why
+
+
+def _range_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the ranges of addresses for Services."""
+    ranges = texts(place.value)
+    if not ranges:
+        yield required(place.path, "at least one CIDR required")
+    elif len(ranges) > _MOST_RANGES:
+        yield invalid_value(place.path, shown(list(ranges)), "may only hold up to 2 values")
+    else:
+        for number, network in enumerate(ranges):
+            wrong = [*network_errors(network, f"{place.path}[{number}]")]
+            yield from wrong
+            if not wrong and str(ipaddress.ip_network(network, strict=False)) != network:
+                yield invalid_value(f"{place.path}[{number}]", shown(network), "must be in canonical form")
+        families = [network_family(network) for network in ranges]
+        if len(families) == _MOST_RANGES and families[0] == families[1] != 0:
+            yield invalid_value(place.path, shown(list(ranges)), "may specify no more than one IP for each IP family")
+
+
+def _range_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    old, new = (texts(at(each, "spec", "cidrs")) for each in (before, after))
+    if len(old) != len(new) and (len(old), len(new)) != (1, _MOST_RANGES):
+        yield invalid_value("spec.cidrs", shown(list(new)), IMMUTABLE)
+        return
+    for number, (was, network) in enumerate(zip(old, new, strict=False)):
+        if was != network:
+            yield invalid_value(f"spec.cidrs[{number}]", shown(network), IMMUTABLE)
+
+
+STRATEGY: Final = Strategy(validate_new=_new_errors, cells={"ParentRef": _parent})
+RANGES: Final = Strategy(checks={"service_ranges": _range_errors}, validate_update=_range_update_errors)

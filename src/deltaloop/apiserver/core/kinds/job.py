@@ -10,13 +10,15 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
+from deltaloop.apiserver.core.kinds.job_policies import JOB_CHECKS
 from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_value_problems
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, mapping, string_map
+from deltaloop.schemas.json_values import at, integer, mapping, string_map, text
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
@@ -81,6 +83,17 @@ def _restart_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(policy, path, ("OnFailure", "Never"))
 
 
+def _new_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for a name that the label of its pods, or the host names of indexed pods, cannot hold."""
+    name, spec = text(at(job, "metadata", "name")), job.get("spec")
+    if at(spec, "manualSelector") is not True:
+        for problem in label_value_problems(name):
+            yield invalid_value("spec.template.labels", shown(name), problem)
+    last = integer(at(spec, "completions")) - 1
+    if at(spec, "completionMode") == "Indexed" and last >= 0 and any(label_name_errors(f"{name}-{last}", "")):
+        yield invalid_value("metadata.name", shown(name), "will not able to create pod with invalid DNS label")
+
+
 def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[FieldError]:
     """Yield an error unless a Job has the labels that the server generates, and selects by them."""
     spec = mapping(job.get("spec"))
@@ -104,7 +117,9 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     """Yield an error for each part that must stay as it is; while a Job is suspended, its template may change."""
     yield from _selected_errors(mapping(after.get("spec")))
     old = mapping(before.get("spec"))
-    watched = ["selector", "completionMode", "podFailurePolicy"]
+    watched = [
+        "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
+    ]  # fmt: skip
     if old.get("suspend") is not True:
         watched.append("template")
     if old.get("completionMode") != "Indexed":
@@ -143,8 +158,9 @@ def _status(job: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     defaults={"batch.v1.Job": _defaults},
-    checks={"ending_pods": _restart_errors},
+    checks={**JOB_CHECKS, "ending_pods": _restart_errors},
     validate_update=_update_errors,
+    validate_new=_new_errors,
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),
     finish_new=_finish_new,

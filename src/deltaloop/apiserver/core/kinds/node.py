@@ -14,9 +14,11 @@ from deltaloop.apiserver.core.kinds.addresses import network_errors, network_fam
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
+from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
+from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
-from deltaloop.schemas.checking import Place
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 
@@ -30,6 +32,31 @@ def _network_errors(place: Place) -> Iterator[FieldError]:
     for number, network in enumerate(ranges):
         yield from network_errors(network, f"{place.path}[{number}]")
     yield from one_of_each_errors([*map(network_family, ranges)], place.path, ranges, "CIDR")
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    if texts(old.get("podCIDRs")) and texts(old.get("podCIDRs")) != texts(new.get("podCIDRs")):
+        text_ = 'node updates may not change podCIDR except from "" to valid'
+        yield forbidden_field("spec.podCIDRs", text_)
+    if old.get("providerID") and old["providerID"] != new.get("providerID"):
+        yield invalid_value("spec.providerID", "null", "field cannot be modified once set")
+    if (old.get("externalID") or "") != (new.get("externalID") or ""):
+        yield forbidden_field("spec.externalID", "may not be updated")
+
+
+def _amount_errors(node: Mapping[str, object]) -> Iterator[FieldError]:
+    for group in ("capacity", "allocatable"):
+        for name, value in mapping(at(node, "status", group)).items():
+            yield from amount_errors(name, value, f"status.{group}.{name}")
+
+
+def _status_errors(_before: Mapping[str, object], node: Mapping[str, object]) -> Iterator[FieldError]:
+    yield from _amount_errors(node)
+    addresses = items(at(node, "status", "addresses"))
+    for number, address in enumerate(addresses):
+        if address in addresses[:number]:
+            yield duplicate(f"status.addresses[{number}]", shown(address))
 
 
 def _warnings(node: Mapping[str, object]) -> Iterator[str]:
@@ -68,7 +95,10 @@ STRATEGY: Final = Strategy(
         "core.v1.NodeSpec": lambda spec: agree_on_first(spec, "podCIDR", "podCIDRs"),
         "core.v1.NodeStatus": _status_defaults,
     },
-    checks={"networks": _network_errors},
+    checks={"networks": _network_errors, "node_taints": taint_errors},
+    validate=_amount_errors,
+    validate_update=_update_errors,
+    validate_status=_status_errors,
     warn=_warnings,
     subresources=(proxy_of(kinds.NODE),),
     cells={

@@ -6,6 +6,7 @@ pkg/api/persistentvolume; pkg/printers/internalversion/printers.go; pkg/controll
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -16,11 +17,17 @@ from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Given, Protection, Stored, Strategy
-from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
+_SOURCES: Final = (
+    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume", "flocker",
+    "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs", "photonPersistentDisk", "portworxVolume",
+    "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
+)  # fmt: skip
+_OTHER_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
 _DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _ANNOTATIONS: Final = {
     claim_spec.CLASS_ANNOTATION: claim_spec.CLASS_WARNING,
@@ -34,13 +41,67 @@ def _finish_new(volume: dict[str, object], _store: Stored, given: Given) -> tupl
 
 
 def _capacity_errors(place: Place) -> Iterator[FieldError]:
+    if place.name == "inlineVolumeSpec":
+        yield from _inline_errors(place)
+        return
     capacity, path = mapping(place.fields.get("capacity")), place.below("capacity")
-    if "storage" not in capacity:
+    if not capacity:
+        yield required(path)
+    if [*capacity] != ["storage"]:
         text_ = f'Unsupported value: {shown(capacity or None)}: supported values: "storage"'
         yield FieldError(path, "FieldValueNotSupported", text_)
     for name, value in capacity.items():
         if amount(value) <= 0:
             yield invalid_value(f"{path}[{name}]", shown(value), "must be greater than zero")
+
+
+def _inline_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what a volume of a pod may not say that is attached as if it were one of the cluster's."""
+    spec, text_ = place.fields, "may not be specified in the context of inline volumes"
+    for name in ("claimRef", "capacity", "nodeAffinity", "storageClassName"):
+        if spec.get(name):
+            yield forbidden_field(place.below(name), text_)
+    if not is_mapping(spec.get("csi")):
+        yield required(place.below("csi"), "has to be specified in the context of inline volumes")
+    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
+        yield forbidden_field(place.below("persistentVolumeReclaimPolicy"), text_)
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        yield forbidden_field(place.below("volumeMode"), text_)
+
+
+def _spec_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what does not go together in the spec of a volume."""
+    spec, inline = place.fields, place.name == "inlineVolumeSpec"
+    modes = texts(spec.get("accessModes"))
+    if "ReadWriteOncePod" in modes and {*modes} & {*_OTHER_MODES}:
+        yield forbidden_field(place.below("accessModes"), "may not use ReadWriteOncePod with other access modes")
+    if is_mapping(spec.get("nodeAffinity")) and not inline and not is_mapping(at(spec, "nodeAffinity", "required")):
+        yield required(place.below("nodeAffinity.required"), "must specify required node constraints")
+    if is_mapping(spec.get("local")) and not is_mapping(spec.get("nodeAffinity")):
+        yield required(place.below("nodeAffinity"), "Local volume requires node affinity")
+    root = text(at(spec, "hostPath", "path"))
+    if root and posixpath.normpath(root) in ("/", "//") and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        text_ = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden_field(place.below("persistentVolumeReclaimPolicy"), text_)
+    if spec.get("volumeAttributesClassName") is not None and not is_mapping(spec.get("csi")):
+        yield required(place.below("csi"), "has to be specified when using volumeAttributesClassName")
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    sources = [{name: spec.get(name) for name in _SOURCES if spec.get(name) is not None} for spec in (old, new)]
+    if is_mapping(old.get("csi")) and old["csi"].get("controllerExpandSecretRef") is None:
+        for spec in sources:
+            spec["csi"] = {**mapping(spec.get("csi")), "controllerExpandSecretRef": None}
+    if sources[0] != sources[1]:
+        yield forbidden_field("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+    if old.get("volumeMode") != new.get("volumeMode"):
+        yield invalid_value("volumeMode", shown(new.get("volumeMode")), IMMUTABLE)
+    affinity = old.get("nodeAffinity")
+    if affinity is not None and affinity != new.get("nodeAffinity"):
+        yield invalid_value("nodeAffinity", shown(new.get("nodeAffinity")), IMMUTABLE)
+    if old.get("volumeAttributesClassName") is not None and new.get("volumeAttributesClassName") is None:
+        yield forbidden_field("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
 def _warnings(volume: Mapping[str, object]) -> Iterator[str]:
@@ -70,7 +131,8 @@ def _is_in_use(volume: Resource, _store: Stored) -> bool:
 
 STRATEGY: Final = Strategy(
     protection=Protection("kubernetes.io/pv-protection", _is_in_use),
-    checks={"capacity": _capacity_errors},
+    checks={"capacity": _capacity_errors, "volume_spec": _spec_errors},
+    validate_update=_update_errors,
     warn=_warnings,
     finish_new=_finish_new,
     cells={

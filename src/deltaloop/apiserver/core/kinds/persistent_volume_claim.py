@@ -74,7 +74,10 @@ def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
 STRATEGY: Final = Strategy(
     protection=Protection("kubernetes.io/pvc-protection", _is_in_use),
     defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec.claim_spec_defaults},
-    checks={"claimed_storage": claim_spec.claimed_storage_errors},
+    checks={
+        "claim_source": claim_spec.claim_source_errors,
+        "claimed_storage": claim_spec.claimed_storage_errors,
+    },
     validate_update=_update_errors,
     warn=_warnings,
     cells={

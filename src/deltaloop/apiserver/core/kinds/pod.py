@@ -27,9 +27,12 @@ from deltaloop.apiserver.core.kinds.pod_binding import bind
 from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
 from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
+from deltaloop.apiserver.core.kinds.pod_placement import gate_update_errors, narrowed_errors
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import POD_CHECKS
+from deltaloop.apiserver.core.kinds.pod_volumes import tokens_without_account
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
+from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
@@ -74,6 +77,15 @@ def _finish_new(pod: dict[str, object], _store: Stored, given: Given) -> tuple[(
 def _new_errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
     if items(at(pod, "spec", "ephemeralContainers")):
         yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
+    if at(pod, "spec", "nodeName") and items(at(pod, "spec", "schedulingGates")):
+        yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
+def _errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
+    yield from tokens_without_account(pod)
+    seconds = at(pod, "spec", "terminationGracePeriodSeconds")
+    if integer(seconds) < 0:
+        yield invalid_value("spec.terminationGracePeriodSeconds", shown(seconds), NOT_NEGATIVE)
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
@@ -86,12 +98,20 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         if items(new.get(group)):
             pairs = zip(items(new[group]), items(old.get(group)), strict=True)
             new[group] = [{**mapping(mine), "image": at(theirs, "image")} for mine, theirs in pairs]
-    tolerations = items(old.get("tolerations"))
-    if {*map(shown, tolerations)} <= {*map(shown, items(new.get("tolerations")))}:
-        new["tolerations"] = tolerations
-    free = ["activeDeadlineSeconds", "schedulingGates"]
-    if items(old.get("schedulingGates")):
-        free += ["nodeSelector", "affinity"]  # may be narrowed while the pod waits
+    wrong = [*_deadline_errors(old, new)]
+    yield from wrong
+    if wrong and new.get("activeDeadlineSeconds") is not None:
+        return
+    if not _has_all_tolerations(old, new):
+        text_ = "existing toleration can not be modified except its tolerationSeconds"
+        yield forbidden_field("spec.tolerations", text_)
+    yield from gate_update_errors(old.get("schedulingGates"), new.get("schedulingGates"))
+    free = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
+    if items(old.get("schedulingGates")):  # may be narrowed while the pod waits
+        yield from narrowed_errors(old, new)
+        free.append("nodeSelector")
+        for spec in (old, new):
+            spec["affinity"] = {**mapping(spec.get("affinity")), "nodeAffinity": None}
     if integer(old.get("terminationGracePeriodSeconds")) < 0 and new.get("terminationGracePeriodSeconds") == 1:
         free.append("terminationGracePeriodSeconds")
     kept = [
@@ -100,6 +120,25 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     ]
     if kept[0] != kept[1]:
         yield forbidden_field("spec", _UPDATES)
+
+
+def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error unless the time that a pod may run stays as it is or gets shorter."""
+    path, before, after = (
+        "spec.activeDeadlineSeconds",
+        old.get("activeDeadlineSeconds"),
+        new.get("activeDeadlineSeconds"),
+    )
+    if before is not None and after is None:
+        yield invalid_value(path, "null", "must not update from a positive integer to nil value")
+    elif before is not None and integer(after) > integer(before):
+        yield invalid_value(path, shown(after), "must be less than or equal to previous value")
+
+
+def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    """Tell whether an update keeps every toleration, but for how long it lasts."""
+    kept = [{**mapping(each), "tolerationSeconds": None} for each in items(new.get("tolerations"))]
+    return all({**mapping(each), "tolerationSeconds": None} in kept for each in items(old.get("tolerations")))
 
 
 def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> Iterator[FieldError]:
@@ -174,6 +213,7 @@ STRATEGY: Final = Strategy(
     prepare_status=_prepare_status,
     parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},
     checks=POD_CHECKS,
+    validate=_errors,
     validate_new=_new_errors,
     validate_update=_update_errors,
     validate_status=_status_errors,

@@ -5,59 +5,42 @@ Source: Kubernetes pkg/apis/core/validation/validation.go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import (
-    NOT_NEGATIVE,
-    each,
-    one_of,
-    port_name_errors,
-    port_or_name_errors,
+from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_name_errors, port_or_name_errors
+from deltaloop.apiserver.core.kinds.pod_placement import PLACEMENT_CHECKS, claimed_errors
+from deltaloop.apiserver.core.kinds.pod_security import SECURITY_CHECKS
+from deltaloop.apiserver.core.kinds.pod_volumes import VOLUME_CHECKS
+from deltaloop.apiserver.core.kinds.resource_amounts import (
+    container_name_errors,
+    overhead_errors,
+    pod_name_errors,
+    requirements_check,
 )
-from deltaloop.apiserver.core.metadata.rules import (
-    annotation_errors,
-    label_errors,
-    qualified_name_errors,
-)
+from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, string_map, text
-from deltaloop.schemas.quantity import amount
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 
 _POD: Final = "core.v1.Pod"
+_MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES, _LONGEST_HOST_NAME = 3, 32, 2048, 64
 _POD_SPEC: Final = "core.v1.PodSpec"
 _CONTAINERS: Final = ("core.v1.Container", "core.v1.EphemeralContainer")
-_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
-_VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
-# Names that stand for something in quotas, but not in containers.
-_QUOTA_RESOURCES: Final = (
-    "configmaps",
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "persistentvolumeclaims",
-    "pods",
-    "replicationcontrollers",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
-    "requests.storage",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
-    "storage",
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_HEADER: Final = re.compile("[-A-Za-z0-9]+")
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_ONLY_OF_SIDECARS: Final = ("lifecycle", *_PROBES)
+_NOT_EPHEMERAL: Final = (
+    "ports",
+    "resources",
+    *_ONLY_OF_SIDECARS,
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
 )
-# What a volume's source cannot do without.
-_VOLUME_NEEDS: Final = {
-    "secret": "secretName",
-    "configMap": "name",
-    "hostPath": "path",
-    "persistentVolumeClaim": "claimName",
-}
+_VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
 def _metadata_errors(place: Place) -> Iterator[FieldError]:
@@ -120,47 +103,27 @@ def _variable_source_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, '""', "may not have more than one field specified at a time")
 
 
-def _mounted_errors(place: Place) -> Iterator[FieldError]:
-    name, path = text(place.fields.get("name")), place.below("name")
-    if not name:
-        yield required(path)
-    if not place.within(_POD_SPEC).is_noted("volume", name):
-        yield missing(path, shown(name))
-
-
-def _mount_path_errors(place: Place) -> Iterator[FieldError]:
-    if not place.within(*_CONTAINERS).is_first("mount", place.text):
-        yield invalid_value(place.path, shown(place.text), "must be unique")
-
-
-def _resource_name_errors(name: str, field: str) -> Iterator[FieldError]:
-    wrong = [*qualified_name_errors(name, field)]
-    if "/" not in name and name not in _RESOURCES and not name.startswith("hugepages-"):
-        if not wrong and name not in _QUOTA_RESOURCES:
-            wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
-        wrong.append(invalid_value(field, shown(name), "must be a standard resource for containers"))
-    yield from wrong
-
-
-def _resource_errors(place: Place) -> Iterator[FieldError]:
-    limits, requests, path = mapping(place.fields.get("limits")), mapping(place.fields.get("requests")), place.path
-    for group, amounts in (("limits", limits), ("requests", requests)):
-        for name, value in amounts.items():
-            yield from _resource_name_errors(name, f"{path}.{group}[{name}]")
-            if amount(value) < 0:
-                yield invalid_value(f"{path}.{group}[{name}]", shown(value), NOT_NEGATIVE)
-    for name, value in requests.items():
-        if name in limits and amount(value) > amount(limits[name]):
-            text_ = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield invalid_value(f"{path}.requests", shown(value), text_)
-
-
 def _handler_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the first of the handlers that a probe or a hook has."""
     name = next((name for name in _HANDLERS if is_mapping(place.fields.get(name))), "")
-    if name == "exec" and not at(place.fields, "exec", "command"):
-        yield required(place.below("exec.command"))
+    handler, path = mapping(place.fields.get(name)), place.below(name)
+    if name == "exec" and not handler.get("command"):
+        yield required(f"{path}.command")
+    elif name == "sleep":
+        grace, seconds = at(place.within(_POD_SPEC).value, "terminationGracePeriodSeconds"), handler.get("seconds")
+        if not 0 <= integer(seconds) <= integer(grace):
+            yield invalid_value(path, shown(seconds), "must be non-negative and less than the grace period")
     elif name not in ("", "exec"):
-        yield from port_or_name_errors(at(place.fields, name, "port"), place.below(f"{name}.port"))
+        yield from port_or_name_errors(handler.get("port"), f"{path}.port")
+    if name == "httpGet":
+        yield from one_of(handler.get("scheme"), f"{path}.scheme", ("HTTP", "HTTPS"))
+        if not handler.get("path"):
+            yield required(f"{path}.path")
+        for header in items(handler.get("httpHeaders")):
+            value = text(at(header, "name"))
+            if not _HEADER.fullmatch(value):
+                text_ = "a valid HTTP header must consist of alphanumeric characters or '-'"
+                yield invalid_value(f"{path}.httpHeaders", shown(value), text_)
 
 
 def _threshold_errors(place: Place) -> Iterator[FieldError]:
@@ -169,52 +132,134 @@ def _threshold_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), "must be 1")
 
 
-def _volume_name_errors(place: Place) -> Iterator[FieldError]:
-    name = text(place.fields.get("name"))
-    if not place.within(_POD_SPEC).is_first("volume", name):
-        yield duplicate(place.below("name"), shown(name))
+def _grace_errors(place: Place) -> Iterator[FieldError]:
+    if place.holder is not None and place.holder.name == "readinessProbe":
+        yield invalid_value(place.path, shown(place.value), "must not be set for readinessProbes")
 
 
-def _volume_source_errors(place: Place) -> Iterator[FieldError]:
-    volume = place.fields
-    sources = [source for source, value in volume.items() if is_mapping(value)]
-    for source in sources[1:]:
-        yield forbidden_field(place.below(source), "may not specify more than 1 volume type")
-    for source in sources[:1]:
-        if source in _VOLUME_NEEDS and not at(volume, source, _VOLUME_NEEDS[source]):
-            yield required(place.below(f"{source}.{_VOLUME_NEEDS[source]}"))
-    if amount(at(volume, "emptyDir", "sizeLimit")) < 0:
-        text_ = "SizeLimit field must be a valid resource quantity"
-        yield forbidden_field(place.below("emptyDir.sizeLimit"), text_)
+def _group_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what containers of this group may not have: sidecars restart always, and others have no probes."""
+    container, always = place.fields, place.fields.get("restartPolicy") == "Always"
+    if place.name == "initContainers" and not always:
+        for name in _ONLY_OF_SIDECARS:
+            if container.get(name) is not None:
+                text_ = "may not be set for init containers without restartPolicy=Always"
+                yield forbidden_field(place.below(name), text_)
+        for where, policy in each(container, "resizePolicy", place.path):
+            if policy.get("restartPolicy") == "RestartContainer":
+                text_ = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                yield invalid_value(f"{where}.restartPolicy", '"RestartContainer"', text_)
+    if place.name == "ephemeralContainers":
+        for name in _NOT_EPHEMERAL:
+            if container.get(name):
+                yield forbidden_field(place.below(name), "cannot be set for an Ephemeral Container")
+        for where, mount in each(container, "volumeMounts", place.path):
+            for name in ("subPath", "subPathExpr"):
+                if mount.get(name):
+                    yield forbidden_field(f"{where}.{name}", "cannot be set for an Ephemeral Container")
+    elif items(container.get("restartPolicyRules")) and container.get("restartPolicy") is None:
+        yield required(place.below("restartPolicy"), "must specify restartPolicy when restart rules are used")
 
 
-def _toleration_errors(place: Place) -> Iterator[FieldError]:
-    operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
-    path = place.below("operator")
-    if operator == "Exists" and value:
-        yield invalid_value(path, shown(value), "value must be empty when `operator` is 'Exists'")
-    elif not place.fields.get("key") and operator != "Exists":
-        text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(path, shown(operator), text_)
-    elif operator:
-        yield from one_of(operator, path, ("Equal", "Exists"))
+def _resize_errors(place: Place) -> Iterator[FieldError]:
+    never = at(place.within(_POD_SPEC).value, "restartPolicy") == "Never"
+    seen: set[str] = set()
+    for number, policy in enumerate(map(mapping, items(place.value))):
+        resource, restart = text(policy.get("resourceName")), text(policy.get("restartPolicy"))
+        if resource in seen:
+            yield duplicate(f"{place.path}[{number}]", shown(resource))
+        seen.add(resource)
+        yield from one_of(resource, place.path, ("cpu", "memory"))
+        yield from one_of(restart, place.path, ("NotRequired", "RestartContainer"))
+        if never and restart != "NotRequired":
+            text_ = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield invalid_value(place.path, shown(restart), text_)
+
+
+def _environment_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless each source of a whole environment is exactly one; they share one path."""
+    for source in items(place.value):
+        found = [name for name in ("configMapRef", "secretRef") if is_mapping(at(source, name))]
+        if not found:
+            yield invalid_value(place.path, '""', "must specify one of: `configMapRef` or `secretRef`")
+        elif len(found) > 1:
+            yield invalid_value(place.path, '""', "may not have more than one field specified at a time")
+
+
+def _dns_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what a pod without a policy for names lacks, and what is too much of it."""
+    pod, path = place.fields, place.below("dnsConfig")
+    config, servers = mapping(pod.get("dnsConfig")), texts(at(pod, "dnsConfig", "nameservers"))
+    if pod.get("dnsPolicy") == "None" and not servers:
+        field = f"{path}.nameservers" if is_mapping(pod.get("dnsConfig")) else path
+        yield required(field, "must provide at least one DNS nameserver when `dnsPolicy` is None")
+    if len(servers) > _MOST_SERVERS:
+        yield invalid_value(
+            f"{path}.nameservers", shown(servers), f"must not have more than {_MOST_SERVERS} nameservers"
+        )
+    searches = texts(config.get("searches"))
+    if len(searches) > _MOST_SEARCHES or len(" ".join(searches)) > _LONGEST_SEARCHES:
+        yield invalid_value(f"{path}.searches", shown(searches), "must not have so many search paths")
+    for where, option in each(config, "options", path):
+        if not option.get("name"):
+            yield required(where, "must not be empty")
+
+
+def _host_name_errors(place: Place) -> Iterator[FieldError]:
+    pod, path = place.fields, place.below("hostnameOverride")
+    name = pod.get("hostnameOverride")
+    if name is None:
+        return
+    for other in ("setHostnameAsFQDN", "hostNetwork"):
+        if pod.get(other) is True:
+            yield forbidden_field(path, f"may not be specified when {other} is true")
+    if len(text(name)) > _LONGEST_HOST_NAME:
+        yield too_long(path, _LONGEST_HOST_NAME)
+    yield from subdomain_errors(text(name), path)
+
+
+def _no_claims_errors(place: Place) -> Iterator[FieldError]:
+    if place.fields.get("claims") is not None:
+        yield forbidden_field(place.below("claims"), "claims may not be set for Resources at pod-level")
+
+
+def _account_errors(place: Place) -> Iterator[FieldError]:
+    if text(place.fields.get("serviceAccount")) != text(place.fields.get("serviceAccountName")):
+        value = shown(place.fields.get("serviceAccount"))
+        yield invalid_value(place.below("deprecatedServiceAccount"), value, "must be the same as serviceAccountName")
+
+
+def _template_errors(place: Place) -> Iterator[FieldError]:
+    yield from _metadata_errors(place)
+    if items(at(place.fields, "spec", "ephemeralContainers")):
+        text_ = "ephemeral containers not allowed in pod template"
+        yield forbidden_field(place.below("spec.ephemeralContainers"), text_)
 
 
 POD_CHECKS: Final[Mapping[str, Check]] = {
+    **PLACEMENT_CHECKS,
+    **SECURITY_CHECKS,
+    **VOLUME_CHECKS,
+    "account": _account_errors,
+    "claims_of_container": claimed_errors,
+    "container_group": _group_errors,
     "container_name": _container_name_errors,
     "container_port_name": _port_name_errors,
-    "container_resources": _resource_errors,
+    "container_resources": requirements_check(container_name_errors),
+    "dns": _dns_errors,
+    "environment": _environment_errors,
     "free_host_port": _host_port_errors,
-    "mount_path": _mount_path_errors,
-    "mounted_volume": _mounted_errors,
+    "grace_of_probe": _grace_errors,
+    "handler": _handler_errors,
+    "host_name": _host_name_errors,
+    "no_claims": _no_claims_errors,
+    "overhead": overhead_errors,
+    "pod_resources": requirements_check(pod_name_errors),
     "ports_of_host_network": _host_network_errors,
-    "probe_handler": _handler_errors,
+    "resize_policy": _resize_errors,
     "success_threshold": _threshold_errors,
-    "template_metadata": _metadata_errors,
-    "toleration_operator": _toleration_errors,
+    "template_metadata": _template_errors,
     "variable_name": _variable_name_errors,
     "variable_source": _variable_source_errors,
-    "volume_name": _volume_name_errors,
-    "volume_source": _volume_source_errors,
 }
 """Checks that the rules of pods' types name."""

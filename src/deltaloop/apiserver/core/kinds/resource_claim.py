@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.devices import finish_claim
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items
 
@@ -27,5 +28,6 @@ def _request_defaults(request: dict[str, object]) -> None:
 
 STRATEGY: Final = Strategy(
     defaults=dict.fromkeys(("resource.v1.DeviceSubRequest", "resource.v1.ExactDeviceRequest"), _request_defaults),
+    finish_new=finish_claim,
     cells={"State": _state},
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.devices import DEVICE_CHECKS
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.json_values import at, text
@@ -19,4 +20,4 @@ def _warnings(resource_slice: Mapping[str, object]) -> Iterator[str]:
         yield f"spec.driver: driver names should be lowercase; {shown(driver)} contains uppercase characters"
 
 
-STRATEGY: Final = Strategy(warn=_warnings)
+STRATEGY: Final = Strategy(checks=DEVICE_CHECKS, warn=_warnings)

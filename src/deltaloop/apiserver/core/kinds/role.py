@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import one_of
+from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
+from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
@@ -45,6 +46,8 @@ def _subject_defaults(subject: dict[str, object]) -> None:
 def _subject_errors(place: Place) -> Iterator[FieldError]:
     kind, path = text(place.fields.get("kind")), place.below("apiGroup")
     group = text(place.fields.get("apiGroup"))
+    if kind == "ServiceAccount" and place.fields.get("name"):
+        yield from subdomain_errors(text(place.fields["name"]), place.below("name"))
     if kind not in _SUBJECTS:
         yield not_supported(place.below("kind"), kind, _SUBJECTS)
     elif kind == "ServiceAccount":
@@ -82,7 +85,13 @@ def _subjects(kind: str, shown_subject: Callable[[object], str] = _name) -> Cell
     return cell
 
 
-STRATEGY: Final = Strategy(checks={"ruled_resources": _rule_errors})
+def _selectors_errors(place: Place) -> Iterator[FieldError]:
+    for number, selector in enumerate(items(place.value)):
+        if any(selector_errors(selector, "")):
+            yield invalid_value(f"{place.path}[{number}]", shown(selector), "invalid label selector.")
+
+
+STRATEGY: Final = Strategy(checks={"aggregated": _selectors_errors, "ruled_resources": _rule_errors})
 BINDING: Final = Strategy(
     defaults={"rbac.v1.Subject": _subject_defaults},
     checks={"kind_of_role": _kind_errors, "subject": _subject_errors},

@@ -13,7 +13,7 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_family
+from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, load_balancer_addresses
 from deltaloop.apiserver.core.kinds.ip_address import (
     IP_ADDRESS,
@@ -25,7 +25,8 @@ from deltaloop.apiserver.core.kinds.ip_address import (
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_addresses import said_errors
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
-from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
@@ -33,6 +34,7 @@ from deltaloop.schemas.json_values import at, integer, items, mapping, text, tex
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
+_LONGEST_SESSION: Final = 86_400
 _HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
 
 
@@ -137,6 +139,40 @@ def _traffic_errors(place: Place) -> Iterator[FieldError]:
         yield from check.one_of(place.value, place.path, ("Cluster", "Local"))
 
 
+def _affinity_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with how long a Service leads one client to one pod."""
+    seconds = at(place.fields, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
+    if place.fields.get("sessionAffinity") == "ClientIP" and not 0 < integer(seconds) <= _LONGEST_SESSION:
+        path = place.below("sessionAffinityConfig.clientIP.timeoutSeconds")
+        yield invalid_value(path, shown(seconds), f"must be greater than 0 and less than {_LONGEST_SESSION}")
+
+
+def _balancer_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what only a Service with a load balancer may say, and what is wrong with it there."""
+    spec, balanced = place.fields, place.fields.get("type") == "LoadBalancer"
+    text_ = "may only be used when `type` is 'LoadBalancer'"
+    ranges, path = texts(spec.get("loadBalancerSourceRanges")), place.below("LoadBalancerSourceRanges")
+    if ranges and not balanced:
+        yield forbidden_field(path, text_)
+    for number, network in enumerate(ranges):
+        yield from network_errors(network.strip(), f"{path}[{number}]")
+    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+        if spec.get(name) is not None and not balanced:
+            yield forbidden_field(place.below(name), text_)
+    if balanced and spec.get("loadBalancerClass") is not None:
+        yield from qualified_name_errors(text(spec["loadBalancerClass"]), place.below("loadBalancerClass"))
+    port = integer(spec.get("healthCheckNodePort"))
+    if balanced and spec.get("externalTrafficPolicy") == "Local":
+        yield from check.port_errors(port, place.below("healthCheckNodePort")) if port else ()
+    elif port:
+        text_ = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid_value(place.below("healthCheckNodePort"), str(port), text_)
+    for number, address in enumerate(texts(spec.get("externalIPs"))):
+        if not why_no_address(address):
+            for problem in endpoint_address_problems(address):
+                yield invalid_value(f"{place.below('externalIPs')}[{number}]", shown(address), problem)
+
+
 def _port_errors(place: Place) -> Iterator[FieldError]:
     names: set[str] = set()
     seen: set[tuple[int, str]] = set()
@@ -155,6 +191,8 @@ def _port_errors(place: Place) -> Iterator[FieldError]:
         yield from check.port_errors(port.get("port"), f"{where}.port")
         yield from check.one_of(protocol, f"{where}.protocol", check.PROTOCOLS)
         yield from check.port_or_name_errors(port.get("targetPort"), f"{where}.targetPort")
+        if port.get("appProtocol") is not None:
+            yield from qualified_name_errors(text(port["appProtocol"]), f"{where}.appProtocol")
         if place.beside("type") == "ClusterIP" and port.get("nodePort"):
             yield forbidden_field(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
         key = (integer(port.get("port")), protocol)
@@ -170,6 +208,10 @@ def _port_errors(place: Place) -> Iterator[FieldError]:
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error if an update changes the address of a Service that had one and needs one."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    balanced = old.get("type") == new.get("type") == "LoadBalancer"
+    if balanced and old.get("loadBalancerClass") != new.get("loadBalancerClass"):
+        value = shown(new.get("loadBalancerClass"))
+        yield invalid_value("spec.loadBalancerClass", value, "may not change once set")
     if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP") or [*said_errors(new)]:
         return
     if new.get("clusterIP") != old["clusterIP"]:
@@ -229,6 +271,8 @@ STRATEGY: Final = Strategy(
     defaults={"core.v1.Service": _defaults, "core.v1.ServiceSpec": _spec_defaults},
     keep=_keep,
     checks={
+        "balancer": _balancer_errors,
+        "client_affinity": _affinity_errors,
         "cluster_addresses": lambda place: said_errors(place.fields),
         "external_traffic": _traffic_errors,
         "service_ports": _port_errors,

@@ -11,7 +11,13 @@ from typing import Final
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, text
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.dns_names import label_key_problems
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
+from deltaloop.schemas.json_values import at, items, string_map, text, texts
+
+_MOST_PARAMETERS: Final = 512
+_LONGEST_PARAMETERS: Final = 256 * 1024
 
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
@@ -32,7 +38,43 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
     return text(at(newest, "metadata", "name"))
 
 
+def _topology_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the topologies of a class: keys and values come once, and so does each term."""
+    seen: list[dict[str, frozenset[str]]] = [{}]  # so an empty term is never the first
+    for number, term in enumerate(items(place.value)):
+        found: dict[str, frozenset[str]] = {}
+        where = f"{place.path}[{number}].matchLabelExpressions"
+        for at_, expression in enumerate(items(at(term, "matchLabelExpressions"))):
+            key, values = text(at(expression, "key")), texts(at(expression, "values"))
+            path = f"{where}[{at_}]"
+            if not values:
+                yield required(f"{path}.values")
+            for index, value in enumerate(values):
+                if value in values[:index]:
+                    yield duplicate(f"{path}.values[{index}]", shown(value))
+            for problem in label_key_problems(key):
+                yield invalid_value(f"{path}.key", shown(key), problem)
+            if key in found:
+                yield duplicate(f"{path}.key", shown(key))
+            found[key] = frozenset(values)
+        if found in seen:
+            yield duplicate(where, '""')
+        seen.append(found)
+
+
+def parameter_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the parameters of a class of storage or of volume attributes."""
+    parameters = string_map(place.value)
+    if len(parameters) > _MOST_PARAMETERS:
+        yield too_long(place.path, _MOST_PARAMETERS)
+    elif "" in parameters:
+        yield invalid_value(place.path, '""', "field can not be empty.")
+    if sum(len(name) + len(value) for name, value in parameters.items()) > _LONGEST_PARAMETERS:
+        yield too_long(place.path, _LONGEST_PARAMETERS)
+
+
 STRATEGY: Final = Strategy(
+    checks={"parameters": parameter_errors, "topologies": _topology_errors},
     default_of=_default_of,
     warn=_warnings,
 )

@@ -5,11 +5,13 @@ Source: Kubernetes pkg/controller/volume/vacprotection; pkg/printers/internalver
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field
 from deltaloop.schemas.json_values import at
 
 _NAMED: Final = (
@@ -27,6 +29,13 @@ def _is_in_use(attributes: Resource, store: Stored) -> bool:
     return attributes.name in named
 
 
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    for name in ("driverName", "parameters"):
+        if before.get(name) != after.get(name):
+            yield forbidden_field(name, f"updates to {name} are forbidden.")
+
+
 STRATEGY: Final = Strategy(
+    validate_update=_update_errors,
     protection=Protection("kubernetes.io/vac-protection", _is_in_use),
 )

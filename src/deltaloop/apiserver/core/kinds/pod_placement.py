@@ -1,0 +1,234 @@
+"""Placement of pods: affinity, node selectors, tolerations, spread over topologies, gates, and taints of nodes.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.field_checks import one_of
+from deltaloop.apiserver.core.metadata.rules import (
+    label_name_errors,
+    label_name_problems,
+    label_value_problems,
+    subdomain_errors,
+)
+from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.dns_names import label_key_problems
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
+
+_POD_SPEC: Final = "core.v1.PodSpec"
+
+
+def _requirement_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with one requirement of a node selector, of labels or of fields."""
+    requirement, path = place.fields, place.below("values")
+    operator, values = text(requirement.get("operator")), texts(requirement.get("values"))
+    fields = place.name == "matchFields"
+    if operator in ("In", "NotIn") and (len(values) != 1 if fields else not values):
+        yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif not fields and operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield forbidden_field(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif not fields and operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    elif operator not in ("In", "NotIn"):
+        yield invalid_value(place.below("operator"), shown(operator), "not a valid selector operator")
+    key = text(requirement.get("key"))
+    if fields:
+        if key != "metadata.name":
+            yield invalid_value(place.below("key"), shown(key), "not a valid field selector key")
+        else:
+            yield from (
+                error for at_, value in enumerate(values) for error in subdomain_errors(value, f"{path}[{at_}]")
+            )
+        return
+    yield from (invalid_value(place.below("key"), shown(key), problem) for problem in label_key_problems(key))
+    if "preferredDuringScheduling" not in place.path:
+        for number, value in enumerate(values):
+            for problem in label_value_problems(value):
+                yield invalid_value(f"{path}[{number}]", shown(value), problem)
+
+
+def _affinity_term_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the label keys of a term of pod affinity."""
+    yield from _label_keys_errors(place, place.path, ("matchLabelKeys", "mismatchLabelKeys"))
+    other = texts(place.fields.get("mismatchLabelKeys"))
+    for number, key in enumerate(texts(place.fields.get("matchLabelKeys"))):
+        if key in other:
+            text_ = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid_value(f"{place.below('matchLabelKeys')}[{number}]", shown(key), text_)
+
+
+def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Iterator[FieldError]:
+    selector = place.fields.get("labelSelector")
+    for name in names:
+        keys = texts(place.fields.get(name))
+        if keys and selector is None:
+            yield forbidden_field(place.below(name), "must not be specified when labelSelector is not set")
+        elif keys:
+            for number, key in enumerate(keys):
+                for problem in label_key_problems(key):
+                    yield invalid_value(f"{place.below(name)}[{number}]", shown(key), problem)
+    seen = set(mapping(at(selector, "matchLabels")))
+    matched = texts(place.fields.get("matchLabelKeys"))
+    for expression in items(at(selector, "matchExpressions")):
+        key = text(at(expression, "key"))
+        if key in matched and key in seen:
+            yield invalid_value(f"{path}[{matched.index(key)}]", shown(key), "exists in both lists of keys")
+        seen.add(key)
+
+
+def _spread_errors(place: Place) -> Iterator[FieldError]:
+    constraint = place.fields
+    pair = f"{text(constraint.get('topologyKey'))}, {text(constraint.get('whenUnsatisfiable'))}"
+    later = items(at(place.within(_POD_SPEC).value, "topologySpreadConstraints"))
+    number = int(place.path.rpartition("[")[2][:-1])
+    for other in later[number + 1 :]:
+        if pair == f"{text(at(other, 'topologyKey'))}, {text(at(other, 'whenUnsatisfiable'))}":
+            yield duplicate(place.below("{topologyKey, whenUnsatisfiable}"), f'"{{{pair}}}"')
+            break
+    least = constraint.get("minDomains")
+    if least is not None and constraint.get("whenUnsatisfiable") != "DoNotSchedule":
+        text_ = "can only use minDomains if whenUnsatisfiable=DoNotSchedule"
+        yield invalid_value(place.below("minDomains"), shown(least), text_)
+    yield from _label_keys_errors(place, place.path, ("matchLabelKeys",))
+
+
+def toleration_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with a toleration of a pod or a class."""
+    operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
+    path = place.below("operator")
+    if not place.fields.get("key") and operator != "Exists":
+        text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid_value(path, shown(operator), text_)
+    if place.fields.get("tolerationSeconds") is not None and place.fields.get("effect") != "NoExecute":
+        text_ = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid_value(place.below("effect"), shown(text(place.fields.get("effect"))), text_)
+    if operator == "Exists":
+        if value:
+            yield invalid_value(path, shown(value), "value must be empty when `operator` is 'Exists'")
+    elif operator in ("", "Equal"):
+        problems = label_value_problems(value)
+        if problems:
+            yield invalid_value(path, shown(value), ";".join(problems))
+    else:
+        yield from one_of(operator, path, ("Equal", "Exists"))
+
+
+def taint_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the taints of a node; they have paths below ``metadata``."""
+    seen: set[tuple[str, str]] = set()
+    for number, taint in enumerate(map(mapping, items(place.value))):
+        where = f"metadata.taints[{number}]"
+        key, effect, value = (text(taint.get(name)) for name in ("key", "effect", "value"))
+        yield from (invalid_value(f"{where}.key", shown(key), problem) for problem in label_key_problems(key))
+        problems = label_value_problems(value)
+        if problems:
+            yield invalid_value(f"{where}.value", shown(value), ";".join(problems))
+        if not effect:
+            yield required(f"{where}.effect")
+        else:
+            yield from one_of(effect, f"{where}.effect", ("NoSchedule", "PreferNoSchedule", "NoExecute"))
+        if (key, effect) in seen:
+            yield duplicate(where, shown(taint))
+        seen.add((key, effect))
+
+
+def _gate_errors(place: Place) -> Iterator[FieldError]:
+    names = [text(at(gate, "name")) for gate in items(place.value)]
+    for number, name in enumerate(names):
+        where = f"{place.path}[{number}]"
+        yield from (invalid_value(where, shown(name), problem) for problem in label_key_problems(name))
+        if name in names[:number]:
+            yield duplicate(where, shown(name))
+
+
+def gate_update_errors(old: object, new: object) -> Iterator[FieldError]:
+    """Yield an error for each scheduling gate that an update adds."""
+    before = [at(gate, "name") for gate in items(old)]
+    for number, gate in enumerate(items(new)):
+        if at(gate, "name") not in before:
+            text_ = f"only deletion is allowed, but found new scheduling gate '{text(at(gate, 'name'))}'"
+            yield forbidden_field(f"spec.schedulingGates[{number}].name", text_)
+
+
+def narrowed_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for each part of the choice of nodes that a gated pod's update changes but does not narrow."""
+    before, after = mapping(old.get("nodeSelector")), mapping(new.get("nodeSelector"))
+    if any(after.get(name) != value for name, value in before.items()):
+        text_ = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield invalid_value("spec.nodeSelector", shown(after), text_)
+    where = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    path, terms = f"spec.{'.'.join(where)}", items(at(old, *where))
+    wanted = items(at(new, *where))
+    if terms and len(terms) != len(wanted):
+        yield invalid_value(path, shown(wanted), "no additions/deletions to non-empty NodeSelectorTerms list")
+        return
+    for number, (term, other) in enumerate(zip(terms, wanted, strict=False)):
+        if not _has_only_additions(mapping(term), mapping(other)):
+            text_ = "only additions are allowed (no mutations or deletions)"
+            yield invalid_value(f"{path}[{number}]", shown(other), text_)
+
+
+def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    names = ("matchExpressions", "matchFields")
+    if not any(items(old.get(name)) for name in names):
+        return not any(items(new.get(name)) for name in names)
+    return all(items(new.get(name))[: len(items(old.get(name)))] == items(old.get(name)) for name in names)
+
+
+def _claim_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with a claim of devices that a pod names."""
+    claim, name = place.fields, text(place.fields.get("name"))
+    if name and not place.within(_POD_SPEC).is_first("claim", name):
+        yield duplicate(place.below("name"), shown(name))
+    given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
+    if len(given) != 1:
+        yield invalid_value(place.path, shown(claim), "must specify one of its names")
+
+
+def claimed_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the claims of devices that a container uses."""
+    known = [text(at(claim, "name")) for claim in items(at(place.within(_POD_SPEC).value, "resourceClaims"))]
+    seen: list[tuple[str, str]] = []
+    for number, claim in enumerate(items(place.fields.get("claims"))):
+        name, request = text(at(claim, "name")), text(at(claim, "request"))
+        where = f"{place.below('claims')}[{number}]"
+        if not name:
+            yield required(where)
+        elif (name, request) in seen or (name, "") in seen or (not request and any(name == one for one, _ in seen)):
+            yield duplicate(where, shown(name))
+        if request and name:
+            yield from label_name_errors(request, f"{where}.request")
+        if name not in known:
+            yield missing(where, shown(name))
+        seen.append((name, request))
+
+
+def _weight_errors(place: Place) -> Iterator[FieldError]:
+    if not 1 <= integer(place.value) <= 100:
+        yield invalid_value(place.path, shown(place.value), "must be in the range 1-100")
+
+
+def _namespace_errors(place: Place) -> Iterator[FieldError]:
+    for name in texts(place.value):
+        for problem in label_name_problems(name):
+            yield invalid_value(place.path.removesuffix("s"), shown(name), problem)
+
+
+PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {
+    "affinity_namespaces": _namespace_errors,
+    "affinity_term": _affinity_term_errors,
+    "affinity_weight": _weight_errors,
+    "node_requirement": _requirement_errors,
+    "pod_claim": _claim_errors,
+    "scheduling_gates": _gate_errors,
+    "spread": _spread_errors,
+    "toleration_operator": toleration_errors,
+}
+"""Checks that the rules of placement name."""

@@ -1,0 +1,376 @@
+"""Volumes of pods and persistent volumes: one source each, and rules that compare the fields of a source.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
+from deltaloop.apiserver.core.metadata.rules import subdomain_errors
+from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.dns_names import label_key_problems
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.schemas.quantity import amount
+
+_POD_SPEC: Final = "core.v1.PodSpec"
+_ISCSI_NAMES: Final = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.[-.a-zA-Z0-9]+(:[^,;*&$|\s]+)"),
+    "eui": re.compile("eui.[a-zA-Z0-9]{16}"),
+    "naa": re.compile("naa.[a-zA-Z0-9]{32}"),
+}
+_LONGEST_PORTAL: Final = 64
+_MOST_LUN: Final = 255
+_LONGEST_TENANT: Final = 64
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
+_BLOCK_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
+# A pod's environment may show these fields, and a volume may hold the others.
+_ENV_FIELDS: Final = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+    "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+_FILE_FIELDS: Final = ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
+_RESOURCES: Final = tuple(f"{group}.{name}" for group in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage"))  # fmt: skip # noqa: E501
+_DIVISORS: Final = frozenset({"1", *(f"1{unit}{end}" for unit in "MGTPE" for end in ("", "i")), "1k", "1Ki"})
+_SUBSCRIPTED: Final = re.compile(r"(.*)\['(.*)'\]")
+
+
+def volumes_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the volumes of a pod; only sound ones can be mounted."""
+    for number, volume in enumerate(items(place.fields.get("volumes"))):
+        wrong = [*place.errors_below("volumes", volume, number=number)]
+        name = text(at(volume, "name"))
+        yield from wrong
+        if place.is_noted("volume", name):
+            yield duplicate(f"{place.below('volumes')}[{number}].name", shown(name))
+        elif not wrong:
+            place.is_first("volume", name)
+
+
+def _limit_errors(place: Place) -> Iterator[FieldError]:
+    if amount(place.value) < 0:
+        yield forbidden_field(place.path, "SizeLimit field must be a valid resource quantity")
+
+
+def _made_claim_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of the claim that a pod makes of a volume."""
+    pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
+    if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
+        for _ in subdomain_errors(f"{pod}-{name}", ""):
+            text_ = f'PVC name "{pod}-{name}": must be a subdomain'
+            yield invalid_value(place.below("name"), shown(name), text_)
+
+
+def _iscsi_errors(place: Place) -> Iterator[FieldError]:
+    source = place.fields
+    for name, called in (("iqn", "iqn"), ("initiatorName", "initiatorname")):
+        value = text(source.get(name))
+        form = _ISCSI_NAMES.get(value[:3])
+        if source.get(name) is not None and (value or name != "iqn") and not (form and form.search(value)):
+            yield invalid_value(place.below(called), shown(value), "must be valid format")
+    authenticated = source.get("chapAuthDiscovery") is True or source.get("chapAuthSession") is True
+    if authenticated and not is_mapping(source.get("secretRef")):
+        yield required(place.below("secretRef"))
+    holder = place.holder.value if place.holder is not None else None
+    name = text(at(holder, "name")) or text(at(place.whole, "metadata", "name"))
+    if source.get("initiatorName") is not None and len(f"{name}:{text(source.get('targetPortal'))}") > _LONGEST_PORTAL:
+        yield invalid_value(place.below("targetportal"), shown(source.get("targetPortal")), "must be shorter")
+
+
+def _fc_errors(place: Place) -> Iterator[FieldError]:
+    source, lun = place.fields, place.fields.get("lun")
+    names, path = items(source.get("targetWWNs")), place.below("targetWWNs")
+    if not names and not items(source.get("wwids")):
+        yield required(path, "must specify either targetWWNs or wwids, but not both")
+    if names and items(source.get("wwids")):
+        yield invalid_value(path, shown(names), "targetWWNs and wwids can not be specified simultaneously")
+    if names and lun is None:
+        yield required(place.below("lun"), "lun is required if targetWWNs is specified")
+    elif names and not 0 <= integer(lun) <= _MOST_LUN:
+        yield invalid_value(place.below("lun"), shown(lun), f"must be between 0 and {_MOST_LUN}, inclusive")
+
+
+def _flocker_errors(place: Place) -> Iterator[FieldError]:
+    name, uid = text(place.fields.get("datasetName")), text(place.fields.get("datasetUUID"))
+    if not name and not uid:
+        yield required(place.path, "one of datasetName and datasetUUID is required")
+    if name and uid:
+        yield invalid_value(place.path, '"resource"', "datasetName and datasetUUID can not be specified simultaneously")
+    if "/" in name:
+        yield invalid_value(place.below("datasetName"), shown(name), "must not contain '/'")
+
+
+def _quobyte_errors(place: Place) -> Iterator[FieldError]:
+    registry, path = text(place.fields.get("registry")), place.below("registry")
+    words = "must be a host:port pair or multiple pairs separated by commas"
+    if not registry:
+        yield required(path, words)
+    elif len(text(place.fields.get("tenant"))) > _LONGEST_TENANT:
+        yield required(place.below("tenant"), "must be a UUID and may not exceed a length of 64 characters")
+    elif any(pair.count(":") != 1 for pair in registry.split(",")):
+        yield invalid_value(path, shown(registry), words)
+
+
+def _flex_errors(place: Place) -> Iterator[FieldError]:
+    for key in mapping(place.fields.get("options")):
+        domain = f".{key.partition('/')[0].lower()}"
+        if domain.endswith((".kubernetes.io", ".k8s.io")):
+            text_ = "kubernetes.io and k8s.io namespaces are reserved"
+            yield invalid_value(f"{place.below('options')}[{key}]", shown(key), text_)
+
+
+def _azure_disk_errors(place: Place) -> Iterator[FieldError]:
+    kind, uri, path = place.fields.get("kind"), text(place.fields.get("diskURI")), place.below("diskURI")
+    start = "/subscriptions/" if kind == "Managed" else "https://"
+    if kind is not None and not uri.startswith(start):
+        yield FieldError(path, "FieldValueNotSupported", f'Unsupported value: "{uri}": must start with {start}')
+
+
+def _file_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with a file of a downward API volume."""
+    field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
+    if is_mapping(field):
+        yield from _field_reference_errors(field, place.below("fieldRef"), _FILE_FIELDS)
+        if is_mapping(resource):
+            text_ = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            yield invalid_value(place.path, '"resource"', text_)
+    elif is_mapping(resource):
+        yield from _resource_reference_errors(resource, place.below("resourceFieldRef"), named=True)
+    else:
+        yield required(place.path, "one of fieldRef and resourceFieldRef is required")
+
+
+def _variable_reference_errors(place: Place) -> Iterator[FieldError]:
+    field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
+    if is_mapping(field):
+        yield from _field_reference_errors(field, place.below("fieldRef"), _ENV_FIELDS)
+    if is_mapping(resource):
+        yield from _resource_reference_errors(resource, place.below("resourceFieldRef"), named=False)
+
+
+def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]) -> Iterator[FieldError]:
+    version, field = text(at(reference, "apiVersion")), text(at(reference, "fieldPath"))
+    if not version or not field:
+        yield required(f"{path}.{'fieldPath' if version else 'apiVersion'}")
+        return
+    found = _SUBSCRIPTED.fullmatch(field)
+    base, key = (found[1], found[2]) if found else (field, "")
+    labels = base in ("metadata.labels", "metadata.annotations")
+    if version != "v1" or not (labels if found else field in {*_ENV_FIELDS, *_FILE_FIELDS}):
+        yield invalid_value(f"{path}.fieldPath", shown(field), "error converting fieldPath: field label not supported")
+    elif found:
+        from_key = key.lower() if base == "metadata.annotations" else key
+        yield from (invalid_value(path, shown(key), problem) for problem in label_key_problems(from_key))
+    elif field not in known:
+        listed = ", ".join(f'"{name}"' for name in sorted(known))
+        text_ = f'Unsupported value: "{field}": supported values: {listed}'
+        yield FieldError(f"{path}.fieldPath", "FieldValueNotSupported", text_)
+
+
+def _resource_reference_errors(reference: object, path: str, *, named: bool) -> Iterator[FieldError]:
+    resource, divisor = text(at(reference, "resource")), at(reference, "divisor")
+    huge = resource.startswith(("limits.hugepages-", "requests.hugepages-"))
+    if named and not at(reference, "containerName"):
+        yield required(f"{path}.containerName")
+    elif not resource:
+        yield required(f"{path}.resource")
+    elif resource not in _RESOURCES and not huge:
+        listed = ", ".join(f'"{name}"' for name in sorted(_RESOURCES))
+        text_ = f'Unsupported value: "{resource}": supported values: {listed}'
+        yield FieldError(f"{path}.resource", "FieldValueNotSupported", text_)
+    if amount(divisor) == 0 or not (huge or resource in _RESOURCES):
+        return
+    allowed = ("1m", "1") if resource.endswith(".cpu") else _DIVISORS
+    if str(divisor) not in allowed:
+        yield invalid_value(f"{path}.divisor", shown(resource), "only some powers are supported as a divisor")
+
+
+def _projected_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the sources of a projected volume, and with two files of one path."""
+    paths: list[str] = []
+    for number, source in enumerate(map(mapping, items(place.fields.get("sources")))):
+        where = f"{place.below('sources')}[{number}]"
+        sources = [name for name, value in source.items() if is_mapping(value)]
+        if len(sources) > 1:
+            yield forbidden_field(where, "may not specify more than 1 volume type per source")
+        yield from _token_errors(source.get("serviceAccountToken"), f"{where}.serviceAccountToken", place.path)
+        yield from _bundle_errors(source.get("clusterTrustBundle"), f"{where}.clusterTrustBundle")
+        for name in ("secret", "configMap", "downwardAPI"):
+            paths += [text(at(item, "path")) for item in items(at(source, name, "items"))]
+        if is_mapping(source.get("clusterTrustBundle")):
+            paths.append(text(at(source, "clusterTrustBundle", "path")) or "/")
+        certificate = source.get("podCertificate")
+        files = [text(at(certificate, f"{name}Path")) for name in ("credentialBundle", "key", "certificateChain")]
+        paths += files
+        if is_mapping(certificate) and not any(files):
+            text_ = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+            yield required(f"{where}.podCertificate", text_)
+    for number, path in enumerate(paths):
+        if path and path in paths[:number]:
+            yield invalid_value(place.path, shown(path), "conflicting duplicate paths")
+
+
+def _token_errors(token: object, path: str, volume: str) -> Iterator[FieldError]:
+    seconds = at(token, "expirationSeconds")
+    if not is_mapping(token):
+        return
+    if seconds is None:
+        yield required(f"{path}.expirationSeconds")
+    elif integer(seconds) < _SHORTEST_TOKEN:
+        yield invalid_value(f"{path}.expirationSeconds", shown(seconds), "may not specify less than 10 minutes")
+    elif integer(seconds) > _LONGEST_TOKEN:
+        yield invalid_value(f"{path}.expirationSeconds", shown(seconds), "may not specify more than 2^32 seconds")
+    file = text(token.get("path"))
+    if not file:
+        yield required(f"{volume}.path")
+    elif descending_problems(file) or (file.startswith("..") and not file.startswith("../")):
+        yield invalid_value(f"{volume}.path", shown(file), "must be a relative path")
+
+
+def _bundle_errors(bundle: object, path: str) -> Iterator[FieldError]:
+    name, signer = at(bundle, "name"), at(bundle, "signerName")
+    if not is_mapping(bundle):
+        return
+    if name is not None and signer is not None:
+        yield invalid_value(path, "null", "only one of name and signerName may be used")
+    elif name is not None:
+        if not name:
+            yield required(f"{path}.name", "must be a valid object name")
+        last = text(name).rpartition(":")[2]
+        yield from subdomain_errors(last, f"{path}.name")
+        if bundle.get("labelSelector") is not None:
+            yield invalid_value(f"{path}.labelSelector", "null", "labelSelector must be unset if name is specified")
+    elif signer is None:
+        yield required(path, "either name or signerName must be specified")
+
+
+def _mounted_errors(place: Place) -> Iterator[FieldError]:
+    name, path = text(place.fields.get("name")), place.below("name")
+    if not name:
+        yield required(path)
+    if not place.within(_POD_SPEC).is_noted("volume", name):
+        yield missing(path, shown(name))
+    holder = place.holder.fields if place.holder is not None else {}
+    devices = [mapping(device) for device in items(holder.get("volumeDevices"))]
+    mount_path = place.fields.get("mountPath")
+    if any(device.get("name") == name for device in devices):
+        yield invalid_value(path, shown(name), "must not already exist in volumeDevices")
+    if any(device.get("devicePath") == mount_path for device in devices):
+        yield invalid_value(
+            place.below("mountPath"), shown(mount_path), "must not already exist as a path in volumeDevices"
+        )
+    listed = place.path.rpartition("[")[0]
+    for field in ("subPath", "subPathExpr"):
+        value = text(place.fields.get(field))
+        for problem in descending_problems(value):
+            yield invalid_value(f"{listed}.{field}", shown(value), problem)
+    if place.fields.get("subPath") and place.fields.get("subPathExpr"):
+        value = shown(place.fields["subPathExpr"])
+        yield invalid_value(place.below("subPathExpr"), value, "subPathExpr and subPath are mutually exclusive")
+    yield from _mount_mode_errors(place, holder, listed)
+
+
+def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) -> Iterator[FieldError]:
+    propagation, recursive = place.fields.get("mountPropagation"), place.fields.get("recursiveReadOnly")
+    path = f"{listed}.mountPropagation"
+    if propagation is not None and propagation not in ("Bidirectional", "HostToContainer", "None"):
+        known = '"Bidirectional", "HostToContainer", "None"'
+        yield FieldError(path, "FieldValueNotSupported", f"Unsupported value: {shown(propagation)}: {known}")
+    if propagation == "Bidirectional" and at(holder, "securityContext", "privileged") is not True:
+        yield forbidden_field(path, "Bidirectional mount propagation is available only to privileged containers")
+    path = f"{listed}.recursiveReadOnly"
+    if recursive in ("Enabled", "IfPossible"):
+        if place.fields.get("readOnly") is not True:
+            yield forbidden_field(path, "may only be specified when readOnly is true")
+        if propagation not in (None, "None"):
+            yield forbidden_field(path, "may only be specified when mountPropagation is None or not specified")
+    elif recursive not in (None, "Disabled"):
+        known = '"Disabled", "Enabled", "IfPossible"'
+        yield FieldError(path, "FieldValueNotSupported", f"Unsupported value: {shown(recursive)}: {known}")
+
+
+def _mount_path_errors(place: Place) -> Iterator[FieldError]:
+    if not place.within("core.v1.Container", "core.v1.EphemeralContainer").is_first("mount", place.text):
+        yield invalid_value(place.path, shown(place.text), "must be unique")
+
+
+def _device_errors(place: Place) -> Iterator[FieldError]:
+    device, container = place.fields, place.within("core.v1.Container", "core.v1.EphemeralContainer")
+    name, path = text(device.get("name")), text(device.get("devicePath"))
+    volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
+    found = next((mapping(volume) for volume in volumes if at(volume, "name") == name), None)
+    if name and not container.is_first("device", name):
+        yield invalid_value(place.below("name"), shown(name), "must be unique")
+    if found is None or not place.within(_POD_SPEC).is_noted("volume", name):
+        yield missing(place.below("name"), shown(name))
+    elif not any(is_mapping(found.get(source)) for source in _BLOCK_SOURCES):
+        text_ = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        yield invalid_value(place.below("name"), shown(name), text_)
+    if path and back_step_problems(path):
+        yield invalid_value(place.below("devicePath"), shown(path), "can not contain backsteps ('..')")
+    elif not container.is_first("device path", path):
+        yield invalid_value(place.below("devicePath"), shown(path), "must be unique")
+    mounts = items(at(container.value, "volumeMounts"))
+    for field, own, other in (("name", "name", name), ("devicePath", "mountPath", path)):
+        if any(at(mount, own) == other for mount in mounts):
+            yield invalid_value(place.below(field), shown(other), "must not already exist in volumeMounts")
+
+
+def _claim_reference_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error for a claim of a pod's own making that another volume of it names."""
+    pod, name = place.whole, place.beside("name")
+    made = {
+        f"{text(at(pod, 'metadata', 'name'))}-{text(at(volume, 'name'))}"
+        for volume in items(at(place.within(_POD_SPEC).value, "volumes"))
+        if is_mapping(at(volume, "ephemeral"))
+    }
+    if at(pod, "kind") == "Pod" and name and place.text in made:
+        text_ = "must not reference a PVC that gets created for an ephemeral volume"
+        yield invalid_value(place.path, shown(place.text), text_)
+
+
+def _empty_directory_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless the volume that a file of variables is in is one that starts empty."""
+    volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
+    found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
+    if found is None:
+        yield missing(place.path, shown(place.value))
+    elif not is_mapping(at(found, "emptyDir")):
+        yield invalid_value(place.path, shown(place.value), "referenced volume must be of type emptyDir")
+
+
+def tokens_without_account(pod: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for each token of a service account in the volumes of a pod that has none."""
+    if at(pod, "spec", "serviceAccountName"):
+        return
+    for number, volume in enumerate(items(at(pod, "spec", "volumes"))):
+        for place, source in enumerate(items(at(volume, "projected", "sources"))):
+            if is_mapping(at(source, "serviceAccountToken")):
+                path = f"spec.volumes[{number}].projected.sources[{place}].serviceAccountToken"
+                yield forbidden_field(path, "must not be specified when serviceAccountName is not set")
+
+
+VOLUME_CHECKS: Final[Mapping[str, Check]] = {
+    "azure_disk": _azure_disk_errors,
+    "claim_of_pod": _claim_reference_errors,
+    "downward_file": _file_errors,
+    "empty_directory": _empty_directory_errors,
+    "fc": _fc_errors,
+    "flex_options": _flex_errors,
+    "flocker": _flocker_errors,
+    "iscsi": _iscsi_errors,
+    "made_claim": _made_claim_errors,
+    "mount_path": _mount_path_errors,
+    "mounted_volume": _mounted_errors,
+    "projected": _projected_errors,
+    "size_limit": _limit_errors,
+    "quobyte": _quobyte_errors,
+    "variable_reference": _variable_reference_errors,
+    "volume_device": _device_errors,
+    "volumes": volumes_errors,
+}
+"""Checks that the rules of volumes' types name."""

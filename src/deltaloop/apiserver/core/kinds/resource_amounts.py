@@ -1,0 +1,150 @@
+"""Names and amounts of resources: in containers, pods, nodes, quotas, limit ranges and storage.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.quantity import MalformedQuantityError, amount
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+_COMPUTE: Final = ("cpu", "memory")
+_OF_CONTAINERS: Final = (*_COMPUTE, "ephemeral-storage")
+_COUNTED: Final = (
+    "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
+    "services.loadbalancers", "services.nodeports",
+)  # fmt: skip
+COMPUTE_OF_QUOTAS: Final = frozenset(
+    f"{group}{name}" for group in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
+)
+"""Resources of pods that a quota may limit."""
+OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
+"""All resources of Kubernetes itself that a quota may limit."""
+_HUGE: Final = "hugepages-"
+
+NameErrors = Callable[[str, str], Iterator[FieldError]]
+
+
+def name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of any resource."""
+    wrong = [*qualified_name_errors(name, field)]
+    if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
+        wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
+    yield from wrong
+
+
+def container_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a resource that a container may have."""
+    yield from name_errors(name, field)
+    if "/" not in name:
+        if name not in _OF_CONTAINERS and not name.startswith(_HUGE):
+            yield invalid_value(field, shown(name), "must be a standard resource for containers")
+    elif not is_native(name) and not _is_extended(name):
+        yield invalid_value(field, shown(name), "doesn't follow extended resource name standard")
+
+
+def quota_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a resource that a quota may limit."""
+    yield from name_errors(name, field)
+    if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
+        yield invalid_value(field, shown(name), "must be a standard resource for quota")
+
+
+def pod_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a resource that a whole pod may have."""
+    wrong = [*name_errors(name, field)]
+    if not wrong and name not in _COMPUTE and not name.startswith(_HUGE):
+        wrong.append(not_supported(field, name, ("cpu", "hugepages-", "memory")))
+    yield from wrong
+
+
+def _is_huge(name: str) -> bool:
+    return name.startswith((_HUGE, f"requests.{_HUGE}"))
+
+
+def is_native(name: str) -> bool:
+    """Tell whether a resource is one of Kubernetes itself."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def _is_extended(name: str) -> bool:
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not any(qualified_name_errors(f"requests.{name}", ""))
+
+
+def may_be_overcommitted(name: str) -> bool:
+    """Tell whether limits of a resource may be above what is requested of it."""
+    return is_native(name) and not name.startswith(_HUGE)
+
+
+def amount_errors(name: str, value: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with an amount of a resource."""
+    if amount(value) < 0:
+        yield invalid_value(field, shown(value), NOT_NEGATIVE)
+    if (name in _COUNTED or _is_extended(name)) and amount(value).denominator != 1:
+        yield invalid_value(field, shown(value), "must be an integer")
+
+
+def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[FieldError]]:
+    """Return a check of the names and amounts of a map of resources."""
+
+    def check(place: Place) -> Iterator[FieldError]:
+        for name, value in mapping(place.value).items():
+            yield from names(name, f"{place.path}[{name}]")
+            yield from amount_errors(name, value, f"{place.path}[{name}]")
+
+    return check
+
+
+def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[FieldError]]:
+    """Return a check of what a container, or a pod, requests and is limited to."""
+
+    def check(place: Place) -> Iterator[FieldError]:
+        limits, requests = mapping(place.fields.get("limits")), mapping(place.fields.get("requests"))
+        for group, amounts in (("limits", limits), ("requests", requests)):
+            for name, value in amounts.items():
+                where = f"{place.path}.{group}[{name}]"
+                yield from names(name, where)
+                yield from amount_errors(name, value, where)
+                if name.startswith(_HUGE) and not _is_whole(name, value):
+                    yield invalid_value(where, shown(value), "must be a multiple of the page size")
+        yield from _overcommit_errors(limits, requests, place.path)
+        both = {*limits, *requests}
+        if any(name.startswith(_HUGE) for name in both) and not both & {*_COMPUTE}:
+            yield forbidden_field(place.path, "HugePages require cpu or memory")
+
+    return check
+
+
+def overhead_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the overhead of a pod, which is looked at as the limits of a container."""
+    check = requirements_check(container_name_errors)
+    return iter(check(Place({"limits": place.value}, place.path, place.name, place.holder)))
+
+
+def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], path: str) -> Iterator[FieldError]:
+    for name, value in requests.items():
+        if name not in limits:
+            if not may_be_overcommitted(name):
+                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+        elif amount(value) != amount(limits[name]) and not may_be_overcommitted(name):
+            yield invalid_value(f"{path}.requests", shown(value), f"must be equal to {name} limit of {limits[name]}")
+        elif amount(value) > amount(limits[name]):
+            text_ = f"must be less than or equal to {name} limit of {limits[name]}"
+            yield invalid_value(f"{path}.requests", shown(value), text_)
+
+
+def _is_whole(name: str, value: object) -> bool:
+    try:
+        page = amount(name.removeprefix(_HUGE))
+    except MalformedQuantityError:
+        return False
+    return page > 0 and page.denominator == 1 and amount(value) % page == 0

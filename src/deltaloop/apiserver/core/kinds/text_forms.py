@@ -1,0 +1,260 @@
+"""Checks of one text, amount or list by its form, for the rules of all kinds.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.addresses import why_no_address
+from deltaloop.apiserver.core.metadata.rules import (
+    label_name_errors,
+    label_value_problems,
+    path_segment_errors,
+    qualified_name_errors,
+    subdomain_errors,
+)
+from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.dns_names import label_key_problems, label_problems
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
+from deltaloop.schemas.json_values import items, text, texts
+from deltaloop.schemas.quantity import amount
+
+_LONGEST_DRIVER: Final = 63
+_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_LONGEST_KEY: Final = 253
+_KEY: Final = re.compile("[-._a-zA-Z0-9]+")
+_SUBDOMAIN_WITH_UNDERSCORE: Final = re.compile(r"[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*")
+_SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+_SIGNER_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LINK_LOCAL_MULTICAST: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
+
+
+def descending_problems(path: str) -> tuple[str, ...]:
+    """Return what keeps a path from leading downwards from where it starts."""
+    absolute = ("must be a relative path",) if path.startswith("/") else ()
+    return (*absolute, *back_step_problems(path))
+
+
+def back_step_problems(path: str) -> tuple[str, ...]:
+    """Return whether a path has a step upwards."""
+    return ("must not contain '..'",) if ".." in path.split("/") else ()
+
+
+def local_path_problems(path: str) -> tuple[str, ...]:
+    """Return what keeps a path from being that of a file in a volume that the kubelet fills."""
+    reserved = path.startswith("..") and not path.startswith("../")
+    return (*descending_problems(path), *(("must not start with '..'",) if reserved else ()))
+
+
+def variable_name_problems(name: str) -> tuple[str, ...]:
+    """Return what keeps a name from being one of an environment variable."""
+    if name and "=" not in name and name.isascii() and name.isprintable():
+        return ()
+    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
+
+
+def config_key_problems(key: str) -> tuple[str, ...]:
+    """Return what keeps a text from being a key of a ConfigMap or a Secret."""
+    long = (f"must be no more than {_LONGEST_KEY} bytes",) if len(key) > _LONGEST_KEY else ()
+    if not _KEY.fullmatch(key):
+        return (*long, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
+    if key.startswith(".."):
+        return (*long, "must not be '..'" if key == ".." else "must not start with '..'")
+    return (*long, "must not be '.'") if key == "." else long
+
+
+def endpoint_address_problems(value: str) -> tuple[str, ...]:
+    """Return what keeps an address from being one that a Service may lead to."""
+    address = _address(value)
+    if address is None:
+        return ("must be a valid IP address",)
+    return tuple(
+        problem
+        for found, problem in (
+            (address.is_unspecified, f"may not be unspecified ({value})"),
+            (address.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            (address.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            (
+                any(address in network for network in _LINK_LOCAL_MULTICAST),
+                "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+            ),
+        )
+        if found
+    )
+
+
+def _address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def driver_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a CSI driver."""
+    if not name:
+        yield required(field)
+        return
+    if len(name) > _LONGEST_DRIVER:
+        yield too_long(field, _LONGEST_DRIVER)
+    yield from subdomain_errors(name.lower(), field)
+
+
+def signer_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a signer: a domain, a slash, and a path."""
+    if not name:
+        yield required(field)
+        return
+    domain, *rest = name.split("/")
+    if len(rest) != 1 or len(domain.split(".")) < 2 or any(subdomain_errors(domain, field)):
+        yield invalid_value(field, shown(name), 'must be a fully qualified domain and path of the form "example.com/a"')
+    elif not _SIGNER_PATH.fullmatch(rest[0]) or len(name) > 571:
+        yield invalid_value(field, shown(name), "must be a valid path of a signer")
+
+
+def _label_key_errors(key: str, field: str) -> Iterator[FieldError]:
+    yield from (invalid_value(field, shown(key), problem) for problem in label_key_problems(key))
+
+
+def _search_errors(domain: str, field: str) -> Iterator[FieldError]:
+    if domain != "." and not _SUBDOMAIN_WITH_UNDERSCORE.fullmatch(domain.removesuffix(".")):
+        yield invalid_value(field, shown(domain), "must be a domain name")
+
+
+def _address_errors(value: str, field: str) -> Iterator[FieldError]:
+    why = why_no_address(value)
+    if why:
+        yield invalid_value(field, shown(value), why)
+
+
+def _text_check(problems: Callable[[str], tuple[str, ...]]) -> Check:
+    def check(place: Place) -> Iterator[FieldError]:
+        return (invalid_value(place.path, shown(place.value), problem) for problem in problems(place.text))
+
+    return check
+
+
+def _errors_check(errors: Callable[[str, str], Iterator[FieldError]]) -> Check:
+    return lambda place: errors(place.text, place.path)
+
+
+def each_text(errors: Callable[[str, str], Iterator[FieldError]]) -> Check:
+    """Return a check of each text of a list."""
+    return lambda place: (
+        error for number, value in enumerate(texts(place.value)) for error in errors(value, f"{place.path}[{number}]")
+    )
+
+
+def _problems_as_errors(problems: Callable[[str], tuple[str, ...]]) -> Callable[[str, str], Iterator[FieldError]]:
+    return lambda value, field: (invalid_value(field, shown(value), problem) for problem in problems(value))
+
+
+def _unique_errors(place: Place) -> Iterator[FieldError]:
+    values = items(place.value)
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            yield duplicate(f"{place.path}[{number}]", shown(value))
+
+
+def _positive_amount(place: Place) -> Iterator[FieldError]:
+    if amount(place.value) <= 0:
+        yield invalid_value(place.path, shown(place.value), "must be positive")
+
+
+def _not_negative_amount(place: Place) -> Iterator[FieldError]:
+    if amount(place.value) < 0:
+        yield invalid_value(place.path, shown(place.value), "must be greater than or equal to 0")
+
+
+def _absolute_problems(path: str) -> tuple[str, ...]:
+    return () if path.startswith("/") else ("must be an absolute path",)
+
+
+def _sysctl_problems(name: str) -> tuple[str, ...]:
+    return () if len(name) <= _LONGEST_KEY and _SYSCTL.fullmatch(name) else ("must be the name of a sysctl",)
+
+
+def _named_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless a reference has a name."""
+    if not place.fields.get("name"):
+        yield required(place.below("name"))
+
+
+def _placed_errors(place: Place) -> Iterator[FieldError]:
+    if not place.fields.get("namespace"):
+        yield required(place.below("namespace"))
+
+
+def _secret_reference_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the name and the namespace of a Secret of a volume."""
+    for name, errors in (("name", subdomain_errors), ("namespace", label_name_errors)):
+        value, path = text(place.fields.get(name)), place.below(name)
+        yield from errors(value, path) if value else (required(path),)
+
+
+def _optional_label_errors(place: Place) -> Iterator[FieldError]:
+    if place.value:
+        yield from label_name_errors(place.text, place.path)
+
+
+def _not_empty_errors(place: Place) -> Iterator[FieldError]:
+    if not place.value:
+        yield required(place.path)
+
+
+def _not_empty_text_errors(place: Place) -> Iterator[FieldError]:
+    if not place.value:
+        yield invalid_value(place.path, '""', "cannot be an empty string")
+
+
+def _domain_path_errors(value: str, field: str) -> Iterator[FieldError]:
+    """Yield an error unless a text is a domain, a slash and a path."""
+    domain, _, path = value.partition("/")
+    if not value:
+        yield required(field)
+    elif not domain or not path:
+        yield invalid_value(field, shown(value), 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from subdomain_errors(domain, field)
+        if not _PATH.fullmatch(path):
+            yield invalid_value(field, shown(path), f"Invalid path (regex used for validation is '{_PATH.pattern}')")
+
+
+FORMS: Final[Mapping[str, Check]] = {
+    "absolute_path": _text_check(_absolute_problems),
+    "address": _errors_check(_address_errors),
+    "caseless_subdomain": _errors_check(lambda name, field: subdomain_errors(name.lower(), field)),
+    "config_key": _text_check(config_key_problems),
+    "descending_path": _text_check(descending_problems),
+    "dns_label": _text_check(lambda name: tuple(label_problems(name))),
+    "domain_path": _errors_check(_domain_path_errors),
+    "driver_name": _errors_check(driver_name_errors),
+    "each_address": each_text(_address_errors),
+    "each_search": each_text(_search_errors),
+    "each_subdomain": each_text(subdomain_errors),
+    "label_key": _errors_check(_label_key_errors),
+    "label_value": _text_check(label_value_problems),
+    "local_path": _text_check(local_path_problems),
+    "named_reference": _named_errors,
+    "no_back_steps": _text_check(back_step_problems),
+    "not_empty": _not_empty_errors,
+    "not_empty_text": _not_empty_text_errors,
+    "not_negative_amount": _not_negative_amount,
+    "optional_label": _optional_label_errors,
+    "path_segment": _errors_check(path_segment_errors),
+    "placed_reference": _placed_errors,
+    "positive_amount": _positive_amount,
+    "qualified": _errors_check(qualified_name_errors),
+    "qualified_caseless": _errors_check(lambda name, field: qualified_name_errors(name.lower(), field)),
+    "secret_reference": _secret_reference_errors,
+    "signer_name": _errors_check(signer_name_errors),
+    "sysctl": _text_check(_sysctl_problems),
+    "unique": _unique_errors,
+    "variable": _text_check(variable_name_problems),
+}
+"""Checks of forms, by the names that rules have for them."""

@@ -1,0 +1,1 @@
+"""Objects of built-in kinds, and mutations of them that the OpenAPI types suggest."""
