@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.real_time]
 @pytest.fixture
 def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A device without an end, a pipe that no program writes to, a directory, and a file that is too large."""
-    monkeypatch.setattr(kubeconfig, "_PIPE_PATIENCE", 0.05)
+    monkeypatch.setattr(kubeconfig, "PIPE_PATIENCE", 0.05)
     monkeypatch.setattr(read_file, "__kwdefaults__", {"most": 1000, "patience": 0.0})
     monkeypatch.setattr(bounded_files, "MIB", 1000)
     os.mkfifo(tmp_path / "pipe")

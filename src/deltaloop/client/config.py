@@ -21,7 +21,6 @@ from deltaloop.pacing.checks import require_positive
 from deltaloop.version import VERSION
 
 _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")
-_NOT_IN_URLS: Final = re.compile(r"[\x00-\x20\x7f]")
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
 """Schemes that messages show of a URL that may hold a password: any other text before a colon may be a part of it."""
 _LONGEST_LABEL: Final = 63
@@ -162,7 +161,7 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
         ConfigError: Saying what is wrong with ``what``.
     """
     wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
-    if _NOT_IN_URLS.search(url):
+    if any(character <= " " or character == "\x7f" for character in url):
         raise ConfigError(f"{what} has a blank or a control character in it; {wanted}")
     try:
         parts = urlsplit(url)

@@ -29,7 +29,7 @@ from deltaloop.client.kubeconfig_user import read_credentials, read_impersonatio
 
 _log = logging.getLogger("deltaloop.client")
 
-_PIPE_PATIENCE: Final = 5.0
+PIPE_PATIENCE: Final = 5.0
 _IN_MEMORY: Final = "kubeconfig (given as a mapping)"
 
 
@@ -125,7 +125,7 @@ def _exists(path: Path) -> bool:
 def _read(path: Path) -> Mapping[str, Any]:
     source = f"kubeconfig {path}"
     try:
-        text = read_file(path, patience=_PIPE_PATIENCE)
+        text = read_file(path, patience=PIPE_PATIENCE)
     except OSError as error:
         raise ConfigError(
             f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
