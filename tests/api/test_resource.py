@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import OwnerReference, Resource, decode_object
+from deltaloop.api.resource import OwnerReference, Resource, decode_object, key_in
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.crds import custom_resource
 
@@ -186,13 +186,44 @@ def test_what_is_no_object_is_refused_without_showing_it(raw: bytes, reason: str
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [b'"\xff"', b"1e999"])
+@pytest.mark.parametrize("value", [b"1e999"])
 def test_a_part_that_cannot_be_decoded_is_found_when_it_is_read(value: bytes) -> None:
-    obj = Resource.from_json(b'{"metadata":{"name":"x"},"spec":' + value + b"}")
+    obj = Resource.from_json(b'{"metadata":{"name":"x","namespace":"n"},"spec":' + value + b"}", kinds.POD)
     assert obj.name == "x"
     for read in (obj.view, obj.to_dict, lambda: obj["spec"], lambda: obj.decode(dict[str, Any])):
-        with pytest.raises(MalformedObjectError):
+        with pytest.raises(MalformedObjectError, match=r"v1/Pod.* n/x "):
             read()
+
+
+@pytest.mark.parametrize(
+    ("raw", "key"),
+    [
+        (b'{"metadata":{"name":"x","namespace":"n"},"a":"\\ud800"}', "n/x"),
+        (b'{"metadata":{"name":"x"},"a":' + b"[" * 100_000, "x"),
+        (b' {"kind" : "A", "apiVersion":"v1" ,"metadata": {"name":"x","a":{"name":"y"}}, broken', "x"),
+        (b'{"spec":{"metadata":{"name":"inner"}},"metadata":{"name":"x"},"a":"\\ud800"}', None),
+        (b'{"spec":"\xff","metadata":{"name":"x"}}', "x"),
+        (b'{"metadata":{"name":5},"a":"\\ud800"}', None),
+        (b'{"metadata":{"name":"\xff"},"a":"\\ud800"}', None),
+        (b'{"metadata":{"name":"x"', None),
+        (b'{"metadata":{"a":' + b"[" * 100_000, None),
+        (b"{}", None),
+    ],
+)
+def test_the_name_of_an_object_that_cannot_be_read(raw: bytes, key: str | None) -> None:
+    assert key_in(raw) == key
+    with pytest.raises(MalformedObjectError, match=f"object {key} of" if key else "object of"):
+        Resource.from_json(raw)
+
+
+@pytest.mark.parametrize(
+    "fields", [b'"spec":"\xff"', b'"spec":{"\xff":1}', b'"data":{"a":"\xc3"}', b'"a":"\xed\xa0\x80"']
+)
+def test_an_object_that_is_not_utf_8_is_refused_by_its_name(fields: bytes) -> None:
+    with pytest.raises(MalformedObjectError) as caught:
+        Resource.from_json(b'{"metadata":{"name":"x","namespace":"n"},' + fields + b"}", kinds.SECRET)
+    assert "v1/Secret object n/x of" in str(caught.value)
+    assert str(caught.value).endswith("its text is not UTF-8")
 
 
 @pytest.mark.parametrize(

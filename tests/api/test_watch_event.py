@@ -65,7 +65,7 @@ def test_an_error_event_is_an_exception(status: bytes, cls: type[ApiError]) -> N
         (b'{"type":"added","object":{"metadata":{}}}', "the unknown type 'added'"),
         (b'{"type":"ADDED","object":{}}', "of type ADDED carries no usable object"),
         (b'{"type":"ADDED","object":null}', "carries no usable object"),
-        (b'{"type":"ADDED","object":{"metadata":{"name":"hunter2","uid":5}}}', "carries no usable object"),
+        (b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":5},"data":"hunter2"}}', "carries no usable object"),
         (b'{"type":"ADDED","object":{"metadata":{"name":"x"}', "is not a watch event"),
         (b'{"type":"ADDED","object":' + b"[" * 20000 + b"]" * 20000 + b"}", "is not a watch event"),
         (b'{"type":"\xff","object":{}}', "is not a watch event"),

@@ -169,3 +169,52 @@ async def test_a_watch_event_that_cannot_be_read_leaves_the_object_as_it_was(
     assert heard.heard == []
     assert any(record.getMessage() == MESSAGE for record in caplog.records if record.levelno == logging.WARNING)
     assert any(MalformedEventError.__name__ in str(record.__dict__.get("error")) for record in caplog.records)
+
+
+def served_item(name: str, version: int, text: bytes = b"ok") -> bytes:
+    metadata = b'"metadata":{"name":"%b","namespace":"default","uid":"%b","resourceVersion":"%d"}'
+    return b'{"kind":"ConfigMap",' + metadata % (name.encode(), name.encode(), version) + b',"data":{"a":"%b"}}' % text
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_an_object_that_is_not_text_stays_out_of_the_cache(
+    streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    from aiohttp import web
+
+    from tests.client.loopback import serving
+
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+    items = [served_item("a", 1), served_item("bad", 2, b"\xff"), served_item("c", 3)]
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        initial = request.query.get("sendInitialEvents")
+        if initial and not streamed:
+            return web.json_response({"kind": "Status", "code": 400, "reason": "BadRequest"}, status=400)
+        if not request.query.get("watch"):
+            body = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"10"},"items":[' + b",".join(items) + b"]}"
+            return web.Response(body=body, content_type="application/json")
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        for item in items if initial else ():
+            await answer.write(b'{"type":"ADDED","object":' + item + b"}\n")
+        while True:
+            await answer.write(await lines.get())
+
+    async with (
+        serving(handle) as address,
+        Client(ClientConfig(server=f"http://{address}")) as client,
+        InformerFactory(client) as factory,
+    ):
+        informer = factory.informer(kinds.CONFIG_MAP)
+        await factory.wait_for_sync()
+        assert [obj["data"]["a"] for obj in informer.lister().list()] == ["ok", "ok"]
+        told = [record.__dict__["keys"] for record in caplog.records if record.getMessage() == MESSAGE]
+        assert told == [["default/bad"]]
+        # Good objects that become unreadable stay as they are known.
+        items[0] = served_item("a", 11, b"\xff")
+        lines.put_nowait(b'{"type":"MODIFIED","object":' + items[0] + b"}\n")
+        await asyncio.sleep(10.0)
+        assert [obj["data"]["a"] for obj in informer.lister().list()] == ["ok", "ok"]
+        errors = [str(record.__dict__.get("error")) for record in caplog.records]
+        assert any("object default/a of" in error for error in errors)

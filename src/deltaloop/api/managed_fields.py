@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import DECODE_ERRORS, ReceivedMetadata, Resource
+from deltaloop.api.resource import DECODE_ERRORS, ReceivedMetadata, Resource, is_text
 from deltaloop.api.resource_type import ResourceType
 
 T = TypeVar("T")
@@ -95,7 +95,8 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
         member = raw.find(_NAME, start, end)
         if member < 0:
             kept = raw[start:end]
-            return Resource(kept, _decode_without(kept), resource_type)
+            metadata_without = _decode_without(kept)
+            return Resource(kept, metadata_without, resource_type) if is_text(kept) else None
         place = _place_of(raw, member, end)
         if place is None:
             return None
@@ -104,7 +105,8 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
         return None
     if metadata.managed_fields is msgspec.UNSET:
         return None
-    return Resource(raw[start : place[0]] + raw[place[1] : end], _plain(metadata), resource_type)
+    kept = raw[start : place[0]] + raw[place[1] : end]
+    return Resource(kept, _plain(metadata), resource_type) if is_text(kept) else None
 
 
 def _decode_without(raw: bytes) -> ReceivedMetadata:

@@ -18,6 +18,7 @@ metadata, but other clients' dumps and hand-written manifests do, so it is decod
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections import OrderedDict
@@ -91,6 +92,15 @@ class _TypeMeta(msgspec.Struct, gc=False, rename="camel"):
     kind: str | None = None
 
 
+class _Name(msgspec.Struct, gc=False):
+    name: str
+    namespace: str | None = None
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: _Name
+
+
 class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
 
@@ -110,10 +120,25 @@ for _frozen in (OwnerReference, ReceivedMetadata):
 decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
+_decode_named: Final = msgspec.json.Decoder(_Named).decode
+_BEFORE_METADATA: Final = re.compile(rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*')
+_PREFIX: Final = json.JSONDecoder()
 _decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_NOT_TEXT: Final = ValueError("not UTF-8")
 # What decoding raises; RecursionError for an object nested deeper than the interpreter's stack.
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def is_text(raw: bytes) -> bool:
+    """Tell whether JSON is UTF-8: decoding only the metadata does not look at the rest."""
+    if raw.isascii():
+        return True
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class _DecodedLru:
@@ -168,9 +193,12 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Decode the metadata of an object and keep its bytes.
 
         Raises:
-            MalformedObjectError: If it is not a JSON object with ``metadata``; the message has no data of it.
+            MalformedObjectError: If it is not a JSON object with ``metadata``, or not UTF-8; the message has no data of
+                it but its name.
         """
         kept = bytes(raw)
+        if not is_text(kept):
+            raise _malformed(_NOT_TEXT, kept, resource_type)
         try:
             return cls(kept, decode_envelope(kept).metadata, resource_type)
         except DECODE_ERRORS as error:
@@ -441,7 +469,27 @@ def _zero(value: Any) -> Any:
 def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None) -> MalformedObjectError:
     what = f"{resource_type} object" if resource_type else "object"
     text = "it has no metadata" if _has_no_metadata(raw) else without_data(error)
-    return MalformedObjectError(f"{what} of {len(raw)} bytes cannot be read: {text}")
+    key = key_in(raw)
+    return MalformedObjectError(f"{what}{f' {key}' if key else ''} of {len(raw)} bytes cannot be read: {text}")
+
+
+def key_in(raw: bytes) -> str | None:
+    """Return the key of an object that cannot be read otherwise; None if there is none to be found.
+
+    Where JSON is broken, only metadata before all other fields is read: elsewhere it may belong to an inner object.
+    """
+    try:
+        found = _decode_named(raw).metadata
+    except DECODE_ERRORS:
+        begin = _BEFORE_METADATA.match(raw)
+        if begin is None:
+            return None
+        try:
+            text = raw[begin.end() :].decode(errors="replace")
+            found = msgspec.convert(_PREFIX.raw_decode(text)[0], _Name)
+        except (msgspec.ValidationError, ValueError, RecursionError):
+            return None
+    return join_key(found.namespace or "", found.name) if found.name and "\ufffd" not in found.name else None
 
 
 def _has_no_metadata(raw: bytes) -> bool:
@@ -453,7 +501,7 @@ def _has_no_metadata(raw: bytes) -> bool:
 
 def without_data(error: Exception) -> str:
     """Say what msgspec found wrong; it quotes the value itself for enums and tags only."""
-    if isinstance(error, UnicodeDecodeError):
+    if error is _NOT_TEXT or isinstance(error, UnicodeDecodeError):
         return "its text is not UTF-8"
     return re.sub(r"(?<= value )('.*'|\".*\"|-?[0-9.]+)", "<value>", str(error), flags=re.DOTALL)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
-from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope
+from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope, is_text
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
 from deltaloop.root_error import DeltaloopError
@@ -108,7 +108,9 @@ def decode_watch_event_in(
             else:
                 raw = data[start + length : end - 1]
                 try:
-                    return WatchEvent(event_type, Resource(raw, decode_envelope(raw).metadata, resource_type))
+                    metadata = decode_envelope(raw).metadata
+                    if is_text(raw):
+                        return WatchEvent(event_type, Resource(raw, metadata, resource_type))
                 except DECODE_ERRORS:
                     pass
     event = _decode_slowly(data[start:end], resource_type)  # another layout, or a fault: this knows which, and says it

@@ -460,3 +460,48 @@ def test_there_is_something_unread_if_only_one_says_so() -> None:
     assert Unread(is_any=True)
     assert Unread(frozenset({"default/a"}))
     assert not Unread()
+
+
+def test_the_version_is_that_before_the_oldest_key_that_waits() -> None:
+    queue: DeltaQueue[Resource] = DeltaQueue()
+    for name, version in (("a", 5), ("b", 6)):
+        queue.add(pod(name, version))
+        assert not queue.update_resource_version(str(version))
+    popped = queue.pop()
+    assert popped is not None
+    assert queue.processed_version == "5"
+    queue.add_if_not_present(popped.key, popped.deltas)
+    assert (queue.list_keys(), queue.processed_version) == (["default/b", "default/a"], "")
+    queue.pop()
+    assert queue.processed_version == ""
+    queue.pop()
+    assert queue.processed_version == "6"
+    queue.add_if_not_present("default/c", ())
+    assert len(queue) == 0
+    assert queue.update_resource_version("7")
+
+
+def test_what_was_not_popped_last_comes_after_the_present_version() -> None:
+    queue: DeltaQueue[Resource] = DeltaQueue()
+    queue.update_resource_version("5")
+    queue.add_if_not_present("default/c", (Delta(DeltaType.ADDED, pod("c")),))
+    queue.update_resource_version("6")
+    assert queue.processed_version == "5"
+
+
+def test_a_deleted_object_is_transformed_and_a_stand_in_is_not() -> None:
+    queue: DeltaQueue[Resource] = DeltaQueue(
+        known_objects=Known(pod("a", 1), pod("b", 1)), transform=lambda obj: pod(obj.name, 99)
+    )
+    queue.delete(pod("a", 2))
+    queue.delete(DeletedFinalStateUnknown("default/b", pod("b", 1)))
+    assert [short(popped) for popped in drain(queue)] == [[("Deleted", "99", False)], [("Deleted", "1", True)]]
+
+
+@pytest.mark.parametrize(
+    ("unread", "gone"), [(Unread(), 2), (Unread(frozenset({"default/a"})), 1), (Unread(is_any=True), 0)]
+)
+def test_an_object_that_is_unread_is_not_gone(unread: Unread, gone: int) -> None:
+    queue: DeltaQueue[Resource] = DeltaQueue(known_objects=Known(pod("a", 1), pod("b", 1)))
+    queue.replace([], unread=unread)
+    assert len(drain(queue)) == gone

@@ -381,7 +381,7 @@ class DeltaQueue(Generic[V]):
         ]
         if self._known is not None:
             for key in self._known.list_keys():
-                if key in listed or key in self._items:
+                if key in self._items:  # as all that is listed is
                     continue
                 obj = self._known.get_by_key(key)
                 if obj is not None:

@@ -12,9 +12,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.keys import join_key
 from deltaloop.api.managed_fields import decode_object_stripped
-from deltaloop.api.resource import decode_object
+from deltaloop.api.resource import decode_object, key_in
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
 
@@ -32,17 +31,7 @@ class _List(msgspec.Struct, gc=False):
     metadata: _ListMeta = _ListMeta()
 
 
-class _Names(msgspec.Struct, gc=False):
-    name: str
-    namespace: str | None = None
-
-
-class _Named(msgspec.Struct, gc=False):
-    metadata: _Names
-
-
 _decode_list: Final = msgspec.json.Decoder(_List).decode
-_decode_names: Final = msgspec.json.Decoder(_Named).decode
 
 
 def decode_list(
@@ -105,17 +94,8 @@ def decode_items(
             items.append(decode(resource_type, raw))
         except MalformedObjectError as error:
             why = f"item {index} of a list of {resource_type}: {error}"
-            unreadable.append(UnreadableItemError(why, key=_key_of(raw)))
+            unreadable.append(UnreadableItemError(why, key=key_in(bytes(raw))))
     return items, unreadable
-
-
-def _key_of(raw: msgspec.Raw) -> str | None:
-    """Return the key of an item that cannot be read otherwise; None if there is none to be found."""
-    try:
-        found = _decode_names(raw).metadata
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return join_key(found.namespace or "", found.name) if found.name else None
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception | None = None) -> str:

@@ -78,3 +78,20 @@ def test_events_at_once_that_are_taken_wrongly_show(edit: tuple[str, str]) -> No
         for sent in histories
         for version in ("0", "10")
     )
+
+
+def test_changes_are_taken_up_to_a_bookmark_or_a_nameless_object() -> None:
+    machine = ReflectorMachine(PAGED)
+    machine.resource_version, machine.phase = "10", ReflectorPhase.CONNECTING
+    machine.ask(0.0, chance=0.0)
+    machine.watch_opened(0.0)
+    changes = [WatchEvent(EventType.MODIFIED, pod(name, version)) for name, version in (("a", 12), ("b", 11))]
+    unversioned = WatchEvent(EventType.ADDED, Resource.from_dict({"metadata": {"name": "c"}}))
+    assert machine.watch_events([*changes, unversioned, bookmark(20), *changes], 0.2) == 3
+    assert (machine.resource_version, machine.statistics().events) == ("11", 3)
+    assert machine.watch_events([unversioned], 0.3) == 1
+    assert machine.resource_version == "11"
+    assert machine.watch_events([bookmark(20)], 0.4) == 0
+    assert machine.watch_events([WatchEvent(EventType.ADDED, nameless(30))], 0.4) == 0
+    assert machine.resource_version == "11"
+    assert machine.watch_ended(0.5, chance=0.0) is None
