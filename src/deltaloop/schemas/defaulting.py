@@ -68,7 +68,7 @@ def _copied(default: object) -> object:
             waiting.extend(cast("dict[str, object]", part).values())
         elif isinstance(part, list):
             waiting.extend(cast("list[object]", part))
-    return copy.deepcopy(default)
+    return copy.deepcopy(cast("object", default))
 
 
 def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int) -> bool:
