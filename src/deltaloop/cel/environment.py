@@ -117,7 +117,10 @@ class CompiledExpression:
             bindings: As for ``evaluate``.
             limit: How much the evaluation may cost, in cel-go's units.
         """
-        counting = self._counting or self._with_costs()
+        try:
+            counting = self._counting or self._with_costs()
+        except WorkLimitError:  # of constants
+            return Evaluation(None, CostLimitError(), 0)
         work = CURRENT.account
         before = None if work.is_shared else work.renewed()
         try:
