@@ -16,7 +16,9 @@ _SHORT = ("find", "public cost", "pattern at the end", "enum")
 
 
 def _shorter(attack: Attack) -> Attack:
-    spec = {**attack.spec, "random": attack.spec["random"][:2000]} if isinstance(attack.spec, dict) else attack.spec
+    spec = attack.spec
+    if attack.expression:
+        spec = {**spec, "random": spec["random"][:2000]}
     return Attack(attack.name, attack.expression, attack.schema, spec)
 
 

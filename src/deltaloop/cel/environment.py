@@ -110,15 +110,17 @@ class CompiledExpression:
     def evaluate_with_cost(self, bindings: Mapping[str, object] | None = None, *, limit: int) -> Evaluation:
         """Return the expression's value or its error, and what the evaluation cost.
 
-        Nothing is raised for an expression without a value.
+        Nothing is raised for an expression without a value. An evaluation whose work exceeds the account of the thread
+        (``schemas.work``) ends with the error of an exceeded cost.
 
         Args:
             bindings: As for ``evaluate``.
             limit: How much the evaluation may cost, in cel-go's units.
-
-        The work beyond this cost is limited, too (``schemas.work``): above that limit, the error is that of the cost.
         """
-        counting = self._counting or self._with_costs()
+        try:
+            counting = self._counting or self._with_costs()
+        except WorkLimitError:  # of constants
+            return Evaluation(None, CostLimitError(), 0)
         work = CURRENT.account
         before = None if work.is_shared else work.renewed()
         try:

@@ -179,13 +179,17 @@ def _check_type(node: TypeNode, value: object, path: str, errors: Errors) -> Non
         _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
 
+def _charge_parts(value: object) -> None:
+    if isinstance(value, list | dict):
+        charge(_STEPS_OF_A_PART * len(cast("list[object]", value)))
+
+
 def is_same(node: TypeNode, old: object, value: object) -> bool:
     """Tell whether a value is what it was; where items are told apart, their order is no matter.
 
     An object with a field that no schema names is not, as on the real server.
     """
-    if isinstance(value, list | dict):
-        charge(_STEPS_OF_A_PART * len(cast("list[object]", value)))
+    _charge_parts(value)
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))
         pairs = [(before.get(keys_of(node.list_keys, item)), item) for item in after]
@@ -208,8 +212,7 @@ def _is_equal(old: object, value: object) -> bool:
     """Tell whether two values are equal, and of one type all through: 1 is not 1.0."""
     if type(old) is not type(value):
         return False
-    if isinstance(value, list | dict):
-        charge(_STEPS_OF_A_PART * len(cast("list[object]", value)))
+    _charge_parts(value)
     if isinstance(old, list):
         before, after = items(cast("object", old)), items(value)
         return len(before) == len(after) and all(map(_is_equal, before, after))

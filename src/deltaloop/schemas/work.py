@@ -8,7 +8,7 @@ account, the work is not limited, except that each evaluation of an expression h
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -139,7 +139,7 @@ def build(size: int) -> None:
 
 
 @contextmanager
-def limited(to: Account) -> Iterator[None]:
+def limited(to: Account) -> Generator[None]:
     """Charge an account for all work of the current thread until the block ends; the block must not wait."""
     before, CURRENT.account = CURRENT.account, to
     try:

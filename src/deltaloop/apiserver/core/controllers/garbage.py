@@ -24,7 +24,7 @@ Source: Kubernetes pkg/controller/garbagecollector.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -275,7 +275,7 @@ class GarbageCollector:
             self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
 
     @contextmanager
-    def _one_write(self) -> Iterator[None]:
+    def _one_write(self) -> Generator[None]:
         """Limit the work of a write, which runs on the loop."""
         work = Account(_STEPS_OF_A_WRITE)
         try:
