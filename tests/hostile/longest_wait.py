@@ -451,7 +451,7 @@ async def small_role(s: Scene) -> object:
 @attack(nothing)
 async def small_network_policy(s: Scene) -> object:
     ingress = filled(lambda _: {"from": [{"podSelector": {"matchLabels": {"a": "b"}}}]})
-    body = {"metadata": {"name": "x"}, "spec": {"podSelector": {}, "ingress": ingress}}
+    body: dict[str, Any] = {"metadata": {"name": "x"}, "spec": {"podSelector": {}, "ingress": ingress}}
     return (await s.post("/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", body)).status
 
 
@@ -466,7 +466,8 @@ async def small_defaults(s: Scene) -> object:
     crd["spec"]["versions"][0] |= {"schema": {"openAPIV3Schema": schema}, "subresources": {}}
     await s.created(CRDS, crd)
     await s.ask("longest")
-    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": [{}] * 7_000}
+    spec: list[Any] = [{} for _ in range(7_000)]
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": spec}
     refused = await s.post(WIDGETS, body)
     return refused.status, refused.text[:150]
 
