@@ -8,9 +8,8 @@ from functools import partial
 
 import pytest
 
-from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.wire.incoming import FREE, MOST_BYTES
+from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 from deltaloop.testing import eventually
 from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
@@ -18,8 +17,8 @@ _PIECE = 64 * 1024
 _SENT = 2 * 2**20
 
 
-def _holds(server: ApiServer, size: int) -> bool:
-    return server._incoming.held == size
+def _holds(incoming: Incoming, size: int) -> bool:
+    return incoming.held == size
 
 
 async def _unfinished(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -35,16 +34,18 @@ async def _unfinished(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 
 # On the real clock: bodies are on their way through the kernel, and virtual time would not wait for them.
 @pytest.mark.real_time
-async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_waiting() -> None:
+async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     most = 3
+    incoming = Incoming(most=most * (_SENT - FREE) + 1)
+    monkeypatch.setattr("deltaloop.apiserver.server.Incoming", lambda: incoming)
     async with serving() as on:
-        assert on.server._incoming._most == MOST_BYTES
-        on.server._incoming._most = most * (_SENT - FREE) + 1
         port = int(on.server.url.rpartition(":")[2])
         opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         for number in range(most + 2):
             opened.append(await _unfinished(port))
-            await eventually(partial(_holds, on.server, min(number + 1, most) * (_SENT - FREE)))
+            await eventually(partial(_holds, incoming, min(number + 1, most) * (_SENT - FREE)))
         refusals = [await asyncio.wait_for(reader.readline(), 10) for reader, _ in opened[most:]]
         assert {line.split()[1] for line in refusals} == {b"429"}
         assert (await on.call.post(CONFIG_MAPS, config_map("small"))).status == 201
@@ -54,7 +55,7 @@ async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_wa
         assert refused.headers["Retry-After"] == "1"
         for _, writer in opened:
             writer.transport.abort()
-        await eventually(lambda: not on.server._incoming.held)
+        await eventually(partial(_holds, incoming, 0))
         assert (await on.call.call("POST", CONFIG_MAPS, large, Content_Type="application/json")).status == 201
 
 
@@ -69,14 +70,15 @@ async def test_body_that_does_not_arrive_is_given_up() -> None:
 
 async def test_store_that_is_full_takes_deletions_only(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving() as on:
-        made = await on.call.created(CONFIG_MAPS, config_map("a", {"a": "x" * 1000}))
-        monkeypatch.setattr("deltaloop.apiserver.core.writes.operations.MAX_STORE", on.server._store.size - 1)
-        for answered in (
-            await on.call.post(CONFIG_MAPS, config_map("b")),
-            await on.call.put(f"{CONFIG_MAPS}/a", {**made.json, "data": {}}),
-        ):
-            assert answered.refuses(500, "") == "etcdserver: mvcc: database space exceeded"
-        assert (await on.call.delete(f"{CONFIG_MAPS}/a")).status == 200
+        made = await on.call.created(CONFIG_MAPS, config_map("a"))
+        with monkeypatch.context() as full:
+            full.setattr("deltaloop.apiserver.core.writes.operations.MAX_STORE", 0)
+            for answered in (
+                await on.call.post(CONFIG_MAPS, config_map("b")),
+                await on.call.put(f"{CONFIG_MAPS}/a", {**made.json, "data": {"a": "b"}}),
+            ):
+                assert answered.refuses(500, "") == "etcdserver: mvcc: database space exceeded"
+            assert (await on.call.delete(f"{CONFIG_MAPS}/a")).status == 200
         assert (await on.call.post(CONFIG_MAPS, config_map("b"))).status == 201
 
 

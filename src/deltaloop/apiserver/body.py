@@ -12,7 +12,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.builtin_tables import builtin_types
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire import protobuf
-from deltaloop.apiserver.core.wire.incoming import Lease
+from deltaloop.apiserver.core.wire.incoming import FREE, Lease
 from deltaloop.apiserver.large_writes import beside
 from deltaloop.schemas.nesting import check_depth, decode_json
 
@@ -41,21 +41,26 @@ async def read_body(request: web.BaseRequest) -> bytes:
         request.writer.output_size = 0  # as in the library's own: the answer has not begun
     if request.content.is_eof():
         return await _received(request)
+    # Most bodies are there at once, so this has to cost little.
+    alarm = asyncio.get_running_loop().call_later(_PATIENCE, request.content.set_exception, TimeoutError())
     try:
-        async with asyncio.timeout(_PATIENCE):
-            return await _received(request)
+        return await _received(request)
     except TimeoutError:
         raise failures.body_timed_out() from None
+    finally:
+        alarm.cancel()
 
 
 async def _received(request: web.BaseRequest) -> bytes:
-    lease = request.get(LEASE)
-    body = bytearray()
+    body, size = bytearray(), 0
     async for part in request.content.iter_any():
-        if len(body) + len(part) > failures.MAX_BODY:
-            raise failures.body_too_large()
-        if lease is not None and not lease.grow(len(body) + len(part)):
-            raise failures.too_many_bodies()
+        size += len(part)
+        if size > FREE:
+            if size > failures.MAX_BODY:
+                raise failures.body_too_large()
+            lease = request.get(LEASE)
+            if lease is not None and not lease.grow(size):
+                raise failures.too_many_bodies()
         body += part
     return bytes(body)
 

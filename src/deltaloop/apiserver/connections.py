@@ -24,7 +24,7 @@ from aiohttp.http import HttpProcessingError
 from deltaloop.api.logs import http_logger
 from deltaloop.apiserver.body import LEASE
 from deltaloop.apiserver.core.failures import MAX_BODY
-from deltaloop.apiserver.core.wire.incoming import Incoming
+from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
 
 WRITE_PATIENCE: Final = 60.0
@@ -38,17 +38,18 @@ def answering(handle: Handle, outgoing: Outgoing, incoming: Incoming) -> Handle:
     """Return a handler that does what is said above of bodies and of large answers, whatever requests come by."""
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
-        if not request.body_exists:
-            return await _answered(request)
+        length = request.content_length
+        if not request.body_exists or (length is not None and length <= FREE):
+            return await _answered(request, length or 0)
         request[LEASE] = lease = incoming.lease()
         try:
-            return await _answered(request)
+            return await _answered(request, length or 0)
         finally:
             lease.end()
 
-    async def _answered(request: web.BaseRequest) -> web.StreamResponse:
+    async def _answered(request: web.BaseRequest, length: int) -> web.StreamResponse:
         response = await handle(request)
-        if (request.content_length or 0) > MAX_BODY and not response.prepared:
+        if length > MAX_BODY and not response.prepared:
             response.force_close()
         if isinstance(response, web.Response) and _is_large(response.body, request):
             response = await _send_large(request, response, response.body, outgoing)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.admission.webhooks import plugins
-from deltaloop.apiserver.core.admission.webhooks.review import read_response
+from deltaloop.apiserver.core.admission.webhooks.review import InvalidResponseError, patch_of, read_response
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.webhook_calls import Called, FailedCallError, WebhookCall, endpoint_of, read_answer
 from deltaloop.schemas.nesting import MAX_PARTS
@@ -71,5 +70,5 @@ def test_patch_beyond_the_bounds_is_a_failed_call(patch: str, words: str) -> Non
         },
     }
     response = read_response(review, version="v1", uid="u", mutating=True)
-    with pytest.raises(plugins._FailedError, match=words):
-        plugins._operations(response)
+    with pytest.raises(InvalidResponseError, match=words):
+        patch_of(response)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, too_long
-from deltaloop.schemas.json_values import mapping, text
+from deltaloop.schemas.json_values import mapping
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
@@ -29,9 +29,10 @@ def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[Fi
     is_config_map = "binaryData" in names
     size = 0
     for name in names:
-        for value in map(text, mapping(fields.get(name)).values()):
-            is_plain = is_config_map and name == "data"
-            size += _length(value) if is_plain else len(value) * 3 // 4 - value.endswith("=") - value.endswith("==")
+        is_plain = is_config_map and name == "data"
+        for value in mapping(fields.get(name)).values():
+            if isinstance(value, str):
+                size += _length(value) if is_plain else len(value) * 3 // 4 - value.endswith("=") - value.endswith("==")
     if size > _LARGEST:
         yield too_long("[]" if is_config_map else "data", _LARGEST)
 

@@ -149,7 +149,7 @@ class Draft(Objects):
 
         Raises:
             KeyExistsError: If there is one already.
-            TooLargeError: If it is too large.
+            OversizedError: If it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
@@ -182,7 +182,7 @@ class Draft(Objects):
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
-            TooLargeError: If it is too large.
+            OversizedError: If it is too large.
         """
         current = self._expect(resource, key, condition)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:

@@ -37,7 +37,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
-    TooLargeError,
+    OversizedError,
 )
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
 from deltaloop.schemas.json_values import mapping
@@ -174,10 +174,10 @@ def check_size(raw: bytes) -> None:
     """Reject an object that a real server could not store, if it stores it as JSON.
 
     Raises:
-        TooLargeError: If it is too large.
+        OversizedError: If it is too large.
     """
     if request_size(len(raw)) > MAX_REQUEST:
-        raise TooLargeError(request_size(len(raw)))
+        raise OversizedError(request_size(len(raw)))
 
 
 @final
@@ -380,7 +380,7 @@ class RevisionStore:
 
         Raises:
             KeyExistsError: If there is one already.
-            TooLargeError: If it is too large.
+            OversizedError: If it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
@@ -411,7 +411,7 @@ class RevisionStore:
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
-            TooLargeError: If it is too large.
+            OversizedError: If it is too large.
         """
         current = self._expect(resource, key, condition)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:

@@ -27,7 +27,7 @@ class ConditionFailedError(StoreError):
 
 
 @final
-class TooLargeError(StoreError):
+class OversizedError(StoreError):
     """An object is larger than one request to etcd may be.
 
     Attributes:

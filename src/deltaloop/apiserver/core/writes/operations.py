@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encode_object
-from deltaloop.apiserver.core.storage.store_errors import TooLargeError
+from deltaloop.apiserver.core.storage.store_errors import OversizedError
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, MAX_STORE, protobuf_size, request_size
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
@@ -439,7 +439,7 @@ class Operations:
         stored, size = served.codec.stored(fields), 0
         try:
             return write(stored)
-        except TooLargeError as error:
+        except OversizedError as error:
             size = error.size
         for candidate in (stored,) if applied else (stored, with_entries(stored, [])):
             if served.flags.protobuf and served.type.group not in _STORED_AS_JSON:

@@ -41,10 +41,11 @@ from deltaloop.apiserver.core.admission.webhooks.review import (
     AdmissionResponse,
     InvalidResponseError,
     denied,
+    patch_of,
     read_response,
 )
 from deltaloop.apiserver.core.failures import UnreadableObjectError
-from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, apply_operations
+from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
 from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.webhook_calls import (
@@ -56,8 +57,7 @@ from deltaloop.apiserver.core.webhook_calls import (
     read_answer,
 )
 from deltaloop.schemas.dns_names import label_key_problems
-from deltaloop.schemas.json_values import copied, integer, is_mapping, items, json_type, mapping, text, texts
-from deltaloop.schemas.nesting import decode_json
+from deltaloop.schemas.json_values import copied, integer, is_mapping, items, mapping, text, texts
 
 _MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
 _VALIDATING: Final = kinds.VALIDATING_WEBHOOK_CONFIGURATION.group_resource
@@ -242,27 +242,10 @@ def _ask_one(
 
 
 def _operations(response: AdmissionResponse) -> list[object]:
-    """Return the operations of a patch.
-
-    Raises:
-        _FailedError: If it is none.
-    """
-    if not response.patch:
-        return []
     try:
-        operations: object = decode_json(response.patch)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _FailedError(f"received undecodable patch in webhook response: {error}") from None
-    if json_type(operations) not in ("array", "null"):
-        raise _FailedError("received undecodable patch in webhook response: it is no list of operations")
-    if len(items(operations)) > MAX_OPERATIONS:
-        raise _FailedError(
-            f"received undecodable patch in webhook response: it must have at most {MAX_OPERATIONS} operations, "
-            f"got {len(items(operations))}"
-        )
-    if items(operations) and response.patch_type != "JSONPatch":
-        raise _FailedError(f'unsupported patch type "{response.patch_type}"')
-    return items(operations)
+        return patch_of(response)
+    except InvalidResponseError as error:
+        raise _FailedError(str(error)) from None
 
 
 def _patched(

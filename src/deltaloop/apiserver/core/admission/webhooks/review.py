@@ -17,8 +17,10 @@ import msgspec
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.webhook_calls import FailedCallError, wrong_type
-from deltaloop.schemas.json_values import integer, is_mapping, mapping, text, texts
+from deltaloop.schemas.json_values import integer, is_mapping, items, json_type, mapping, text, texts
+from deltaloop.schemas.nesting import decode_json
 
 GROUP: Final = "admission.k8s.io"
 KIND: Final = "AdmissionReview"
@@ -140,6 +142,30 @@ def _patch_faults(patch: bytes, patch_type: object, *, mutating: bool) -> Iterat
         yield "webhook returned response.patchType but not response.patch"
     elif patch_type == "":
         yield 'webhook returned invalid response.patchType of ""'
+
+
+def patch_of(response: AdmissionResponse) -> list[object]:
+    """Return the operations of a patch.
+
+    Raises:
+        InvalidResponseError: If it is none.
+    """
+    if not response.patch:
+        return []
+    try:
+        operations: object = decode_json(response.patch)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidResponseError(f"received undecodable patch in webhook response: {error}") from None
+    if json_type(operations) not in ("array", "null"):
+        raise InvalidResponseError("received undecodable patch in webhook response: it is no list of operations")
+    if len(items(operations)) > MAX_OPERATIONS:
+        raise InvalidResponseError(
+            f"received undecodable patch in webhook response: it must have at most {MAX_OPERATIONS} operations, "
+            f"got {len(items(operations))}"
+        )
+    if items(operations) and response.patch_type != "JSONPatch":
+        raise InvalidResponseError(f'unsupported patch type "{response.patch_type}"')
+    return items(operations)
 
 
 def denied(name: str, result: Mapping[str, object]) -> ApiError:
