@@ -102,7 +102,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "priorityclasses.scheduling.k8s.io": priority_class.STRATEGY,
     "replicasets.apps": replica_set.STRATEGY,
     "replicationcontrollers": replica_set.CONTROLLER,
-    "resourceslices.resource.k8s.io": devices.DEVICES,
+    "resourceslices.resource.k8s.io": devices.SLICE,
     "resourceclaimtemplates.resource.k8s.io": devices.TEMPLATE,
     "resourceclaims.resource.k8s.io": resource_claim.STRATEGY,
     "resourcequotas": resource_quota.STRATEGY,

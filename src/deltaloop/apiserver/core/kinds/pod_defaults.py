@@ -5,6 +5,7 @@ Source: Kubernetes pkg/apis/core/v1/defaults.go, conversion.go; pkg/features/kub
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -55,12 +56,23 @@ def _container(container: dict[str, object]) -> None:
     container["imagePullPolicy"] = container.get("imagePullPolicy") or pull_policy(text(container.get("image")))
 
 
+_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_HOST: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_IMAGE: Final = re.compile(
+    rf"(?:(?=[^/]*[.:A-Z]|localhost/)(?:{_HOST}(?:\.{_HOST})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+_DIGEST: Final = re.compile("[a-f0-9]{64}")
+
+
 def pull_policy(image: str) -> str:
     """Return when an image is pulled where nothing is said: always, if its tag is ``latest`` or missing."""
-    if "@" in image:
+    found = _IMAGE.fullmatch(image)
+    if found is None or _DIGEST.fullmatch(image):
         return "IfNotPresent"
-    _, _, tag = image.rpartition("/")[2].partition(":")
-    return "Always" if tag in ("", "latest") else "IfNotPresent"
+    latest = found["tag"] == "latest" or (found["tag"] is None and found["digest"] is None)
+    return "Always" if latest else "IfNotPresent"
 
 
 def _volume(volume: dict[str, object]) -> None:

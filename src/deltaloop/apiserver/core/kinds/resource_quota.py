@@ -18,6 +18,9 @@ from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
+from deltaloop.schemas.quantity import amount
+
+_PAIRED: Final = ("cpu", "memory", "ephemeral-storage")
 
 _OF_PODS: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
 _SCOPES: Final = (*_OF_PODS, "PriorityClass", "VolumeAttributesClass")
@@ -80,7 +83,17 @@ def _used(*, limits: bool) -> Cell:
     return cell
 
 
+def _new_warnings(quota: Mapping[str, object]) -> Iterator[str]:
+    hard = mapping(at(quota, "spec", "hard"))
+    for name in _PAIRED:
+        request = next((each for each in (f"requests.{name}", name) if each in hard), "")
+        limit = f"limits.{name}"
+        if request and limit in hard and amount(hard[request]) > amount(hard[limit]):
+            yield f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
+
+
 STRATEGY: Final = Strategy(
+    warn_new=_new_warnings,
     checks={"quota_amounts": amounts_check(quota_name_errors), "quota_scopes": _scopes_errors},
     validate_update=_update_errors,
     cells={"Request": _used(limits=False), "Limit": _used(limits=True)},
