@@ -3,7 +3,8 @@
 A corpus is a folder with a file of JSON lines for each project: ``{"from": ..., "object": ...}``, CRDs and objects.
 ``build/corpus.json`` has the figures and each class of difference with one reproduction; ``build/corpus.txt`` has the
 classes for reading. It fails if a bound of ``counting.py`` is not met. Without a real server (``make kube``) what the
-embedded one answers is only counted.
+embedded one answers is only counted. The objects of built-in kinds (``builtin/shapes.yaml``) are sent after the
+projects; their figures are in ``build/corpus-builtin.json``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, find_assets
+from tests.corpus.builtin.run import BOUNDS, BuiltinPlan, run_builtin
 from tests.corpus.counting import GROUPS, Counts, readable
 from tests.corpus.page import PAGE, write_page
 from tests.corpus.projects import OWN_PLAN, Plan, ProjectRun
@@ -38,31 +41,41 @@ ANSWERS = OWN / "answers.gz"
 def main() -> None:
     options = parse()
     folder = OWN if options.own or options.record else options.corpus
-    try:
-        projects = read_folder(folder)
-    except FileNotFoundError:
-        print(f"skipped: no corpus at {folder}; CORPUS names the folder of another one")
-        return
+    projects = list[Project]()
+    if not options.builtin:
+        try:
+            projects = read_folder(folder)
+        except FileNotFoundError:
+            print(f"no corpus at {folder}; CORPUS names the folder of another one")
     wanted = [project for project in projects if not options.project or project.name in options.project]
-    if not wanted:
+    if projects and not wanted:
         sys.exit(f"the projects are {', '.join(project.name for project in projects)}")
     plan = Plan(mutations=options.mutations, seed=options.seed, only=options.only)
     if folder == OWN:
         plan = replace(OWN_PLAN, only=options.only)
+    with_builtin = options.builtin or not (options.project or folder == OWN)
+    builtin = BuiltinPlan(options.mutations, options.seed, options.only) if with_builtin else None
     OUTPUT.parent.mkdir(exist_ok=True)
-    counts = asyncio.run(run(wanted, plan, own=folder == OWN, record=options.record))
+    counts, of_builtin = asyncio.run(run(wanted, plan, builtin, own=folder == OWN, record=options.record))
     output: Path = options.output or (OUTPUT.with_name("corpus-own.json") if folder == OWN else OUTPUT)
-    figures = counts.as_json()
-    output.parent.mkdir(exist_ok=True)
-    output.write_text(json.dumps(figures, indent=1) + "\n")
-    output.with_suffix(".txt").write_text(readable(counts.in_order()))
-    show(counts)
-    if len(wanted) == len(projects) and not options.only and output == OUTPUT:
-        write_page(ROOT / PAGE, figures)
-    short = counts.shortcomings()
+    figures, builtin_figures = _write(counts, output), _write(of_builtin, output.with_stem(f"{output.stem}-builtin"))
+    if wanted and len(wanted) == len(projects) and builtin and not options.only and output == OUTPUT:
+        write_page(ROOT / PAGE, figures, builtin_figures)
+    short = [*counts.shortcomings(), *of_builtin.shortcomings()]
     for line in short:
         print(f"NOT MET: {line}")
     sys.exit(int(bool(short)))
+
+
+def _write(counts: Counts, output: Path) -> dict[str, Any]:
+    """Write and print what was counted, if anything was."""
+    figures = counts.as_json()
+    if counts.projects:
+        output.parent.mkdir(exist_ok=True)
+        output.write_text(json.dumps(figures, indent=1) + "\n")
+        output.with_suffix(".txt").write_text(readable(counts.in_order()))
+        show(counts)
+    return figures
 
 
 def parse() -> argparse.Namespace:
@@ -77,12 +90,16 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--own", action="store_true", help="our own corpus, and what the real server is known to answer"
     )
+    parser.add_argument("--builtin", action="store_true", help="only the objects of built-in kinds")
     parser.add_argument("--record", action="store_true", help="write down anew what a real server answers to it")
     return parser.parse_args()
 
 
-async def run(projects: Sequence[Project], plan: Plan, *, own: bool, record: bool) -> Counts:
-    """Send the projects, one after the other."""
+async def run(
+    projects: Sequence[Project], plan: Plan, builtin: BuiltinPlan | None, *, own: bool, record: bool
+) -> tuple[Counts, Counts]:
+    """Send the projects, one after the other, and the built-in kinds."""
+    of_builtin = Counts(bounds=BOUNDS)
     async with contextlib.AsyncExitStack() as stack:
         running = list[Running]()
         if record:
@@ -108,6 +125,8 @@ async def run(projects: Sequence[Project], plan: Plan, *, own: bool, record: boo
             count = sender.counts.projects[project.name]["all"]
             took = time.monotonic() - began
             print(f"{project.name:26} {count.requests:6} requests, {count.alike:.2%} alike, {took:.0f} s", flush=True)
+        if builtin is not None:
+            await run_builtin(replace(sender, counts=of_builtin), lives, builtin)
         if isinstance(sender.real, Recorder):
             outcomes = sender.real.recording.outcomes
             if record:
@@ -115,7 +134,7 @@ async def run(projects: Sequence[Project], plan: Plan, *, own: bool, record: boo
             failed = sum(outcome.status == 500 for outcome in outcomes.values())
             print(f"{len(outcomes)} requests, {failed} of them answered with 500")
             sys.exit(0)
-    return sender.counts
+    return sender.counts, of_builtin
 
 
 def _assets() -> ControlPlaneAssets | None:

@@ -12,11 +12,18 @@ from tests.corpus.explained import explanation
 from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
 
-# Of all writes, and of each project's.
-ALIKE, ALIKE_EACH = 0.995, 0.99
 # A class of more differences than this needs an explanation.
 FEW: Final = 5
 GROUPS: Final = ("all", "reads", "writes", "mutations")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which part of the writes, of each project's writes, and of the mutations must have the same verdict."""
+
+    writes: float = 0.995
+    writes_of_each: float = 0.99
+    mutations: float = 0.0
 
 
 @dataclass
@@ -90,6 +97,7 @@ class Counts:
     projects: dict[str, dict[str, Count]] = field(default_factory=dict[str, dict[str, Count]])
     classes: dict[str, Found] = field(default_factory=dict[str, Found])
     definitions_unlike: list[str] = field(default_factory=list[str])
+    bounds: Bounds = Bounds()
 
     def add(self, project: str, chain: str, origin: str, request: Request, ours: Outcome, real: Outcome) -> None:
         """Count one request."""
@@ -122,13 +130,14 @@ class Counts:
     def shortcomings(self) -> list[str]:
         """Return which bounds are not met; empty if all are."""
         found: list[str] = []
-        writes = self.total("writes")
-        if writes.alike < ALIKE:
-            found.append(f"writes have the same verdict on {writes.alike:.2%}, less than {ALIKE:.1%}")
+        for group, bound in (("writes", self.bounds.writes), ("mutations", self.bounds.mutations)):
+            alike = self.total(group).alike
+            if alike < bound:
+                found.append(f"{group} have the same verdict on {alike:.2%}, less than {bound:.1%}")
         for project, groups in self.projects.items():
-            alike = groups["writes"].alike
-            if alike < ALIKE_EACH:
-                found.append(f"writes of {project} have the same verdict on {alike:.2%}, less than {ALIKE_EACH:.1%}")
+            alike, bound = groups["writes"].alike, self.bounds.writes_of_each
+            if alike < bound:
+                found.append(f"writes of {project} have the same verdict on {alike:.2%}, less than {bound:.1%}")
         found += [f"CRD {name} is accepted by one server only" for name in self.definitions_unlike]
         for each in self.in_order():
             if each.difference.what == FAULT:

@@ -17,9 +17,10 @@ _PROJECT: Final = ("project", "writes", "same verdict", "equal", "mutations", "s
 Figures = Mapping[str, Any]
 
 
-def write_page(page: Path, figures: Figures) -> None:
-    """Put what is in ``build/corpus.json`` in its places."""
-    page.write_text(fill(page.read_text(), blocks(figures)))
+def write_page(page: Path, figures: Figures, builtin: Figures) -> None:
+    """Put what is in ``build/corpus.json``, and in that of built-in kinds, in its places."""
+    of_builtin = {f"built-in {name}": text for name, text in blocks(builtin).items()}
+    page.write_text(fill(page.read_text(), {**blocks(figures), **of_builtin}))
 
 
 def blocks(figures: Figures) -> dict[str, str]:

@@ -286,6 +286,20 @@ def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iter
                 yield forbidden_field(f"{'.'.join(way)}.devices.requests[{number}].adminAccess", text_)
 
 
+def _finish_slice(device_slice: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+    """Set the time of each taint that has none."""
+    for device in items(at(device_slice, "spec", "devices")):
+        for taint in items(at(device, "taints")):
+            mapping(taint).setdefault("timeAdded", given.time)
+    return ()
+
+
+def _finish_changed_slice(
+    _before: Mapping[str, object], after: dict[str, object], store: Stored, given: Given
+) -> tuple[()]:
+    return _finish_slice(after, store, given)
+
+
 def _allows_admins(claim: dict[str, object], store: Stored) -> bool:
     found = store.get(kinds.NAMESPACE.group_resource, text(at(claim, "metadata", "namespace")))
     return found is not None and found.labels.get(_ADMIN) == "true"
@@ -308,5 +322,16 @@ DEVICE_CHECKS: Final[Mapping[str, Check]] = {
     "pool_name": _pool_name_errors,
 }
 """Checks that the rules of devices' types name."""
+
+
+def _slice_warnings(resource_slice: Mapping[str, object]) -> Iterator[str]:
+    driver = text(at(resource_slice, "spec", "driver"))
+    if driver != driver.lower():
+        yield f"spec.driver: driver names should be lowercase; {shown(driver)} contains uppercase characters"
+
+
 DEVICES: Final = Strategy(checks=DEVICE_CHECKS)
+SLICE: Final = Strategy(
+    checks=DEVICE_CHECKS, warn=_slice_warnings, finish_new=_finish_slice, finish_update=_finish_changed_slice
+)
 TEMPLATE: Final = Strategy(checks=DEVICE_CHECKS, finish_new=finish_claim)

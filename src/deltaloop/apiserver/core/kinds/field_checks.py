@@ -17,9 +17,10 @@ from deltaloop.apiserver.core.metadata.rules import (
     label_errors,
     label_name_errors,
     label_name_problems,
+    label_value_problems,
     subdomain_errors,
 )
-from deltaloop.schemas.checking import IMMUTABLE, Check, shown
+from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
 from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
@@ -143,11 +144,15 @@ def _expression_errors(expressions: object, field: str) -> Iterator[FieldError]:
             yield forbidden_field(f"{path}.values", text_)
         key = text(at(expression, "key"))
         yield from (invalid_value(f"{path}.key", shown(key), problem) for problem in label_key_problems(key))
+        for number, value in enumerate(texts(values)):
+            for problem in label_value_problems(value):
+                yield invalid_value(f"{path}.values[{number}]", shown(value), problem)
 
 
-def _untrimmed_errors(value: str, field: str) -> Iterator[FieldError]:
-    if value != value.strip():
-        yield invalid_value(field, shown(value), "must not have leading or trailing whitespace")
+def _untrimmed_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error for whitespace around the image of a pod; the images of templates may have it."""
+    if at(place.whole, "kind") == "Pod" and place.text != place.text.strip():
+        yield invalid_value(place.path, shown(place.value), "must not have leading or trailing whitespace")
 
 
 def _short_name_errors(value: str, field: str) -> Iterator[FieldError]:
@@ -174,6 +179,6 @@ CHECKS: Final[Mapping[str, Check]] = {
     "share": _of_value(share_errors),
     "short_name": _of_text(_short_name_errors),
     "subdomain": _of_text(subdomain_errors),
-    "trimmed": _of_text(_untrimmed_errors),
+    "trimmed": _untrimmed_errors,
 }
 """Checks that the rules of several kinds name."""

@@ -173,6 +173,6 @@ SCHEMA: Final = Strategy(
         "flow_schema": _schema_errors,
         "flow_subject": _subject_errors,
         "flow_urls": _url_rule_errors,
-    }
+    },
 )
 LEVEL: Final = Strategy(checks={"limit_response": _response_errors, "priority_level": _level_errors})

@@ -104,6 +104,13 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield forbidden_field("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
+def _defaults(volume: dict[str, object]) -> None:
+    """Set what is a default of volumes, and not of those that an attachment describes."""
+    spec = mapping(volume.setdefault("spec", {}))
+    spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
+    spec.setdefault("volumeMode", "Filesystem")
+
+
 def _warnings(volume: Mapping[str, object]) -> Iterator[str]:
     annotations, spec = mapping(at(volume, "metadata", "annotations")), mapping(volume.get("spec"))
     for name, told in _ANNOTATIONS.items():
@@ -131,6 +138,7 @@ def _is_in_use(volume: Resource, _store: Stored) -> bool:
 
 STRATEGY: Final = Strategy(
     protection=Protection("kubernetes.io/pv-protection", _is_in_use),
+    defaults={"core.v1.PersistentVolume": _defaults},
     checks={"capacity": _capacity_errors, "volume_spec": _spec_errors},
     validate_update=_update_errors,
     warn=_warnings,

@@ -44,7 +44,8 @@ _Ports: TypeAlias = list[tuple[str, dict[str, object]]]
 
 def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and hostnames") -> Iterator[str]:
     """Yield a warning if the name of a pod, or of what makes pods, cannot be the name of a host."""
-    wrong = label_name_problems(text(at(fields, "metadata", "name")))
+    problems = label_name_problems(text(at(fields, "metadata", "name")))
+    wrong = tuple(problem.replace("bytes", "characters") for problem in problems)
     if wrong:
         told = "which can result in surprising behavior; a DNS label is recommended"
         yield f"metadata.name: this is used {used}, {told}: [{' '.join(wrong)}]"
