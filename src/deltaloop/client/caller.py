@@ -255,7 +255,8 @@ class Caller:
             InvalidArgumentError: If there is no namespace for a kind that has some, or one for a kind that has none.
         """
         if not known.namespaced:
-            refuse_namespace(known, namespace)
+            if namespace:
+                refuse_namespace(known, namespace)
             return None
         place = namespace or self._home
         if not place:
