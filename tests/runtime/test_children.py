@@ -662,6 +662,19 @@ async def test_child_that_is_not_garbage_collected_stays_until_the_clean_up_prun
             assert await names(w) == set()
 
 
+async def test_refused_deletion_of_a_child_fails_the_run_unless_another_object_has_its_name() -> None:
+    async with world() as w:
+        await held_owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"), garbage_collected=False)
+            w.server.faults.add(Fault(do="refuse", code=409, verbs=("delete",), count=1))
+            with pytest.raises(ConflictError):
+                await p.children().apply(prune_all=True)
+            assert await names(w) == {"a"}
+            assert len((await p.children().apply(prune_all=True)).pruned) == 1
+            assert await names(w) == set()
+
+
 async def test_child_that_is_not_garbage_collected_needs_a_finalizer_of_its_owner() -> None:
     async with world() as w:
         await owner(w)

@@ -23,6 +23,7 @@ from deltaloop.events import ComponentRecorder
 from deltaloop.runtime import AppliedChildren, Children, Context, ReconcileClient
 from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.context import ReconcileLogger
+from deltaloop.runtime.lifespans import Lifespan
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
 _MARKS: Final = ("<!-- members -->\n", "<!-- end -->\n")
@@ -127,7 +128,7 @@ def _parameters(function: Callable[..., object]) -> list[str]:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return what a function of the context is annotated with, what is imported for type checkers alone included."""
-    late: dict[str, Any] = {cls.__name__: cls for cls in (ComponentRecorder, Children, DeclaredChildren)}
+    late: dict[str, Any] = {cls.__name__: cls for cls in (ComponentRecorder, Children, DeclaredChildren, Lifespan)}
     return typing.get_type_hints(function, localns=late)
 
 

@@ -316,7 +316,8 @@ class Caller:
             InvalidArgumentError: If there is no namespace for a kind that has some, or one for a kind that has none.
         """
         if not known.namespaced:
-            refuse_namespace(known, self._usable(known, namespace))
+            if namespace:
+                refuse_namespace(known, self._usable(known, namespace))
             return None
         place = namespace or self._home
         if not place:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, TypeAlias, cast, final
@@ -336,9 +335,15 @@ class Children:
             reference = _name_of(obj)
             # Jobs would leave their pods behind otherwise.
             options = DeleteOptions(propagation_policy="Background", uid=obj.uid)
-            with suppress(NotFoundError, ConflictError):  # it is gone, and what has its name now is another one
-                kind = cast("ResourceType[Resource]", obj.resource_type)
-                await self._client.delete(kind, obj.name, namespace=obj.namespace or None, options=options)
+            kind, place = cast("ResourceType[Resource]", obj.resource_type), obj.namespace or None
+            try:
+                await self._client.delete(kind, obj.name, namespace=place, options=options)
+            except NotFoundError:
+                pass
+            except ConflictError:  # unless another object has its name now, nothing else would delete it
+                present = await self._client.live.find(kind, obj.name, namespace=place)
+                if present is not None and present.uid == obj.uid:
+                    raise
             self._declared.known.forget(obj.uid)
             run.pruned.append(reference)
 

@@ -223,7 +223,8 @@ class ReconcileClient(Verbs):
         timeout: float | None = None,
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
-        refuse_namespace(known, namespace)
+        if namespace:
+            refuse_namespace(known, namespace)
         options = selected(options, selector)
         by_label = options.label_selector
         # A cache answers a list of any length at once, as the server does from its own one.

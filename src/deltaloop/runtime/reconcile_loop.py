@@ -264,14 +264,15 @@ class ReconcileLoop:
         if decision.error is not None:
             note_missing_right(decision.error, self.controller.name)
         now = self._clock()
-        news = self._news(work.key, triggers)
+        news = self._news(work.key, triggers) if self._failing else triggers
         self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now, news=news)
         if self.tracker is not None:
             exists = self.own_cache is not None and self.own_cache.find(work.key) is not None
             self.tracker.ended(work.key, succeeded=decision.action in _SUCCESSES, exists=exists)
         if cancelled is not None:
             raise cancelled
-        self._note_failure(run, decision)
+        if self._failing or decision.row.action not in _SUCCESSES:
+            self._note_failure(run, decision)
         self._carry_out(work, decision)
 
     async def _until_ended(self, run: Running, execution: Execution) -> asyncio.CancelledError | None:
@@ -431,7 +432,7 @@ class ReconcileLoop:
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
             self._failing[run.key] = (first, run.started_at)
-        elif decision.action is not Action.PUT_BACK and self._failing:
+        elif decision.action is not Action.PUT_BACK:
             self._failing.pop(run.key, None)
 
     def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
