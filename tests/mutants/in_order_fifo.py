@@ -39,7 +39,7 @@ FindsDeletionsTooEarly = edited(
     InOrderQueue[Resource],
     (
         "initial=first))\n",
-        "initial=first))\n        self._entries[-1].listing = Listing((), self._deltas_of_all(self._entries[-1]), ())\n",
+        "initial=first))\n        self._entries[-1].listing = Listing((), self._deltas_of_all(self._entries[-1]), ())\n",  # noqa: E501
     ),
     (
         "Batch(self._deltas_of_all(first), ",
