@@ -121,8 +121,7 @@ decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
 _decode_named: Final = msgspec.json.Decoder(_Named).decode
-_BEFORE_METADATA: Final = re.compile(rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*')
-_PREFIX: Final = json.JSONDecoder()
+_BEFORE_METADATA: Final = rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*'
 _decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _NOT_TEXT: Final = ValueError("not UTF-8")
@@ -481,12 +480,12 @@ def key_in(raw: bytes) -> str | None:
     try:
         found = _decode_named(raw).metadata
     except DECODE_ERRORS:
-        begin = _BEFORE_METADATA.match(raw)
+        begin = re.match(_BEFORE_METADATA, raw)
         if begin is None:
             return None
         try:
             text = raw[begin.end() :].decode(errors="replace")
-            found = msgspec.convert(_PREFIX.raw_decode(text)[0], _Name)
+            found = msgspec.convert(json.JSONDecoder().raw_decode(text)[0], _Name)
         except (msgspec.ValidationError, ValueError, RecursionError):
             return None
     return join_key(found.namespace or "", found.name) if found.name and "\ufffd" not in found.name else None
