@@ -59,10 +59,12 @@ def _container(container: dict[str, object]) -> None:
 _PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _IMAGE: Final = re.compile(
-    rf"(?:(?=[^/]*[.:A-Z]|localhost/)(?:{_HOST}(?:\.{_HOST})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    rf"(?P<host>(?=[^/]*[.:A-Z]|localhost/)(?:{_HOST}(?:\.{_HOST})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
+    rf"(?P<path>{_PART}(?:/{_PART})*)"
     r"(?::(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
     re.ASCII,
 )
+_LONGEST_IMAGE: Final = 255
 _DIGEST: Final = re.compile("[a-f0-9]{64}")
 
 
@@ -70,6 +72,9 @@ def pull_policy(image: str) -> str:
     """Return when an image is pulled where nothing is said: always, if its tag is ``latest`` or missing."""
     found = _IMAGE.fullmatch(image)
     if found is None or _DIGEST.fullmatch(image):
+        return "IfNotPresent"
+    host = found["host"] or ("docker.io/" if "/" in found["path"] else "docker.io/library/")
+    if len(host + found["path"]) > _LONGEST_IMAGE:
         return "IfNotPresent"
     latest = found["tag"] == "latest" or (found["tag"] is None and found["digest"] is None)
     return "Always" if latest else "IfNotPresent"
