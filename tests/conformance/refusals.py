@@ -59,6 +59,10 @@ class Refusals:
             base = await self._base(label, where, shape)
             changed = put({**shape, "metadata": base["metadata"]}, path, value)
             answer = await self._api.put(f"{where}/{shape['metadata']['name']}?dryRun=All", changed)
+        elif verb == "apply":
+            body, of_apply = put(shape, path, value), {"Content-Type": "application/apply-patch+yaml"}
+            at = f"{where}/{shape['metadata']['name']}?dryRun=All&fieldManager=tester"
+            answer = await self._api.call("PATCH", at, json.dumps(body).encode(), **of_apply)
         else:
             answer = await self._api.post(f"{where}?dryRun=All", put(shape, path, value))
         return answer.status, _fields(answer)
@@ -80,14 +84,15 @@ def put(shape: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
     part: Any = changed
     *way, last = path.split(".")
     for step in way:
-        part = part[int(step)] if isinstance(part, list) else part[step]
+        part = cast("list[Any]", part)[int(step)] if isinstance(part, list) else part[step]
     if isinstance(part, list):
         position, listed = int(last), cast("list[Any]", part)
         listed[position : position + 1] = [] if value is None else [value]
-    elif value is None:
-        part.pop(last, None)
-    else:
-        part[last] = value
+        return changed
+    fields = cast("dict[str, Any]", part)
+    fields[last] = value
+    if value is None:
+        del fields[last]
     return changed
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, find_assets
+from tests.corpus.builtin.explained import builtin_reason
 from tests.corpus.builtin.run import BOUNDS, BuiltinPlan, run_builtin
 from tests.corpus.counting import GROUPS, Counts, readable
 from tests.corpus.page import PAGE, write_page
@@ -99,7 +100,7 @@ async def run(
     projects: Sequence[Project], plan: Plan, builtin: BuiltinPlan | None, *, own: bool, record: bool
 ) -> tuple[Counts, Counts]:
     """Send the projects, one after the other, and the built-in kinds."""
-    of_builtin = Counts(bounds=BOUNDS)
+    of_builtin = Counts(bounds=BOUNDS, explain=builtin_reason)
     async with contextlib.AsyncExitStack() as stack:
         running = list[Running]()
         if record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from deltaloop.schemas.json_values import is_mapping
 from tests.conformance.fuzz.differential import first_difference
@@ -63,9 +63,12 @@ def _as_by_chance(ours: Any, real: Any) -> Any:
     if is_mapping(ours) and is_mapping(real):
         return {name: _as_by_chance(value, real.get(name)) for name, value in ours.items()}
     if isinstance(ours, list) and isinstance(real, list):
-        return [*map(_as_by_chance, ours, real), *ours[len(real) :]]
-    if not isinstance(ours, str) or not isinstance(real, str):
-        return ours
+        one, two = cast("list[Any]", ours), cast("list[Any]", real)
+        return [*map(_as_by_chance, one, two), *one[len(two) :]]
+    return _leaf(ours, real) if isinstance(ours, str) and isinstance(real, str) else cast("Any", ours)
+
+
+def _leaf(ours: str, real: str) -> str:
     uids = _UID.fullmatch(ours) and _UID.fullmatch(real)
     times = _TIME.fullmatch(ours) and _TIME.fullmatch(real)
     if times and abs(datetime.fromisoformat(ours) - datetime.fromisoformat(real)) < timedelta(minutes=1):

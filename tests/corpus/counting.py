@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -98,6 +98,7 @@ class Counts:
     classes: dict[str, Found] = field(default_factory=dict[str, Found])
     definitions_unlike: list[str] = field(default_factory=list[str])
     bounds: Bounds = Bounds()
+    explain: Callable[[Request, Difference, Outcome, Outcome], str] = explanation
 
     def add(self, project: str, chain: str, origin: str, request: Request, ours: Outcome, real: Outcome) -> None:
         """Count one request."""
@@ -111,7 +112,7 @@ class Counts:
         if request.action == "create a CRD" and difference.what in (VERDICT, FAULT):
             self.definitions_unlike.append(chain)
         name = class_of(request, difference, ours, real)
-        explained = explanation(request, difference, ours, real)
+        explained = self.explain(request, difference, ours, real)
         key = f"{name} [{explained}]"
         if key in self.classes:
             self.classes[key].number += 1

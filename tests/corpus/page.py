@@ -19,7 +19,7 @@ Figures = Mapping[str, Any]
 
 def write_page(page: Path, figures: Figures, builtin: Figures) -> None:
     """Put what is in ``build/corpus.json``, and in that of built-in kinds, in its places."""
-    of_builtin = {f"built-in {name}": text for name, text in blocks(builtin).items()}
+    of_builtin = {f"built-in-{name}": text for name, text in blocks(builtin).items()}
     page.write_text(fill(page.read_text(), {**blocks(figures), **of_builtin}))
 
 

@@ -332,7 +332,7 @@ def _add_key_defaults(made: dict[str, dict[str, Any]]) -> None:
     for struct in [*made.values()]:
         for field in struct["fields"].values():
             item = _struct_below(field)
-            if item == "meta.v1.OwnerReference" or not is_mapping(field):
+            if not is_mapping(field):
                 continue
             for key in cast("list[str]", field.get("keys", [])):
                 if "default" in by_name.get(item, {}).get(key, {}):

@@ -71,8 +71,10 @@ def _value(node: TypeNode, value: object) -> object:
         return fields
     if node.form in _WHOLE and type(value) is float and value.is_integer():
         value = int(value)
-    if node.form == "int32" and type(value) is int:
-        return (value + 2**31) % 2**32 - 2**31  # Go converts it without a look at its size
+    if node.form in ("int32", "int64") and type(value) is int:
+        # Go converts it without a look at its size; what is beyond 64 bits was a float, which becomes the least number.
+        value = value if -(2**63) <= value < 2**63 else -(2**63)
+        return (value + 2**31) % 2**32 - 2**31 if node.form == "int32" else value
     if node.form in _TAKEN and value_type(value) not in _TAKEN[node.form]:
         raise _wrong(node, value)
     return value

@@ -63,6 +63,7 @@ OBJECT_META_STRUCTS: Final = parse_types(
             "always": ["apiVersion", "kind", "name", "uid"],
             "numbers": [5, 1, 3, 4, 6, 7],
             "zeros": {"apiVersion": "", "kind": "", "name": "", "uid": ""},
+            "defaults": {"uid": ""},
         },
     }
 )  # fmt: skip

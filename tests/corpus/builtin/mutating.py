@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
+from deltaloop.schemas.json_values import copied, is_mapping, mapping, text
 from tests.corpus.builtin.types import INT_OR_STRING, QUANTITY
 from tests.corpus.making import smallest
 from tests.corpus.mutating import REMOVED, Mutation, part_of
@@ -65,7 +65,7 @@ def _changes(schema: Schema, value: Any, *, twice: bool) -> Iterator[tuple[str, 
         yield from (("text", word) for word in _WORDS)
         yield from (("text", word) for word in (f"{value}-a", f"{value} ", value.upper()))
     elif isinstance(value, list):
-        yield from _of_list(schema, value)
+        yield from _of_list(schema, cast("list[Any]", value))
     elif is_mapping(value):
         yield from _of_object(schema, value, twice=twice)
 
@@ -127,5 +127,5 @@ def _made(schema: Schema, *, twice: bool) -> Any:
         return "1"
     if not twice or not schema.get("properties"):
         return smallest(schema)
-    few = list(items(list(mapping(schema["properties"]).items())))[:3]
-    return {name: _made(mapping(inner), twice=False) for name, inner in few}  # type: ignore[misc]
+    few = [*mapping(schema["properties"]).items()][:3]
+    return {name: _made(mapping(inner), twice=False) for name, inner in few}

@@ -29,7 +29,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def test_each_field_is_left_out_and_gets_values_that_are_not_its_own() -> None:
-    shape = {"apiVersion": "v1", "kind": "Thing", "spec": {"count": 3, "mode": "On", "names": ["a"]}}
+    shape: dict[str, Any] = {"apiVersion": "v1", "kind": "Thing", "spec": {"count": 3, "mode": "On", "names": ["a"]}}
     found = [*builtin_mutations(SCHEMA, shape, twice=True)]
     for path in (("spec", "count"), ("spec", "mode"), ("spec", "names")):
         of_field = [each for each in found if each.at[:2] == path]

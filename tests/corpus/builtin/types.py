@@ -47,7 +47,8 @@ def _schema_of(kind: Kind, schemas: Mapping[str, Any]) -> Schema:
 
 def _inlined(schema: Schema, schemas: Mapping[str, Any], within: tuple[str, ...]) -> Schema:
     """Return a schema with the schemas that it refers to; one that is within itself is left out."""
-    reference = text(schema.get("$ref")) or text(mapping(next(iter(items(schema.get("allOf"))), {})).get("$ref"))
+    parts = [schema, *map(mapping, items(schema.get("allOf"))[:1])]
+    reference = next((text(part["$ref"]) for part in parts if "$ref" in part), "")
     if reference:
         name = reference.rpartition("/")[2]
         if name in within:
@@ -57,7 +58,7 @@ def _inlined(schema: Schema, schemas: Mapping[str, Any], within: tuple[str, ...]
     made = dict(schema)
     if "properties" in made:
         made["properties"] = {
-            name: _inlined(inner, schemas, within) for name, inner in mapping(made["properties"]).items()
+            name: _inlined(mapping(inner), schemas, within) for name, inner in mapping(made["properties"]).items()
         }
     for part in ("items", "additionalProperties"):
         if isinstance(made.get(part), dict):

@@ -19,18 +19,23 @@ _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "V
 CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 
-def claim_spec_defaults(spec: dict[str, object]) -> None:
-    """Let the old and the new name of what a claim is filled from say the same; other namespaces are off by default."""
+def drop_sources(claim: dict[str, object]) -> None:
+    """Drop what a claim cannot be filled from: an object of another namespace, and in the old field most kinds."""
+    spec = mapping(claim.get("spec"))
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
-    if is_mapping(old) and (text(old.get("apiGroup")), old.get("kind")) not in _SOURCES:
-        old = None  # what else it may be is only written into the new field
-        del spec["dataSource"]
     if is_mapping(new) and new.get("namespace"):
+        new = None
         del spec["dataSourceRef"]
-    elif is_mapping(old) and new is None:
-        spec["dataSourceRef"] = {"apiGroup": None, **old}
-    elif is_mapping(new) and old is None:
-        spec["dataSource"] = {"apiGroup": None, **new}
+    if is_mapping(old) and new is None and (text(old.get("apiGroup")), old.get("kind")) not in _SOURCES:
+        del spec["dataSource"]
+
+
+def copy_source(spec: dict[str, object]) -> None:
+    """Let the old and the new name of what a claim is filled from say the same."""
+    for name, other in (("dataSource", "dataSourceRef"), ("dataSourceRef", "dataSource")):
+        source = spec.get(other)
+        if spec.get(name) is None and is_mapping(source):
+            spec[name] = {"apiGroup": None, **source}
 
 
 def claimed_storage_errors(place: Place) -> Iterator[FieldError]:
@@ -51,9 +56,11 @@ def claim_source_errors(place: Place) -> Iterator[FieldError]:
     for name in ("volumeAttributesClassName", "storageClassName"):
         if spec.get(name):
             yield from subdomain_errors(text(spec[name]), place.below(name))
-    for name in ("dataSource", "dataSourceRef"):
-        if is_mapping(spec.get(name)):
-            yield from _source_errors(mapping(spec[name]), place.below(name))
+    own = at(place.whole, "kind") == "PersistentVolumeClaim"
+    for name, other in (("dataSource", "dataSourceRef"), ("dataSourceRef", "dataSource")):
+        wanted = spec.get(name) or (spec.get(other) if own else None)
+        if is_mapping(wanted):
+            yield from _source_errors(mapping(wanted), place.below(name))
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if is_mapping(source) and is_mapping(reference):
         if reference.get("namespace"):

@@ -11,10 +11,11 @@ from typing import Final
 
 from deltaloop import cel
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.admission_expressions import NEW, compiled, expression_error
+from deltaloop.apiserver.core.admission_expressions import compiled, expression_error
 from deltaloop.apiserver.core.kinds.text_forms import driver_name_errors
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.crds.cel_environments import NEW
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long, too_many

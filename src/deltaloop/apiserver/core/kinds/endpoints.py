@@ -5,6 +5,7 @@ Source: Kubernetes pkg/printers/internalversion/printers.go; pkg/registry/discov
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -104,6 +105,9 @@ def _slice_address_errors(place: Place) -> Iterator[FieldError]:
                 continue
             if address_family(address) != _FAMILIES[kind]:
                 yield invalid_value(place.path, shown(address), f"must be an {kind} address")
+            elif kind == "IPv6" and str(ipaddress.ip_address(address)) != address:
+                yield invalid_value(where, shown(address), "must be in canonical form")
+                continue
             yield from _reached_errors(address, where, place.whole)
         elif kind == "FQDN":
             yield from _domain_errors(address, where)

@@ -90,7 +90,7 @@ def _spec_errors(place: Place) -> Iterator[FieldError]:
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     sources = [{name: spec.get(name) for name in _SOURCES if spec.get(name) is not None} for spec in (old, new)]
-    if is_mapping(old.get("csi")) and old["csi"].get("controllerExpandSecretRef") is None:
+    if is_mapping(old.get("csi")) and at(old, "csi", "controllerExpandSecretRef") is None:
         for spec in sources:
             spec["csi"] = {**mapping(spec.get("csi")), "controllerExpandSecretRef": None}
     if sources[0] != sources[1]:

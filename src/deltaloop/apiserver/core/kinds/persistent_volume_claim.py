@@ -13,7 +13,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
-from deltaloop.apiserver.core.strategy import Cell, Protection, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
 from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.quantity import amount
@@ -26,8 +26,9 @@ _REFUSAL: Final = (
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error if an update changes a claim; its message ends before the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
-    for name in ("volumeName", "storageClassName"):
-        if not old.get(name):  # may be set once
+    claim_spec.copy_source(new)
+    for name, unset in (("volumeName", (None, "")), ("storageClassName", (None,))):
+        if old.get(name) in unset:  # may be set once
             old.pop(name, None)
             new.pop(name, None)
     if at(after, "status", "phase") == "Bound":
@@ -40,6 +41,15 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     sizes = [amount(at(claim, "spec", "resources", "requests", "storage")) for claim in (before, after)]
     if sizes[1] < sizes[0] and sizes[1] <= amount(at(before, "status", "capacity", "storage")):
         yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+def _finish_new(claim: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
+    claim_spec.copy_source(mapping(claim.get("spec")))
+    return ()
+
+
+def _finish_update(_before: Mapping[str, object], claim: dict[str, object], store: Stored, given: Given) -> tuple[()]:
+    return _finish_new(claim, store, given)
 
 
 def _warnings(claim: Mapping[str, object]) -> Iterator[str]:
@@ -73,7 +83,9 @@ def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
 
 STRATEGY: Final = Strategy(
     protection=Protection("kubernetes.io/pvc-protection", _is_in_use),
-    defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec.claim_spec_defaults},
+    default=claim_spec.drop_sources,
+    finish_new=_finish_new,
+    finish_update=_finish_update,
     checks={
         "claim_source": claim_spec.claim_source_errors,
         "claimed_storage": claim_spec.claimed_storage_errors,

@@ -150,10 +150,6 @@ def each_text(errors: Callable[[str, str], Iterator[FieldError]]) -> Check:
     )
 
 
-def _problems_as_errors(problems: Callable[[str], tuple[str, ...]]) -> Callable[[str, str], Iterator[FieldError]]:
-    return lambda value, field: (invalid_value(field, shown(value), problem) for problem in problems(value))
-
-
 def _unique_errors(place: Place) -> Iterator[FieldError]:
     values = items(place.value)
     for number, value in enumerate(values):
