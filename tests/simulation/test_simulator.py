@@ -27,7 +27,7 @@ from deltaloop.simulation import (
     parse_schedule,
     simulate,
 )
-from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind
+from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind, ScheduledFault
 from deltaloop.testing import Harness
 from deltaloop.testing.core.program_writes import WriteName
 
@@ -819,3 +819,27 @@ def test_a_kind_that_this_run_did_not_write_is_looked_at_all_the_same() -> None:
     run = simulation.run(parse_schedule("conflict:create:configmaps:1"))
     assert [write.resource for write in run.writes] == ["configmaps"]
     assert run.kinds == simulation.reference.kinds
+
+
+def test_a_run_that_stalls_is_a_failure_with_its_schedule() -> None:
+    async def scenario(world: Harness) -> None:
+        replica = await world.start(broker(twice))
+        await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
+        await world.settled()
+        await replica.stop()
+        if replica.identity != replica.name:  # it has crashed and come back
+            await asyncio.get_running_loop().create_future()
+
+    async def twice(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.get(CONFIG_MAP, request.name)
+        if not found.get("data"):
+            await ctx.client.patch(CONFIG_MAP, request.name, {"data": {"size": "1"}})
+
+    simulation = Simulation(scenario)
+    name = simulation.reference.writes[0].name
+    fault = ScheduledFault(kind=FaultKind.CRASH_BEFORE, write=name)
+    failure = simulation.replay((fault,))
+    assert failure is not None
+    (problem,) = failure.problems
+    assert "StalledError" in problem.text
+    assert str(fault) in failure.replay

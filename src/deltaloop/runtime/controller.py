@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final, overload
 
 import msgspec
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, as_kind
@@ -281,6 +282,30 @@ class Controller:
 
     def __repr__(self) -> str:
         return f"<Controller {self.name} of {self.resource}>"
+
+
+def require_controllers(given: object, call: str) -> None:
+    """Reject arguments that are not controllers.
+
+    Args:
+        given: Arguments of the call.
+        call: Name of the function that the user has called.
+
+    Raises:
+        InvalidArgumentError: If one of them is not a controller.
+    """
+    for each in given if isinstance(given, tuple | list) else (given,):
+        if isinstance(each, Controller):
+            continue
+        if isinstance(each, Sequence) and not isinstance(each, str):
+            got, remedy = f"a {type(each).__name__}", f"Unpack it: {call}(*controllers)"
+        elif inspect.isfunction(each):
+            got, remedy = f"the function {each.__name__}", "Decorate it with @dl.controller(...)"
+        elif isinstance(each, type):
+            got, remedy = f"the class {each.__name__}", f"Write {call}(reconcile), with a function of @dl.controller"
+        else:
+            got, remedy = f"a {type(each).__name__}", f"Write {call}(reconcile), with a function of @dl.controller"
+        raise InvalidArgumentError(f"{call}() takes controllers, got {got}. {remedy}.")
 
 
 def kind_of(resource: Kind) -> str:

@@ -27,7 +27,7 @@ from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.access_guard import AccessGuard
-from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
@@ -115,8 +115,11 @@ class Manager:
                 is no certificate; or if the name of a controller cannot be the component of Events.
             InvalidWebhookError: If the webhooks do not fit together.
         """
+        if isinstance(controllers, Controller):
+            raise InvalidArgumentError("Manager() takes a list of controllers, got one. Write Manager(client, [...]).")
         self.options: ManagerOptions = options or ManagerOptions()
         self.controllers: tuple[Controller, ...] = tuple(controllers)
+        require_controllers(self.controllers, "Manager")
         seen: set[str] = set()
         for controller in self.controllers:
             if controller.name in seen:

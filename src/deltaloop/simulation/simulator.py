@@ -340,6 +340,7 @@ class _World:
         self._schedule = schedule
         self._server = server
         self._loop: VirtualLoop | None = None
+        self._harness: Harness | None = None
         self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
@@ -351,8 +352,24 @@ class _World:
                 authority()
         self._first_objects = _first_objects(self._server)
         with one_seed(seed, clock=self._time, epoch=_EPOCH), looked_for() as found, ordered_tasks():
-            run = run_virtual(self._live(seed), network=MemoryNetwork())
+            try:
+                run = run_virtual(self._live(seed), network=MemoryNetwork())
+            except StalledError as error:
+                run = self._stalled(error)
         return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
+
+    def _stalled(self, error: StalledError) -> SimulationRun:
+        """Return a run that waits for an event that cannot come: the loop raises that, so the scenario cannot."""
+        if self._harness is None:
+            raise error
+        writes = tuple(self._harness.writes)
+        return SimulationRun(
+            end=None,
+            writes=writes,
+            steps=tuple(self._harness.steps),
+            raised=_without_secrets(_line_of(error), writes),
+            trace=tuple(map(_line, writes)),
+        )
 
     def _time(self) -> float:
         return 0.0 if self._loop is None else self._loop.time()  # in all threads
@@ -372,6 +389,7 @@ class _World:
         kinds: tuple[str, ...] = ()
         first = self._first_objects
         async with embedded_harness(options, seed=seed, begins_with=first, direct=True) as harness:
+            self._harness = harness
             harness.patience = _SETTLES_WITHIN
             claims = _Claims(harness)
             harness.after_writes.append(claims.look)
@@ -385,7 +403,7 @@ class _World:
                 await _rested(harness)
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
-            except (Exception, StalledError) as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
                 if error is harness.broken:
                     broken = _line_of(error)
                 elif not harness.hurries:  # who goes on too early may meet what the step needs not to be there

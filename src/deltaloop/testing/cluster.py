@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import secrets
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ _PATHS: Final = {
     "users": ("user", ("client-certificate", "client-key", "tokenFile")),
 }
 _LONGEST_STEM: Final = 40
+_CLOSES_WITHIN: Final = 5.0
 
 
 @final
@@ -130,6 +132,29 @@ async def own_namespace(client: Client, name: str, *, keep: bool) -> AsyncGenera
         finally:
             if not keep:
                 await client.delete(kinds.NAMESPACE, name)
+
+
+@asynccontextmanager
+async def closing_in_time(client: Client) -> AsyncGenerator[Client, None]:
+    """Close a client at the end of the block, even if one of its connections never ends."""
+    try:
+        yield client
+    finally:
+        await close_in_time(client.close(), _CLOSES_WITHIN)
+
+
+async def close_in_time(closing: Coroutine[Any, Any, None], seconds: float) -> None:
+    """Wait until something is closed, at most for some seconds.
+
+    A connection that a crashed program has opened was cut, and its protocol does not learn of that.
+    """
+    task = asyncio.ensure_future(closing)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if done:
+        await task
+        return
+    task.cancel()
+    await asyncio.wait({task}, timeout=seconds)
 
 
 def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:

@@ -8,12 +8,15 @@ is there, what it was about to write is not, and what it knew is forgotten.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 
 from deltaloop.apiserver import ServerOptions
 from deltaloop.testing.core.program_writes import CrashMoment
 from deltaloop.testing.harness import Harness, embedded_harness
+from deltaloop.testing.virtual_loop import VirtualLoop
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +45,7 @@ async def crash_at_every_write(
     async with embedded_harness(options) as harness:
         await scenario(harness)
         writes = [str(write) for write in harness.writes]
-    worlds, sides = 1, tuple(moments)
+    worlds, sides, loop = 1, tuple(moments), asyncio.get_running_loop()
     for number, write in enumerate(writes, start=1):
         for moment in sides:
             worlds += 1
@@ -55,14 +58,16 @@ async def crash_at_every_write(
                     "runs": 1 + len(writes) * len(sides),
                 },
             )
+            note = (
+                f"The program had crashed at write {number} of {len(writes)}, {moment.value}: {write}. "
+                f"Alone: harness.crash_at_write({number}, CrashMoment.{moment.name})"
+            )
             try:
-                async with embedded_harness(options) as harness:
-                    harness.crash_at_write(number, moment)
-                    await scenario(harness)
+                with loop.noted(note) if isinstance(loop, VirtualLoop) else nullcontext():
+                    async with embedded_harness(options) as harness:
+                        harness.crash_at_write(number, moment)
+                        await scenario(harness)
             except Exception as error:
-                error.add_note(
-                    f"The program had crashed at write {number} of {len(writes)}, {moment.value}: {write}. "
-                    f"Alone: harness.crash_at_write({number}, CrashMoment.{moment.name})"
-                )
+                error.add_note(note)
                 raise
     return worlds

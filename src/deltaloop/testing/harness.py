@@ -42,10 +42,11 @@ from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Controller, ManagerOptions
+from deltaloop.runtime.controller import require_controllers
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
 from deltaloop.schemas.json_values import mapping, text
-from deltaloop.testing.cluster import Cluster, default_server_options
+from deltaloop.testing.cluster import Cluster, close_in_time, closing_in_time, default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashAt,
     CrashLater,
@@ -62,7 +63,7 @@ from deltaloop.testing.direct_transport import DirectTransport
 from deltaloop.testing.environment.core.models import ModelName
 from deltaloop.testing.environment.driver import ClusterEnvironment
 from deltaloop.testing.noting_transport import NotingTransport, in_foreground
-from deltaloop.testing.processes import Process
+from deltaloop.testing.processes import Process, outside
 from deltaloop.testing.program_transport import text_of
 from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
 from deltaloop.testing.virtual_loop import VirtualLoop
@@ -152,6 +153,8 @@ class Harness:
         self._installed: list[tuple[str, str, str]] = []
         self.after_writes: list[Callable[[ProgramWrite], Awaitable[object]]] = []
         self._always: list[Callable[[Client], Awaitable[object]]] = []
+        self._outside = contextvars.Context()  # in which they run
+        self._checking: set[asyncio.Task[None]] = set()
         self._broken: BaseException | None = None
         self._instant = 0.0
         self._at_once: Counter[str] = Counter()  # equal writes at that instant
@@ -175,13 +178,21 @@ class Harness:
                     await replica.stop()
                 else:
                     await replica.crash()
+        except BaseException:
+            for replica in self.replicas:
+                await replica.crash()
+            raise
         finally:
+            for checking in tuple(self._checking):
+                checking.cancel()
+            await asyncio.gather(*self._checking, return_exceptions=True)
             if self._environment is not None:
                 await self._environment.stop()
             if self.webhook_service is not None:
                 self.webhook_service.close()
             for process, transport in self.buried:
-                await _close_cut(transport)  # before the program's own clean-up would, and get stuck half way
+                # Before the program's own clean-up would, and get stuck half way.
+                await close_in_time(transport.close(), _FIRST_PAUSE)
                 process.dispose()
             for kind, name, namespace in reversed(self._installed):
                 with suppress(NotFoundError):
@@ -294,16 +305,20 @@ class Harness:
         """
         if not controllers and not webhooks:
             raise InvalidArgumentError("start() needs controllers: start(reconcile)")
+        require_controllers(controllers, "start")
+        served = None
+        if webhooks:
+            from deltaloop.webhooks import WebhookSet
+
+            served = WebhookSet(webhooks)  # rejects other objects
         options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self.chance)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:
-            from deltaloop.webhooks import WebhookSet
-
             program = Program(
                 namespace=options.namespace,
                 lease_namespace=None if election is None else self.client.namespace,
-                reads=WebhookSet(webhooks).reads,
+                reads=() if served is None else served.reads,
             )
             rules, _ = rules_of(controllers, program=program)
             name = f"{self.client.namespace}-{controllers[0].name if controllers else 'webhooks'}"
@@ -339,13 +354,27 @@ class Harness:
         Args:
             function: Takes the program's client; called anew after each crash.
             quiet_after: How many seconds; longer than its longest wait before it tries again.
+
+        Raises:
+            InvalidArgumentError: If the argument is not a function, or is a controller.
         """
+        given: object = function
+        if isinstance(given, Controller) or not callable(given):
+            got = f"a {type(given).__name__}"
+            raise InvalidArgumentError(
+                f"run() takes a function of a client, got {got}. Start controllers with start()."
+            )
         return await self._started(Main(function=function, quiet_after=quiet_after), self.client.config)
 
     async def _started(self, runs: Controllers | Main, config: ClientConfig) -> Replica:
         replica = Replica(self, f"replica-{len(self.replicas) + 1}", runs, config)
         self.replicas.append(replica)
-        await replica.start()
+        try:
+            await replica.start()
+        except BaseException:
+            self.replicas.remove(replica)
+            replica.bury()
+            raise
         return replica
 
     @property
@@ -501,6 +530,7 @@ class Harness:
             check: Raises, by ``assert`` for instance, if it is not true.
         """
         self._always.append(check)
+        self._outside = outside(contextvars.copy_context())
         return check
 
     @property
@@ -544,6 +574,16 @@ class Harness:
         """Check what always has to be true."""
         for look in self.after_writes:
             await look(write)
+        if not self._always or self._broken is not None:
+            return
+        # A task of the test: connections that the checks open must not end with the program, and a crash does not end
+        # the checks.
+        checking = asyncio.get_running_loop().create_task(self._check(write), context=self._outside.copy())
+        self._checking.add(checking)
+        checking.add_done_callback(self._checking.discard, context=contextvars.Context())
+        await checking
+
+    async def _check(self, write: ProgramWrite) -> None:
         for check in self._always:
             if self._broken is not None:
                 return
@@ -567,7 +607,7 @@ class Harness:
             self.lead_webhooks()
 
     def user_writes(self, request: HttpRequest) -> HttpRequest | None:
-        """Note what the test's client is about to write, in ``steps``; return the request that it sends instead."""
+        """Note what the test's client is about to write, in ``steps``; return what it sends instead, if any."""
         text = text_of(request)
         if text:
             now = asyncio.get_running_loop().time()
@@ -641,14 +681,6 @@ class Harness:
         return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"
 
 
-async def _close_cut(transport: Transport) -> None:
-    """Close a transport whose connections were cut, and never say that they are closed."""
-    closing = asyncio.ensure_future(transport.close())
-    await asyncio.wait({closing}, timeout=_FIRST_PAUSE)
-    closing.cancel()
-    await asyncio.gather(closing, return_exceptions=True)
-
-
 def _manifests(path: str | os.PathLike[str]) -> list[Manifest]:
     given = Path(path)
     magic = any(sign in str(given) for sign in "*?[")
@@ -690,7 +722,7 @@ async def embedded_harness(
         way = DirectTransport(config, server) if direct else open_transport(config)
         noting = NotingTransport(way)
         async with (
-            Client(config, transport=noting) as client,
+            closing_in_time(Client(config, transport=noting)) as client,
             Harness(cluster, client, seed=seed, server=server, direct=direct) as harness,
         ):
             noting.writes, noting.wrote = harness.user_writes, harness.others_wrote

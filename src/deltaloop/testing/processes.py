@@ -194,7 +194,11 @@ class ProcessLoop(NetworkLoop):
 
     def _make_ssl_transport(self, *args: Any, **keywords: Any) -> Any:
         inherited: Any = super()
-        return self.accepted(inherited._make_ssl_transport(*args, **keywords))
+        transport = self.accepted(inherited._make_ssl_transport(*args, **keywords))
+        # Before the handshake begins, the encrypted transport cannot reach the socket that it is to close.
+        inside: Any = self
+        self.accepted(inside._transports.get(args[0].fileno()))
+        return transport
 
     async def start_tls(self, *args: Any, **keywords: Any) -> Any:
         """Make a connection an encrypted one, which ends with its process, too."""
@@ -272,6 +276,14 @@ class ProcessLoop(NetworkLoop):
         else:
             inherited: Any = super()
             inherited._asyncgen_finalizer_hook(agen)
+
+
+def outside(context: contextvars.Context) -> contextvars.Context:
+    """Return a copy of a context that belongs to no process."""
+    copied = context.copy()
+    copied.run(_process.set, None)
+    copied.run(_waiting_thread.set, None)
+    return copied
 
 
 def is_gone(context: contextvars.Context | None) -> bool:

@@ -300,11 +300,12 @@ def deltaloop_client(
 ) -> Generator[Client, None, None]:
     """A client in the test's namespace, for async tests that this plugin runs."""
     from deltaloop.client import connect
+    from deltaloop.testing.cluster import closing_in_time
 
     instead = "use deltaloop_blocking_client, or `async with dl.connect(kubeconfig=deltaloop_kubeconfig)`"
     _need_our_loop(request, "deltaloop_client", instead)
     made = connect(kubeconfig=deltaloop_cluster.in_namespace(deltaloop_namespace))
-    with _entered(_place(request), made) as client:
+    with _entered(_place(request), closing_in_time(made)) as client:
         yield client
 
 

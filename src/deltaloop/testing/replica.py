@@ -189,9 +189,22 @@ class Replica:
         self._first_write = len(self._harness.writes)
         if self._starts > 1:
             self.identity = f"{self.name}-{self._starts}"
-        self._process = process = Process(self.name)
         harness = self._harness
         self._inner = harness.open_transport(self._config)
+        self._process = process = Process(self.name)
+        try:
+            self._begin(process, stale)
+        except BaseException:
+            self.bury()  # there is no task that would end
+            raise
+        while not process.crashed and not self._task.done() and not self._workload.is_up:
+            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
+        if self._task.done() and isinstance(self._runs, Controllers):
+            self._task.result()
+        harness.lead_webhooks()
+
+    def _begin(self, process: Process, stale: StaleRestart | None) -> None:
+        harness = self._harness
         self._transport = ProgramTransport(
             self._inner,
             process=process,
@@ -210,11 +223,6 @@ class Replica:
         self._task = process.start(self._workload.run(), name=self.identity)
         if isinstance(self._runs, Main):
             self._task.add_done_callback(partial(self._ended, process), context=contextvars.Context())
-        while not process.crashed and not self._task.done() and not self._workload.is_up:
-            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
-        if self._task.done() and isinstance(self._runs, Controllers):
-            self._task.result()
-        self._harness.lead_webhooks()
 
     def _made(self, client: Client, process: Process) -> Workload:
         runs, harness = self._runs, self._harness
@@ -287,7 +295,7 @@ class Replica:
         """
         if self._restart is not None:
             self._restart.cancel()
-        self._bury()
+        self.bury()
         await self._harness.idle()  # the server notices
 
     def crash_and_restart(self, stale: StaleRestart | None = None) -> None:
@@ -296,7 +304,7 @@ class Replica:
         Args:
             stale: How far behind what it is shown then is; None is not at all.
         """
-        self._bury()
+        self.bury()
         later = self._start_later(stale)
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
@@ -310,7 +318,8 @@ class Replica:
         self._errors.log(_log, logging.WARNING, message, error, now=now, extra={"replica": self.identity})
         self.crash_and_restart()
 
-    def _bury(self) -> None:
+    def bury(self) -> None:
+        """Crash its process, if there is one that has not crashed."""
         if not self._process.crashed:
             self._process.crash()
             self._harness.buried.append((self._process, self._inner))

@@ -22,8 +22,9 @@ import math
 import selectors
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
 
 from deltaloop.testing.memory_network import MemoryNetwork
@@ -83,6 +84,8 @@ class _VirtualSelector(selectors.BaseSelector):
         self.threads = _ThreadCount()
         self.next_timer_at: Callable[[], float | None] = lambda: None
         self.who_waits: Callable[[], str] = lambda: ""
+        self.notes: list[str] = []
+        self._stalled_with: list[str] = []
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         # To the one file that a loop has by itself only threads send something, and what they do is ready anyway.
@@ -143,7 +146,11 @@ class _VirtualSelector(selectors.BaseSelector):
         self._empty_waits += 1
         if self._empty_waits > _WAITS_BEFORE_STALLED:
             self._empty_waits = 0
-            raise StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
+            error = StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
+            self._stalled_with = [*self.notes] or self._stalled_with  # the clean-up after an error can stall, too
+            for note in self._stalled_with:
+                error.add_note(note)
+            raise error
         return []
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -226,6 +233,15 @@ class VirtualLoop(ProcessLoop):
     def not_idle(self) -> None:
         """Tell those who wait for ``idle`` now that it is not to come."""
         self._virtual_selector.not_idle()
+
+    @contextmanager
+    def noted(self, note: str) -> Generator[None, None, None]:
+        """Add a note to the ``StalledError`` that ends this block: no code in it can catch that."""
+        self._virtual_selector.notes.append(note)
+        try:
+            yield
+        finally:
+            self._virtual_selector.notes.remove(note)
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, cast, final
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.webhooks.admitting import admit
 from deltaloop.webhooks.answer import Answer
@@ -30,11 +31,12 @@ class WebhookSet:
 
         Raises:
             InvalidWebhookError: If two have the same name, or the conversions of a kind are no hub and spokes.
+            InvalidArgumentError: If one of them is not a webhook.
         """
         self._by_path: dict[str, AdmissionWebhook | KindConversion] = {}
         functions: dict[str, list[ConversionFunction]] = {}
         admission: list[AdmissionWebhook] = []
-        for each in webhooks:
+        for each in _required(webhooks):
             if isinstance(each, ConversionFunction):
                 functions.setdefault(each.path, []).append(each)
                 continue
@@ -76,3 +78,19 @@ class WebhookSet:
 
     def __repr__(self) -> str:
         return f"<WebhookSet of {', '.join(self._by_path) or 'nothing'}>"
+
+
+def _required(given: object) -> list[Webhook]:
+    """Return the webhooks; reject other objects."""
+    if isinstance(given, AdmissionWebhook | ConversionFunction) or not isinstance(given, Iterable):
+        got = f"a {type(given).__name__}"
+        raise InvalidArgumentError(f"webhooks must be a list, got {got}. Write webhooks=[...].")
+    found: list[Webhook] = []
+    for each in cast("Iterable[object]", given):
+        if not isinstance(each, AdmissionWebhook | ConversionFunction):
+            got = f"{type(each).__name__} {getattr(each, '__name__', '')}".rstrip()
+            raise InvalidArgumentError(
+                f"webhooks must be functions of @dl.validate, @dl.mutate or @dl.convert, got the {got}. Decorate it."
+            )
+        found.append(each)
+    return found

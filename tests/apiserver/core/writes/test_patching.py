@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
+from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.patching import (
     JSON_PATCH,
-    MAX_OPERATIONS,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     apply_patch,

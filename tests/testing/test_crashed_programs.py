@@ -1,0 +1,160 @@
+"""What a crash leaves of connections and waits: a harness ends whatever was under way."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.apiserver.tls import CertificateAuthority
+from deltaloop.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.testing import CrashMoment, Harness, StalledError, crash_at_every_write, embedded_harness, run_virtual
+from deltaloop.testing.processes import Process
+
+MAPS = dl.kinds.CONFIG_MAP
+
+
+async def mark_seen(request: dl.Request, ctx: dl.Context) -> None:
+    found = await ctx.client.find(MAPS, request.name, namespace=request.namespace)
+    if found is not None and request.name == "a" and not (found.get("data") or {}).get("seen"):
+        await ctx.client.patch(MAPS, "a", {"data": {"seen": "yes"}}, namespace=request.namespace)
+
+
+reconcile = dl.controller(MAPS, writes=[MAPS])(mark_seen)
+
+
+async def test_a_check_of_always_does_not_open_connections_for_the_program() -> None:
+    async def scenario(harness: Harness) -> None:
+        @harness.always
+        async def several_at_a_time(client: dl.Client) -> None:
+            await asyncio.gather(*(client.list_all(MAPS) for _ in range(3)))
+
+        await harness.start(reconcile)
+        await harness.client.create(MAPS, {"metadata": {"name": "a"}})
+        await harness.settled()
+
+    assert await crash_at_every_write(scenario, moments=[CrashMoment.AFTER]) == 2
+
+
+async def test_a_client_of_the_test_that_a_program_used_is_closed() -> None:
+    async def scenario(harness: Harness) -> None:
+        @dl.controller(MAPS, name="spy", writes=[MAPS])
+        async def spy(request: dl.Request, ctx: dl.Context) -> None:
+            await asyncio.gather(*(harness.client.list_all(MAPS) for _ in range(3)))
+            await mark_seen(request, ctx)
+
+        await harness.start(spy)
+        await harness.client.create(MAPS, {"metadata": {"name": "a"}})
+        await harness.settled()
+
+    assert await crash_at_every_write(scenario, moments=[CrashMoment.AFTER]) == 2
+
+
+def test_an_end_without_end_names_the_crash() -> None:
+    runs: list[int] = []
+
+    async def scenario(harness: Harness) -> None:
+        await harness.start(reconcile)
+        await harness.client.create(MAPS, {"metadata": {"name": "a"}})
+        await harness.settled()
+        runs.append(len(harness.writes))
+        if len(runs) > 1:
+            await harness.replicas[0].stop()
+            await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(StalledError) as caught:
+        run_virtual(crash_at_every_write(scenario))
+    (note,) = caught.value.__notes__
+    assert f"crashed at write 1 of {runs[0]}" in note
+    assert "CrashMoment.BEFORE" in note
+
+
+async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -> None:
+    context = CertificateAuthority.make().server_context(host="localhost")
+    for turns in range(8):
+        process = Process("server")
+        listening = asyncio.get_running_loop().create_future()
+
+        async def serve(listening: asyncio.Future[int] = listening) -> None:
+            server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=context)
+            listening.set_result(server.sockets[0].getsockname()[1])
+            await asyncio.get_running_loop().create_future()
+
+        process.start(serve())
+        reader, writer = await asyncio.open_connection("127.0.0.1", await listening)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        process.crash()
+        async with asyncio.timeout(5):
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        writer.transport.abort()
+        process.dispose()
+
+
+async def test_a_check_of_always_goes_on_when_the_program_crashes_meanwhile(deltaloop_harness: Harness) -> None:
+    seen: list[str] = []
+
+    @deltaloop_harness.always
+    async def slow(client: dl.Client) -> None:
+        seen.append("begins")
+        await asyncio.sleep(5)
+        seen.append(str(len(await client.list_all(MAPS))))
+
+    replica = await deltaloop_harness.start(reconcile)
+    await deltaloop_harness.client.create(MAPS, {"metadata": {"name": "a"}})
+    await deltaloop_harness.advance(1)
+    await replica.crash()
+    assert seen == ["begins"]
+    await deltaloop_harness.advance(5)
+    assert seen == ["begins", "1"]
+
+
+async def test_an_end_does_not_wait_for_a_check_that_never_ends() -> None:
+    async with embedded_harness() as harness:
+
+        @harness.always
+        async def endless(_: dl.Client) -> None:
+            await asyncio.get_running_loop().create_future()
+
+        replica = await harness.start(reconcile)
+        await harness.client.create(MAPS, {"metadata": {"name": "a"}})
+        await harness.advance(1)
+        await replica.crash()
+
+
+@dl.validate(MAPS)
+def accept(_: dl.Resource) -> None: ...
+
+
+@pytest.mark.parametrize("given", [accept, [accept.function], [reconcile]], ids=["one", "function", "controller"])
+async def test_webhooks_must_be_a_list_of_webhooks(given: Any, deltaloop_harness: Harness) -> None:
+    with pytest.raises(InvalidArgumentError, match="webhooks must be"):
+        await deltaloop_harness.start(webhooks=given)
+
+
+@pytest.mark.parametrize(
+    "given", [[reconcile], reconcile.function, dl.Resource, None], ids=["list", "function", "class", "none"]
+)
+async def test_what_is_started_must_be_controllers(given: Any, deltaloop_harness: Harness) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"start\(\) takes controllers"):
+        await deltaloop_harness.start(given)
+    with pytest.raises(InvalidArgumentError, match=r"run\(\) takes"):
+        await deltaloop_harness.run([reconcile])  # type: ignore[arg-type]
+    assert deltaloop_harness.replicas == []
+
+
+async def test_a_start_that_fails_leaves_no_program(deltaloop_harness: Harness) -> None:
+    @dl.controller("example.com/v1/Missing")
+    async def missing(_: dl.Request, __: dl.Context) -> None: ...
+
+    with pytest.raises(UnknownResourceError):
+        await deltaloop_harness.start(missing)
+    with pytest.raises(InvalidArgumentError):
+        await deltaloop_harness.start(reconcile, reconcile)  # both have the same name
+    assert deltaloop_harness.replicas == []
+    await deltaloop_harness.start(reconcile)
+    await deltaloop_harness.settled()
