@@ -884,9 +884,11 @@ async def _without_old(gadgets_: Gadgets) -> None:
     api, definition = gadgets_.api, f"{CRDS}/{gadgets_.crd['metadata']['name']}"
     await gadgets_.change(store_new)
 
+    await asyncio.sleep(2)
+    for name in ("a", "b"):
+        assert (await api.patch(gadgets_.path("v1", name), {})).status == 200
+
     async def stored() -> bool:
-        for name in ("a", "b"):
-            await api.patch(gadgets_.path("v1", name), {"metadata": {"labels": {"written": "again"}}})
         crd = (await api.get(definition)).json
         crd["status"]["storedVersions"] = ["v1"]
         return (await api.put(f"{definition}/status", crd)).status == 200
@@ -949,3 +951,15 @@ async def test_entries_of_an_unserved_version(api: Api) -> None:
         path, body["apiVersion"] = gadgets_.path("v1", "a"), f"{api.group()}/v1"
         answer = await api.apply(path, {**body, "spec": {"also": "y"}}, manager="new")
         assert 'conflict with "old": .spec.also' in answer.refuses(409, "Conflict")
+
+
+@conformance("Conversion: a write whose owners cannot be converted leaves them as they were", min_version="1.37")
+async def test_owners_that_cannot_be_converted(api: Api) -> None:
+    async with webhook_server(api) as server:
+        gadgets_ = await gadgets(api, server, stored="v1")
+        body = {"apiVersion": f"{api.group()}/v1beta1", "kind": "Gadget", "metadata": {"name": "a"}}
+        made = await api.apply(gadgets_.path("v1beta1", "a"), {**body, "spec": {"also": "x"}}, manager="old")
+        server.on("/convert", _refuse)
+        changed = (await api.patch(gadgets_.path("v1", "a"), {"spec": {"also": "y"}})).json
+        assert changed["spec"] == {"also": "y"}
+        assert changed["metadata"]["managedFields"] == made.json["metadata"]["managedFields"]

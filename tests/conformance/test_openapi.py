@@ -207,3 +207,8 @@ async def test_openapi_v2_in_protobuf(api: Api) -> None:
     wanted = {parameter["name"] for parameter in patch["parameters"] if "name" in parameter}
     assert operations[path]["patch"] == (patch["operationId"], wanted)
     assert {"get", "put", "patch", "delete"} <= operations[path].keys()
+    custom = next(
+        item for path, item in document["paths"].items() if path.endswith("/widgets/{name}") and api.group() in path
+    )
+    for item, strategic in ((custom, False), (document["paths"][path], _HAS_SCHEMAS)):
+        assert ("application/strategic-merge-patch+json" in item["patch"]["consumes"]) is strategic

@@ -26,7 +26,7 @@ from deltaloop.schemas.json_values import mapping, texts
 # Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;
 # where it is not, kubectl takes the built-in kinds' merge keys from its own types, and sends the same patches.
 _WITHOUT_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+_WITH_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _NO_SCHEMA: Final = "This server has no schemas of built-in kinds; install deltaloop[schemas] where it runs."
 _FIELD_VALIDATION: Final = {
     "name": "fieldValidation",
@@ -69,9 +69,7 @@ def document(
             parts = [_path(group, version), resource.type.plural, "{name}"]
             if resource.type.namespaced:
                 parts.insert(1, "namespaces/{namespace}")
-            paths["/" + "/".join(parts)] = {
-                "patch": _patch(resource, name, strategic=published_name(published, resource) is not None)
-            }
+            paths["/" + "/".join(parts)] = {"patch": _patch(resource, name, patch_types(resource, published))}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "deltaloop"},
@@ -130,12 +128,17 @@ def _gvk(resource: ServedResource) -> dict[str, str]:
     return {"group": kind.group, "kind": kind.kind, "version": kind.version}
 
 
-def _patch(resource: ServedResource, name: str, *, strategic: bool) -> dict[str, Any]:
+def patch_types(resource: ServedResource, published: PublishedSchemas | None) -> tuple[str, ...]:
+    """Return the content types of patches that a document lists for a resource."""
+    return _WITH_STRATEGIC if published_name(published, resource) is not None else _WITHOUT_STRATEGIC
+
+
+def _patch(resource: ServedResource, name: str, types: tuple[str, ...]) -> dict[str, Any]:
     body = {"schema": {"type": "object"}}
     return {
         "operationId": f"patch{resource.type.kind}",
         "parameters": [_FIELD_VALIDATION],
-        "requestBody": {"content": dict.fromkeys(PATCH_TYPES if strategic else _WITHOUT_STRATEGIC, body)},
+        "requestBody": {"content": dict.fromkeys(types, body)},
         "responses": {
             "200": {
                 "description": "OK",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from deltaloop.apiserver.core.answers.openapi import PATCH_TYPES, add_schemas
+from deltaloop.apiserver.core.answers.openapi import add_schemas, patch_types
 from deltaloop.apiserver.core.answers.published import COMPONENTS, PublishedSchemas, Schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause
@@ -76,7 +76,7 @@ def document(resources: Iterable[ServedResource], published: PublishedSchemas | 
         name = add_schemas(schemas, resource, published)
         for one in (False, True):
             operations = {
-                method: _operation(resource, name, method, action)
+                method: _operation(resource, name, method, action, patch_types(resource, published))
                 for verb, method, action, of_one in _OPERATIONS
                 if of_one is one and verb in resource.verbs
             }
@@ -101,7 +101,9 @@ def _path(resource: ServedResource, *, one: bool) -> str:
     return "/".join(parts)
 
 
-def _operation(resource: ServedResource, name: str, method: str, action: str) -> dict[str, Any]:
+def _operation(
+    resource: ServedResource, name: str, method: str, action: str, patches: tuple[str, ...]
+) -> dict[str, Any]:
     kind = resource.type
     group = kind.group.partition(".")[0].capitalize() or "Core"
     namespaced = "Namespaced" if kind.namespaced else ""
@@ -113,7 +115,7 @@ def _operation(resource: ServedResource, name: str, method: str, action: str) ->
     answer = reference if action not in ("delete", "deletecollection", "list") else {"type": "object"}
     return {
         "operationId": f"{action}{group}{kind.version.capitalize()}{namespaced}{kind.kind}",
-        "consumes": list(PATCH_TYPES) if method == "patch" else ["*/*"],
+        "consumes": list(patches) if method == "patch" else ["*/*"],
         "produces": list(_PRODUCED),
         "schemes": ["https"],
         "parameters": parameters,

@@ -78,10 +78,8 @@ def with_updated(
     time = "" if subresource == "scale" else stamp.time
     try:
         entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
-    except UndefinedVersionError:
-        entries = entries_of(before)
     except ConversionError:
-        entries = []  # as on a real server: the write goes on, and nobody owns anything
+        entries = entries_of(before)  # as on a real server: the write goes on, and owners stay
     return with_entries(after, entries)
 
 
