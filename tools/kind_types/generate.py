@@ -87,7 +87,7 @@ def fields_of(
     made: list[type_stubs.Field] = []
     for name, shape in struct.fields.items():
         kind = field_type(shape, module, kinds)
-        filled = name in struct.fill or name in struct.defaults or name in required
+        filled = name in struct.fill or bool(struct.defaults.get(name)) or name in required
         if name in struct.always and struct.zeros.get(name, "") is None and not filled:
             kind = type_stubs.Nullable(kind)
         made.append(type_stubs.Field(name, kind, always=filled or name in struct.always, required=name in required))

@@ -131,12 +131,16 @@ class CustomResourceSubresourceScaleDict(TypedDict, total=False):
     statusReplicasPath: Required[str]
     labelSelectorPath: str
 
+class CustomResourceSubresourceStatus(TypedDict, total=False): ...
+
+class CustomResourceSubresourceStatusDict(TypedDict, total=False): ...
+
 class CustomResourceSubresources(TypedDict, total=False):
-    status: ReadOnly[Any]
+    status: ReadOnly[CustomResourceSubresourceStatus]
     scale: ReadOnly[CustomResourceSubresourceScale]
 
 class CustomResourceSubresourcesDict(TypedDict, total=False):
-    status: Any
+    status: CustomResourceSubresourceStatusDict | AnyFields
     scale: CustomResourceSubresourceScaleDict | AnyFields
 
 class CustomResourceValidation(TypedDict, total=False):

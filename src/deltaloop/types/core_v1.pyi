@@ -1429,10 +1429,10 @@ class PersistentVolumeSpec(TypedDict, total=False):
     csi: ReadOnly[CSIPersistentVolumeSource]
     accessModes: ReadOnly[Sequence[str]]
     claimRef: ReadOnly[ObjectReference]
-    persistentVolumeReclaimPolicy: Required[ReadOnly[str]]
+    persistentVolumeReclaimPolicy: ReadOnly[str]
     storageClassName: ReadOnly[str]
     mountOptions: ReadOnly[Sequence[str]]
-    volumeMode: Required[ReadOnly[str]]
+    volumeMode: ReadOnly[str]
     nodeAffinity: ReadOnly[VolumeNodeAffinity]
     volumeAttributesClassName: ReadOnly[str]
 

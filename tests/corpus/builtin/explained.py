@@ -64,11 +64,12 @@ ROWS: Final = (
     Row("who owns an empty list or struct, or a default, is seen otherwise", "body", at=r"\.metadata\.managedFields.*"),
     Row("a deletion gives no warning", "warnings", action="delete"),
     Row("the answer to a deletion names the object", "body", action="delete"),
-    Row("a check of families says the same again", "fields of causes", "nodes", words="dual stack"),
     Row("the real server fails with a 500", "status", words="duplicate nodePort"),
     Row("what a Service of another type does not use is kept", "body", "services"),
     Row("a reference of an account keeps more than a name", "body", "serviceaccounts"),
     Row("files of a volume that have one path give no warning", "warnings", "pods"),
+    Row("an owner in the metadata of a template has no empty fields", "body", at=r".*\.ownerReferences.*"),
+    Row("an address that takes no part warns, too", "warnings", "services"),
     Row("of several causes one server names more", "fields of causes"),
 )  # fmt: skip
 
