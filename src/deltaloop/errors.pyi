@@ -78,6 +78,7 @@ from deltaloop.runtime.errors import ReconcileCancelledError as ReconcileCancell
 from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedError
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
+from deltaloop.runtime.errors import WaitOnLoopError as WaitOnLoopError
 from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
 from deltaloop.runtime.program_settings import SettingsError as SettingsError
 from deltaloop.simulation.one_seed import SimulationRunningError as SimulationRunningError

@@ -126,9 +126,13 @@ def own_frames(error: BaseException) -> list[str]:
     """Return where in the program's own code an error was raised, such as ``greeter.py:12 in reconcile``.
 
     Its own is what belongs neither to this library nor to Python, and of that what is not installed, if there is any.
-    An error that passed through none of it has its innermost frame. Of a group, the first error's.
+    An error that passed through none of it has its innermost frame, or the place in its attribute ``where``. Of a
+    group, the first error's.
     """
-    frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(next(leaves_of(error)))]
+    leaf = next(leaves_of(error))
+    if isinstance(where := getattr(leaf, "where", None), str) and where:
+        return [where]
+    frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(leaf)]
     return [place_in(code, line) for code, line in _own(frames)]
 
 

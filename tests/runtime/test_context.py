@@ -66,7 +66,7 @@ async def test_waiting_is_for_other_threads_than_the_loops() -> None:
         return "done"
 
     coroutine = work()
-    with pytest.raises(RuntimeError, match=r"await the coroutine"):
+    with pytest.raises(RuntimeError, match=r"Await the coroutine"):
         made.wait(coroutine)
     with pytest.raises(RuntimeError, match=r"already awaited|cannot reuse"):
         coroutine.send(None)  # it was closed, so that Python need not warn of it

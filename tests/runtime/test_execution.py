@@ -130,7 +130,10 @@ async def test_a_coroutine_that_was_returned_is_closed() -> None:
     async def returns(request: Request, ctx: Context) -> Any:
         return coroutine
 
-    assert (await settled(returns)).ended() == Returned(coroutine)
+    ended = (await settled(returns)).ended()
+    assert isinstance(ended, Returned)
+    assert ended.value is coroutine
+    assert ended.where.endswith("in test_a_coroutine_that_was_returned_is_closed.<locals>.returns")
     assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
@@ -154,7 +157,9 @@ async def test_a_plain_function_runs_in_the_pool_with_the_callers_variables() ->
         made.stop()
         await asyncio.wait([made.future])
         assert told.is_set()
-        assert made.ended() == Returned(("of the caller", "pool_0", "default/a", "maps"))
+        ended = made.ended()
+        assert isinstance(ended, Returned)
+        assert ended.value == ("of the caller", "pool_0", "default/a", "maps")
         made = execution(stops, pool)
         await asyncio.wait([made.future], timeout=5.0)
         ended = made.ended()

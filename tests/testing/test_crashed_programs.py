@@ -72,6 +72,9 @@ def test_an_end_without_end_names_the_crash() -> None:
     assert "CrashMoment.BEFORE" in note
 
 
+def ignore(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None: ...
+
+
 async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -> None:
     context = CertificateAuthority.make().server_context(host="localhost")
     for turns in range(8):
@@ -79,7 +82,7 @@ async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -
         listening = asyncio.get_running_loop().create_future()
 
         async def serve(listening: asyncio.Future[int] = listening) -> None:
-            server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=context)
+            server = await asyncio.start_server(ignore, "127.0.0.1", 0, ssl=context)
             listening.set_result(server.sockets[0].getsockname()[1])
             await asyncio.get_running_loop().create_future()
 

@@ -471,7 +471,7 @@ async def test_children_that_cannot_be_applied_reach_the_test_and_are_not_tried_
 
     await deltaloop_harness.start(mothers)
     await ask(deltaloop_harness.client)
-    with pytest.raises(dl.errors.InvalidChildrenError, match="v1/Pod is no declared kind of children"):
+    with pytest.raises(dl.errors.InvalidChildrenError, match="v1/Pod is not a declared kind of children"):
         await deltaloop_harness.settled()
     await deltaloop_harness.advance(3600)
     assert len(runs) == 1

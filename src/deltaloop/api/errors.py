@@ -73,7 +73,16 @@ class InvalidPathError(InvalidArgumentError):
 
 
 class UnknownResourceError(InvalidArgumentError):
-    """No resource type is known under a name; the message lists where was looked."""
+    """No resource type is known under a name; the message lists where was looked.
+
+    Attributes:
+        name: Name that no server serves; empty if part of the discovery failed, so that the name may be served.
+    """
+
+    def __init__(self, message: str = "", *, name: str = "") -> None:
+        """Keep the name."""
+        super().__init__(message)
+        self.name = name
 
 
 class MalformedObjectError(InvalidArgumentError):
@@ -83,12 +92,14 @@ class MalformedObjectError(InvalidArgumentError):
 
     Attributes:
         path: Where in the object, if one value in it is what JSON cannot say; else empty.
+        given: Whether the object was given to be written, so that the caller has to change it.
     """
 
-    def __init__(self, message: str = "", *, path: str = "") -> None:
+    def __init__(self, message: str = "", *, path: str = "", given: bool = False) -> None:
         """Keep the path."""
         super().__init__(message)
         self.path = path
+        self.given = given
 
 
 class MissingExtraError(DeltaloopError, ImportError):

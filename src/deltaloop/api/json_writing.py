@@ -89,11 +89,11 @@ def write_json(value: object, what: str) -> bytes:
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
         raise MalformedObjectError(
-            f"{what} cannot be written as JSON{where}: {error.reason}", path=error.path
+            f"{what} cannot be written as JSON{where}: {error.reason}", path=error.path, given=True
         ) from None
     except RecursionError:
         raise MalformedObjectError(
-            f"{what} cannot be written as JSON: it is nested too deeply, or holds itself"
+            f"{what} cannot be written as JSON: it is nested too deeply, or holds itself", given=True
         ) from None
 
 

@@ -373,7 +373,9 @@ class WriteVerbs(ReadVerbs):
         present = obj if isinstance(obj, Resource) else Resource.from_json(encode_object(known, obj).body, raw_type)
         name, uid, place = present.name, present.uid, namespace or present.namespace or None
         if not name:
-            raise MalformedObjectError(f"the {known} object has no metadata.name, which its finalizers need")
+            raise MalformedObjectError(
+                f"the {known} object has no metadata.name, which its finalizers need", given=True
+            )
 
         def checked(found: Resource) -> Resource:
             if uid and found.uid != uid:
@@ -433,7 +435,7 @@ class WriteVerbs(ReadVerbs):
         outgoing = encode_object(known, obj)
         keywords["namespace"] = keywords.get("namespace") or outgoing.namespace
         if not outgoing.name and verb != "create":
-            raise MalformedObjectError(f"the {known} object has no metadata.name, which {verb} needs")
+            raise MalformedObjectError(f"the {known} object has no metadata.name, which {verb} needs", given=True)
         request = self._request(
             verb,
             known,

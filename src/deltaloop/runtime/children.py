@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
-from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.kstatus import object_status
 from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource, untyped
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.resource_type import ResourceType, resource_type_of
 from deltaloop.api.status import ApiError, ConflictError, NotFoundError
 from deltaloop.client import DeleteOptions, WriteOptions
 from deltaloop.client.core.object_encoding import encode_object
@@ -194,11 +194,18 @@ class Children:
             kind = declared.kind
             if named == str(kind) or (kind.model is not None and isinstance(obj, kind.model)):
                 return declared
+        if not isinstance(obj, Resource | Mapping) and resource_type_of(type(obj)) is None:
+            got = f"the class {obj.__name__}" if isinstance(obj, type) else f"a {named}"
+            raise InvalidChildrenError(
+                f"a child must be a Resource, a mapping or an object of a class of @dl.custom_resource, got {got}"
+            )
         if named == "None/None":
-            raise MalformedObjectError("a child has no apiVersion and kind: they say what it is")
-        raise InvalidChildrenError(
-            f"{named} is no declared kind of children: @dl.controller(..., children=[..., {named!r}]) declares it"
-        )
+            raise InvalidChildrenError("a child must have apiVersion and kind")
+        alike = sorted(str(each.kind) for each in self._declared.kinds if each.kind.kind == named.rpartition("/")[2])
+        if alike:
+            raise InvalidChildrenError(f"{named} is not a declared kind of children. Write {' or '.join(alike)}.")
+        remedy = f"Write @dl.controller(..., children=[..., {_served(named)!r}])"
+        raise InvalidChildrenError(f"{named} is not a declared kind of children. {remedy}.")
 
     def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource, garbage_collected: bool) -> Child:
         own, controller = self._declared.own, self._controller
@@ -368,6 +375,14 @@ class _Run:
             not_ready=self.not_ready,
             waiting=tuple(child.reference for child in waiting),
         )
+
+
+def _served(named: str) -> str:
+    """Return the kind of today if a built-in kind is named with an API version that is not served any more."""
+    rest, _, kind = named.rpartition("/")
+    group = rest.rpartition("/")[0]
+    found = [known for known in BUILT_IN if known.kind == kind and group in (known.group, "extensions")]
+    return named if named in map(str, found) or not found else str(found[0])
 
 
 def _groups(desired: Sequence[object]) -> list[list[object]]:

@@ -15,7 +15,7 @@ from deltaloop.api.resource_type import TypedKind
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.requests import Request
-from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.errors import InvalidChildrenError, InvalidControllerError, WaitOnLoopError
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.status import Statuses, StatusWriter
 
@@ -145,11 +145,13 @@ class Context:
         """The children of the object to reconcile: ``await ctx.children.apply(...)``; made when it is first used.
 
         Raises:
-            RuntimeError: If the controller declares none.
+            InvalidChildrenError: If the controller declares none.
         """
         if self._children is None:
             if self._declared_children is None:
-                raise RuntimeError("there are no children: declare their kinds by @dl.controller(..., children=[...])")
+                raise InvalidChildrenError(
+                    f"controller {self.controller!r} declares no children. Write @dl.controller(..., children=[...])."
+                )
             from deltaloop.runtime.children import Children
 
             self._children = Children(
@@ -257,7 +259,8 @@ class Context:
         ``cancelled`` is set.
 
         Raises:
-            RuntimeError: If it is called on the event loop: await the coroutine there.
+            WaitOnLoopError: If it is called on the event loop: await the coroutine there.
+            RuntimeError: If the event loop has ended.
         """
         try:
             on_loop = asyncio.get_running_loop() is self._loop
@@ -265,7 +268,7 @@ class Context:
             on_loop = False
         if on_loop:
             work.close()
-            raise RuntimeError("ctx.wait is for plain functions; in an `async def` reconciler, await the coroutine")
+            raise WaitOnLoopError("ctx.wait(...)", "Await the coroutine")
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except RuntimeError:

@@ -294,11 +294,11 @@ def require_controllers(given: object, call: str) -> None:
     Raises:
         InvalidArgumentError: If one of them is not a controller.
     """
-    for each in given if isinstance(given, tuple | list) else (given,):
+    for each in cast("Sequence[object]", given) if isinstance(given, tuple | list) else (given,):
         if isinstance(each, Controller):
             continue
         if isinstance(each, Sequence) and not isinstance(each, str):
-            got, remedy = f"a {type(each).__name__}", f"Unpack it: {call}(*controllers)"
+            got, remedy = f"a {type(cast('object', each)).__name__}", f"Unpack it: {call}(*controllers)"
         elif inspect.isfunction(each):
             got, remedy = f"the function {each.__name__}", "Decorate it with @dl.controller(...)"
         elif isinstance(each, type):
@@ -306,6 +306,18 @@ def require_controllers(given: object, call: str) -> None:
         else:
             got, remedy = f"a {type(each).__name__}", f"Write {call}(reconcile), with a function of @dl.controller"
         raise InvalidArgumentError(f"{call}() takes controllers, got {got}. {remedy}.")
+
+
+def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:
+    """Return all kinds that a controller names.
+
+    Args:
+        controller: The controller as it was declared.
+        writes: Whether to include kinds that are only written.
+    """
+    beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
+    written = [each.resource if isinstance(each, Access) else each for each in controller.writes if writes]
+    return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]
 
 
 def kind_of(resource: Kind) -> str:

@@ -14,6 +14,7 @@ DeltaloopError
 │   ├── NotAwaitedError          same
 │   ├── InvalidAnswerError       an `on_deadline` that returned neither True nor False
 │   ├── OwnerGoneError           the owner of children is gone, going, or another one
+│   ├── WaitOnLoopError          a blocking call of `ctx` in an `async def` function
 │   └── UndeclaredAccessError    a controller reads or writes what it does not declare
 ├── AlreadyOwnedError            in ownership.py
 ├── NotOwnedError                an object that nothing controls has the name of a desired child
@@ -106,6 +107,22 @@ class NoStatusSubresourceError(DeltaloopError):
             "CustomResourceDefinition; of a kind that is not yours, write no status"
         )
         self.kind = kind
+
+
+@final
+class WaitOnLoopError(TerminalError, RuntimeError):
+    """An ``async def`` function has made a blocking call, which works in plain functions only.
+
+    Its key is parked: another run would do the same.
+
+    Attributes:
+        call: The call, such as ``with ctx.status(...)``.
+    """
+
+    def __init__(self, call: str, instead: str) -> None:
+        """Keep the call."""
+        super().__init__(f"`{call}` must be in a plain function, got an `async def`. {instead}.")
+        self.call = call
 
 
 @final

@@ -17,9 +17,10 @@ from deltaloop.function_signatures import is_coroutine_function
 from deltaloop.runtime.calls import forgotten
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
+from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Result, Returned
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import ReconcileCancelledError
+from deltaloop.tracebacks import defined_at
 
 Function: TypeAlias = Callable[[Request, Context], object]
 Steps: TypeAlias = "Callable[[Execution], Coroutine[Any, Any, Returned | Raised]]"
@@ -76,7 +77,8 @@ class Execution:
             return Raised(error)
         if inspect.iscoroutine(returned):
             returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
-        return Returned(returned, await self._forgotten() if self.context.client.not_awaited else ())
+        where = "" if returned is None or isinstance(returned, Result) else defined_at(function)
+        return Returned(returned, await self._forgotten() if self.context.client.not_awaited else (), where)
 
     def stop(self) -> None:
         """Tell it to stop; it may take its time, or not do it at all."""

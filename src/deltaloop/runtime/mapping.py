@@ -5,6 +5,7 @@ Core: ``runtime/core/requests.py``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
@@ -38,4 +39,9 @@ def with_caches(mapping: Mapper | CachedMapper, caches: Caches) -> Mapper:
     if not takes_caches(mapping):
         return cast("Mapper", mapping)
     cached = cast("CachedMapper", mapping)
-    return lambda obj: cached(obj, caches)
+
+    @functools.wraps(cached)
+    def mapper(obj: Resource) -> Mapped:
+        return cached(obj, caches)
+
+    return mapper

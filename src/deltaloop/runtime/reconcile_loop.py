@@ -26,7 +26,7 @@ from deltaloop.client import AccessCheck, Client
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.pacing.backoff import jitter
 from deltaloop.runtime.context import Context
-from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.memory import Memories
@@ -47,7 +47,7 @@ from deltaloop.runtime.tracking import Tracker
 from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue, Work
-from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
+from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, made_terminal
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
@@ -94,6 +94,7 @@ class ReconcileLoop:
             lifespans: Values of what lives as long as the program.
         """
         self.controller = controller
+        self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             name=controller.name,
@@ -260,7 +261,7 @@ class ReconcileLoop:
             self._has_ended(run)
         else:
             execution.future.add_done_callback(lambda _: self._left_one_has_ended(run, execution))
-        decision = decide(self._ended(run, execution))
+        decision = decide(self._ended(run, execution), declared=self._declared)
         if decision.error is not None:
             note_missing_right(decision.error, self.controller.name)
         now = self._clock()
@@ -452,7 +453,7 @@ class ReconcileLoop:
                 if decision.action is Action.RATE_LIMIT:
                     self.metrics.triggered("retry", decision.case.value)
                 if decision.error is not None:
-                    raise decision.error
+                    raise made_terminal(decision.error) if decision.terminal else decision.error
                 # Without an error: the queue counts and spaces it like a failure, and logs nothing.
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)

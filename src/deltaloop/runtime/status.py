@@ -26,7 +26,7 @@ from deltaloop.client.options import WriteOptions
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
-from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError
+from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.views import Views
 from deltaloop.schemas.json_values import mapping
@@ -190,8 +190,15 @@ class StatusWriter:
                 _logger.warning("an error could not be written into the status", extra=extra)
 
     def __enter__(self) -> Self:
-        """Begin, in a plain function."""
-        return cast("Self", self._wait(self.__aenter__()))
+        """Begin, in a plain function.
+
+        Raises:
+            WaitOnLoopError: If this is an ``async def`` function.
+        """
+        try:
+            return cast("Self", self._wait(self.__aenter__()))
+        except WaitOnLoopError:
+            raise WaitOnLoopError("with ctx.status(...)", "Write `async with ctx.status(...)`") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

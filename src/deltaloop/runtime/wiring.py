@@ -26,7 +26,7 @@ from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.caches import Caches
-from deltaloop.runtime.controller import Controller, as_watch
+from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
 from deltaloop.runtime.core.declared_access import DeclaredAccess
@@ -187,15 +187,7 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
         controller: The controller as it was declared.
         writes: Whether kinds count that are only written.
     """
-    kinds: list[Kind] = [controller.resource]
-    kinds += [as_watch(watch).resource for watch in _watched_beside(controller)]
-    if writes:
-        kinds += map(_kind_in, controller.writes)
-    return {kind for kind in kinds if isinstance(kind, str)}
-
-
-def _watched_beside(controller: Controller) -> tuple[Kind | Watch, ...]:
-    return (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
+    return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
 
 
 async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:

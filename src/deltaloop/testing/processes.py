@@ -194,11 +194,7 @@ class ProcessLoop(NetworkLoop):
 
     def _make_ssl_transport(self, *args: Any, **keywords: Any) -> Any:
         inherited: Any = super()
-        transport = self.accepted(inherited._make_ssl_transport(*args, **keywords))
-        # Before the handshake begins, the encrypted transport cannot reach the socket that it is to close.
-        inside: Any = self
-        self.accepted(inside._transports.get(args[0].fileno()))
-        return transport
+        return self.accepted(inherited._make_ssl_transport(*args, **keywords))
 
     async def start_tls(self, *args: Any, **keywords: Any) -> Any:
         """Make a connection an encrypted one, which ends with its process, too."""

@@ -149,8 +149,8 @@ class Replica:
 
         Raises:
             Exception: What its manager raised, if that has ended by itself; or a mistake of a reconciler, which parks
-                its key: ``InvalidChildrenError``, ``InvalidResultError``, ``NotAwaitedError``,
-                ``UndeclaredAccessError``.
+                its key: ``InvalidArgumentError``, ``InvalidResultError``, ``NotAwaitedError``,
+                ``UndeclaredAccessError``, ``WaitOnLoopError``.
         """
         if self._restart is not None and not self._restart.done():
             return ReplicaState(name=self.name, starting=True, ended_by=self._ended_by)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, Protocol, final
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -22,7 +23,7 @@ from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Manager
 from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
-from deltaloop.runtime.errors import InvalidChildrenError, UndeclaredAccessError
+from deltaloop.runtime.errors import UndeclaredAccessError, WaitOnLoopError
 from deltaloop.runtime.execution import running_reconcile
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteReason, made
@@ -30,7 +31,7 @@ from deltaloop.testing.core.settling import QueueState
 from deltaloop.workqueue.delaying import DelayedItem
 
 _FLUSH: Final = 5.0
-_MISTAKES: Final = (InvalidChildrenError, InvalidResultError, NotAwaitedError, UndeclaredAccessError)
+_MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, UndeclaredAccessError, WaitOnLoopError)
 
 
 class Workload(Protocol):

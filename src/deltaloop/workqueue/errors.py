@@ -7,9 +7,11 @@ DeltaloopError
 
 from __future__ import annotations
 
-from typing import cast, final
+from typing import Final, cast, final
 
 from deltaloop.root_error import DeltaloopError
+
+_PARKS: Final = "_deltaloop_parks"
 
 
 @final
@@ -43,7 +45,15 @@ def is_terminal(error: BaseException | None) -> bool:
 
     A group does if all its members do: while one of them may go away, another try makes sense.
     """
+    if getattr(error, _PARKS, False):
+        return True
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return all(is_terminal(member) for member in group.exceptions)
     return isinstance(error, TerminalError)
+
+
+def made_terminal(error: Exception) -> Exception:
+    """Return an error, or a group, after which the queue parks the item although its class does not demand that."""
+    setattr(error, _PARKS, True)
+    return error

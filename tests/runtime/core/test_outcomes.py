@@ -7,6 +7,14 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.errors import (
+    InvalidArgumentError,
+    InvalidResourceVersionError,
+    InvalidSelectorError,
+    MalformedObjectError,
+    UnknownResourceError,
+)
+from deltaloop.client.errors import ConfigError
 from deltaloop.runtime.core.outcomes import (
     ROWS,
     Action,
@@ -42,6 +50,21 @@ DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
         (Raised(TerminalError("x")), Case.TERMINAL, Action.PARK, "error", 0.0),
         (Raised(ExceptionGroup("x", [TerminalError("y")])), Case.TERMINAL, Action.PARK, "error", 0.0),
         (Raised(ExceptionGroup("x", [TerminalError("y"), ValueError()])), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(InvalidArgumentError("x")), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(InvalidSelectorError("x")), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(MalformedObjectError("x", given=True)), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(MalformedObjectError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(InvalidResourceVersionError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(ConfigError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(UnknownResourceError("x", name="Fo")), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(UnknownResourceError("discovery failed")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (
+            Raised(ExceptionGroup("x", [TerminalError("y"), InvalidArgumentError("z")])),
+            Case.TERMINAL,
+            Action.PARK,
+            "error",
+            0.0,
+        ),
         (TimedOut(30.0), Case.TIMEOUT, Action.RATE_LIMIT, "error", 0.0),
         (Stopped(), Case.INTERRUPTED, Action.PUT_BACK, "", 0.0),
     ],
@@ -50,6 +73,13 @@ def test_every_end_has_its_row(ended: Ended, case: Case, action: Action, result:
     decision = decide(ended)
     assert (decision.case, decision.action, decision.row.result, decision.delay) == (case, action, result, delay)
     assert decision.row is ROWS[case]
+
+
+@pytest.mark.parametrize("name", ["example.com/v1/Foo", "Foo", "foos.example.com", "foos"])
+def test_a_declared_kind_can_be_served_later(name: str) -> None:
+    error = UnknownResourceError("x", name=name)
+    assert decide(Raised(error), declared=["ConfigMap", "Foo"]).action is Action.RATE_LIMIT
+    assert decide(Raised(error), declared=["ConfigMap"]).action is Action.PARK
 
 
 def test_errors_say_whose_fault_it_is() -> None:

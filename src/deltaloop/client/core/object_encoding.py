@@ -45,11 +45,11 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
     fields = _fields(resource_type, obj)
     metadata = fields.get("metadata")
     if not isinstance(metadata, Mapping):
-        raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there")
+        raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
     named = cast("Mapping[str, Any]", metadata)
     name, namespace = named.get("name") or "", named.get("namespace") or ""
     if not isinstance(name, str) or not isinstance(namespace, str):
-        raise MalformedObjectError(f"{resource_type}: metadata.name and metadata.namespace must be text")
+        raise MalformedObjectError(f"{resource_type}: metadata.name and metadata.namespace must be text", given=True)
     if not fields.get("apiVersion"):
         fields["apiVersion"] = resource_type.api_version
     if not fields.get("kind"):
@@ -63,10 +63,16 @@ def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
         return obj.to_dict()
     if isinstance(obj, Mapping):
         return dict(cast("Mapping[str, Any]", obj))
+    if isinstance(obj, type):
+        name = obj.__name__
+        problem = f"a {resource_type} must be an object, got the class {name}. Write {name}(...)."
+        raise MalformedObjectError(problem, given=True)
     try:
         fields = plain_fields(obj) if definition_of(type(obj)) is None else set_fields(obj)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise MalformedObjectError(f"the {resource_type} object cannot be written as JSON: {error}") from None
+        raise MalformedObjectError(
+            f"the {resource_type} object cannot be written as JSON: {error}", given=True
+        ) from None
     if not isinstance(fields, dict):
-        raise MalformedObjectError(f"a {type(obj).__name__} is not a {resource_type} object")
+        raise MalformedObjectError(f"a {type(obj).__name__} is not a {resource_type} object", given=True)
     return cast("dict[str, Any]", fields)

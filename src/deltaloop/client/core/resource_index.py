@@ -199,7 +199,7 @@ class ResourceIndex:
             text += f"; discovery failed for {', '.join(self.failed_groups)}, so it may be there"
         elif not near:
             text += "; is its CustomResourceDefinition installed?"
-        return UnknownResourceError(text)
+        return UnknownResourceError(text, name="" if self.failed_groups else name)
 
 
 @lru_cache(maxsize=2)

@@ -10,7 +10,7 @@ Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHand
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -18,6 +18,13 @@ from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop.api.errors import (
+    InvalidArgumentError,
+    InvalidResourceVersionError,
+    MalformedObjectError,
+    UnknownResourceError,
+)
+from deltaloop.client.errors import ConfigError
 from deltaloop.root_error import DeltaloopError
 from deltaloop.workqueue.errors import TerminalError, is_terminal
 
@@ -59,9 +66,10 @@ class InvalidResultError(TerminalError, TypeError):
 
     Attributes:
         returned: Name of the class of what came back.
+        where: Where the reconciler is defined, such as ``greeter.py:12 in reconcile``; empty if that is unknown.
     """
 
-    def __init__(self, returned: str, *, awaitable: bool = False) -> None:
+    def __init__(self, returned: str, *, awaitable: bool = False, where: str = "") -> None:
         """Keep what came back; an awaitable is a call that was not awaited."""
         what_to_do = (
             "declare it with `async def` and await the call, or run it by ctx.wait(...)"
@@ -70,6 +78,7 @@ class InvalidResultError(TerminalError, TypeError):
         )
         super().__init__(f"the reconciler returned a {returned}; {what_to_do}")
         self.returned = returned
+        self.where = where
 
 
 @final
@@ -80,12 +89,13 @@ class NotAwaitedError(TerminalError):
 
     Attributes:
         calls: Which, and where, such as ``ctx.client.patch(...) at greeter.py:12 in reconcile``.
+        where: Place of the first call.
     """
 
     def __init__(self, calls: Sequence[str]) -> None:
         """Keep which."""
         self.calls: tuple[str, ...] = tuple(calls)
-        call = calls[0].partition(" at ")[0]
+        call, _, self.where = calls[0].partition(" at ")
         super().__init__(
             f"{', '.join(calls)} was not awaited and did nothing; "
             f"write `await {call}`, or `ctx.wait({call})` in a plain function"
@@ -113,10 +123,12 @@ class Returned(msgspec.Struct, frozen=True):
     Attributes:
         value: What it returned.
         not_awaited: The calls that it made and did not await, and where.
+        where: Where the reconciler is defined, if the value is wrong.
     """
 
     value: object
     not_awaited: tuple[str, ...] = ()
+    where: str = ""
 
 
 @final
@@ -185,6 +197,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     counters: tuple[str, ...] = ()
 
 
+# The server's data can be the cause, or a file that is written later.
+_CAN_HEAL: Final = (InvalidResourceVersionError, ConfigError)
 _ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _TERMINAL: Final = "controller_runtime_terminal_reconcile_errors_total"
 _TIMEOUTS: Final = "controller_runtime_reconcile_timeouts_total"
@@ -210,7 +224,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
             raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
         ),
         Case.TERMINAL: Row(
-            raised="`TerminalError`, or a group of nothing else",
+            raised="`TerminalError`, a wrong argument (`InvalidArgumentError`), or a group of nothing else",
             action=Action.PARK,
             forgets=True,
             result="error",
@@ -274,27 +288,51 @@ _NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
 """Most reconciles end so."""
 
 
-def decide(ended: Ended) -> KeyDecision:
-    """Say what becomes of a key whose reconcile has ended."""
+def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:
+    """Decide about a key whose reconcile has ended.
+
+    Args:
+        ended: How it has ended.
+        declared: Kinds that the controller declares, such as ``Foo``: the server may serve them later.
+    """
     match ended:
         case Stopped():
             return _decision(Case.INTERRUPTED)
         case TimedOut(timeout):
             return _decision(Case.TIMEOUT, error=ReconcileTimeoutError(timeout))
         case Raised(error):
-            return _decision(Case.TERMINAL if is_terminal(error) else Case.ERROR, error=error)
+            return _decision(Case.TERMINAL if _is_final(error, declared) else Case.ERROR, error=error)
         case Returned(_, not_awaited) if not_awaited:
             return _decision(Case.INVALID, error=NotAwaitedError(not_awaited))
-        case Returned(value):
-            return _of_value(value)
+        case Returned(value, _, where):
+            return _of_value(value, where)
 
 
-def _of_value(value: object) -> KeyDecision:
+def _is_final(error: BaseException, declared: Iterable[str]) -> bool:
+    """Return whether another run would fail in the same way."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return all(_is_final(member, declared) for member in group.exceptions)
+    if isinstance(error, UnknownResourceError):
+        return bool(error.name) and not any(_may_be(error.name, kind) for kind in declared)
+    if isinstance(error, MalformedObjectError) and not is_terminal(error):
+        return error.given
+    wrong = isinstance(error, InvalidArgumentError) and not isinstance(error, _CAN_HEAL)
+    return wrong or is_terminal(error)
+
+
+def _may_be(name: str, kind: str) -> bool:
+    """Return whether a name such as ``foos.example.com`` can be one of a kind such as ``Foo``."""
+    return kind.partition(".")[0].lower() in name.lower()
+
+
+def _of_value(value: object, where: str) -> KeyDecision:
     if value is None:
         return _decision(Case.NOTHING)
     if not isinstance(value, Result):
         returned = type(cast("Any", value)).__name__
-        return _decision(Case.INVALID, error=InvalidResultError(returned, awaitable=isinstance(value, Awaitable)))
+        awaitable = isinstance(value, Awaitable)
+        return _decision(Case.INVALID, error=InvalidResultError(returned, awaitable=awaitable, where=where))
     if value.requeue_after is not None:
         return _decision(Case.AFTER, delay=value.requeue_after, jitter=value.jitter)
     return _decision(Case.REQUEUE if value.requeue else Case.NOTHING)

@@ -21,6 +21,7 @@ from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
 from deltaloop.runtime.core.predicates import Change
+from deltaloop.tracebacks import defined_at
 from deltaloop.workqueue.errors import TerminalError
 
 _UNMAPPED: Final = 8
@@ -83,7 +84,10 @@ class InvalidRequestsError(TerminalError, TypeError):
 
     Attributes:
         returned: Name of the class of what came back.
+        where: Where the function is defined, such as ``greeter.py:12 in map``; empty if that is unknown.
     """
+
+    where: str = ""
 
     def __init__(self, returned: str) -> None:
         """Keep what came back."""
@@ -171,7 +175,11 @@ def requests_for(
         if obj is not None:
             mapped = mapper(obj)
             only = _only_key(mapped)
-            keys.update({only: None} if only is not None else dict.fromkeys(keys_of(mapped)))
+            try:
+                keys.update({only: None} if only is not None else dict.fromkeys(keys_of(mapped)))
+            except InvalidRequestsError as error:
+                error.where = defined_at(mapper)
+                raise
     return [(key, trigger) for key in keys]
 
 
