@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final, overload
 
 import msgspec
 
