@@ -160,6 +160,20 @@ async def test_a_declared_kind_that_is_installed_later_is_found(deltaloop_harnes
     await deltaloop_harness.client.get(Paint, "a", namespace="default")
 
 
+async def test_an_error_that_two_controllers_share_parks_one_of_them(deltaloop_harness: Harness) -> None:
+    shared = UnknownResourceError("of one discovery", name="example.com/v1/Paint")
+
+    async def raises(_: dl.Request, __: dl.Context) -> None:
+        raise shared
+
+    declares = dl.controller(MAPS, name="declares", writes=["example.com/v1/Paint"])(raises)
+    replica = await deltaloop_harness.start(dl.controller(MAPS, name="maps")(raises), declares)
+    await deltaloop_harness.client.create(MAPS, {"metadata": {"name": "a"}})
+    await deltaloop_harness.advance(5)
+    assert [len(loop.queue.dead_letters()) for loop in replica.manager.loops] == [1, 0]
+    await replica.crash()
+
+
 async def test_settled_raises_a_mistake(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.start(dl.controller(MAPS)(bad_selector))
     await deltaloop_harness.client.create(MAPS, {"metadata": {"name": "a"}})

@@ -47,7 +47,7 @@ from deltaloop.runtime.tracking import Tracker
 from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue, Work
-from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, made_terminal
+from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, decided
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
@@ -453,7 +453,7 @@ class ReconcileLoop:
                 if decision.action is Action.RATE_LIMIT:
                     self.metrics.triggered("retry", decision.case.value)
                 if decision.error is not None:
-                    raise made_terminal(decision.error) if decision.terminal else decision.error
+                    raise decided(decision.error, parks=decision.terminal)
                 # Without an error: the queue counts and spaces it like a failure, and logs nothing.
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)

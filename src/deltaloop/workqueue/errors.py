@@ -53,7 +53,10 @@ def is_terminal(error: BaseException | None) -> bool:
     return isinstance(error, TerminalError)
 
 
-def made_terminal(error: Exception) -> Exception:
-    """Return an error, or a group, after which the queue parks the item although its class does not demand that."""
-    setattr(error, _PARKS, True)
+def decided(error: Exception, *, parks: bool) -> Exception:
+    """Return an error, or a group, for the queue: it parks the item if so decided, whatever the class.
+
+    It is set at each failure because several runs can share an error, for example that of one discovery.
+    """
+    setattr(error, _PARKS, parks)
     return error
