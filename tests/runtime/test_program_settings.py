@@ -66,7 +66,7 @@ def test_dataclasses_can_be_settings() -> None:
     @dataclass
     class Plain:
         size: int = 1
-        names: list[str] = field(default_factory=list)
+        names: list[str] = field(default_factory=list[str])
 
     assert dl.read_settings(Plain, {"SIZE": "2"}) == Plain(size=2)
 

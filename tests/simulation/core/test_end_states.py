@@ -85,7 +85,7 @@ def test_items_of_a_list_are_compared_one_by_one() -> None:
 
 
 def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None:
-    owned = {
+    owned: dict[str, Any] = {
         "f:metadata": {"f:finalizers": {".": {}, 'v:"a"': {}}},
         "f:data": {
             "f:ports": {'k:{"port":1,"protocol":"TCP"}': {"f:name": {}}},

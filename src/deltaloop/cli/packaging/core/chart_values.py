@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core.manifests import RESOURCES
+from deltaloop.cli.packaging.core.value_schemas import fits
 from deltaloop.runtime.program_settings import Setting
+from deltaloop.schemas.json_values import is_mapping, items
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -105,15 +107,15 @@ def _of_setting(setting: Setting) -> ChartValue:
     return ChartValue(f"{SETTINGS}.{setting.name}", setting.schema.get("default"), text.strip(), schema)
 
 
-def _json_schema(value: Any) -> Any:
+def _json_schema(value: object) -> Any:
     """Return a schema of Kubernetes as plain JSON Schema."""
     if isinstance(value, list):
-        return [_json_schema(each) for each in value]
-    if not isinstance(value, dict):
+        return [_json_schema(each) for each in items(cast("object", value))]
+    if not is_mapping(value):
         return value
     if value.get("x-kubernetes-int-or-string"):
         return {"type": ["integer", "string"]}
-    kept = {name: _json_schema(each) for name, each in value.items() if not name.startswith("x-")}
+    kept: dict[str, Any] = {name: _json_schema(each) for name, each in value.items() if not name.startswith("x-")}
     if kept.pop("nullable", False) and "type" in kept:
         kept["type"] = [kept["type"], "null"]
     return kept
@@ -121,7 +123,7 @@ def _json_schema(value: Any) -> Any:
 
 def values_text(values: Sequence[ChartValue]) -> str:
     """Return ``values.yaml``: the defaults, each with what it does."""
-    lines = ["# Set them with --set or --values; this file is made by `deltaloop package`, which writes it anew."]
+    lines = ["# Set them with --set or --values; `deltaloop package` keeps the values that you change here."]
     above = ""
     for value in values:
         head, dot, name = value.path.rpartition(".")
@@ -147,7 +149,7 @@ def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
         if dot:
             outer = properties.setdefault(head, {"type": "object", "additionalProperties": False, "properties": {}})
             outer["properties"][name] = said
-            if head == SETTINGS and value.default is None and {"type": "null"} not in said["anyOf"]:
+            if head == SETTINGS and value.default is None and not fits(value.schema, None):
                 outer.setdefault("required", []).append(name)
         else:
             properties[name] = said

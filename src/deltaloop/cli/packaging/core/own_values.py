@@ -9,18 +9,11 @@ from typing import Any, Final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.cli.packaging.core.chart_values import ChartValue, values_text
+from deltaloop.cli.packaging.core.value_schemas import fits
+from deltaloop.schemas.json_values import at, is_mapping
 
 VALUES: Final = "values.yaml"
 SCHEMA: Final = "values.schema.json"
-_TYPES: Final[dict[str, Any]] = {
-    "string": str,
-    "boolean": bool,
-    "integer": int,
-    "number": (int, float),
-    "array": list,
-    "object": dict,
-    "null": type(None),
-}
 
 
 def with_own_values(there: Mapping[str, str | None], made: Mapping[str, str], values: list[ChartValue]) -> str:
@@ -49,48 +42,15 @@ def with_own_values(there: Mapping[str, str | None], made: Mapping[str, str], va
 
 
 def _with_own(value: ChartValue, given: Any, before: Any) -> ChartValue:
-    own, old = given, before
+    own: object = given
+    old: object = before
     for step in value.path.split("."):
-        old = old.get("properties", {}).get(step, {})
-        if not isinstance(own, dict) or step not in own:
+        old = at(old, "properties", step)
+        if not is_mapping(own) or step not in own:
             return value
         own = own[step]
-    if own == old.get("default"):
+    if own == at(old, "default"):
         return value
     if not fits(value.schema, own):
-        raise InvalidArgumentError(
-            f"{VALUES}: {value.path} must fit {SCHEMA}, got {json.dumps(own)}. Change the value."
-        )
+        raise InvalidArgumentError(f"{VALUES}: {value.path} must fit {SCHEMA}. Change the value.")  # it can be secret
     return ChartValue(value.path, own, value.description, value.schema)
-
-
-def fits(schema: Mapping[str, Any], value: Any) -> bool:
-    """Return whether a value fits a schema of a chart's values."""
-    kinds = schema.get("type")
-    if kinds is not None and not any(_is_a(kind, value) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if "anyOf" in schema and not any(fits(each, value) for each in schema["anyOf"]):
-        return False
-    if "oneOf" in schema and sum(fits(each, value) for each in schema["oneOf"]) != 1:
-        return False
-    if isinstance(value, str) and len(value) < schema.get("minLength", 0):
-        return False
-    if isinstance(value, int | float) and value < schema.get("minimum", value):
-        return False
-    if isinstance(value, list):
-        return all(fits(schema.get("items", {}), each) for each in value)
-    return not isinstance(value, dict) or _fits_object(schema, value)
-
-
-def _fits_object(schema: Mapping[str, Any], value: dict[str, Any]) -> bool:
-    known, other = schema.get("properties", {}), schema.get("additionalProperties", {})
-    return all(name in value for name in schema.get("required", ())) and all(
-        fits(known[name], each) if name in known else other is not False and fits(other, each)
-        for name, each in value.items()
-    )
-
-
-def _is_a(kind: str, value: Any) -> bool:
-    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
