@@ -87,7 +87,6 @@ from deltaloop.runtime import read_settings as read_settings
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.runtime import settings as settings
-from deltaloop.schemas.quantity_values import Quantity as Quantity
 from deltaloop.schemas.quantity_values import quantity as quantity
 from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch

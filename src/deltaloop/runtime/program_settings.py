@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, TypeVar, final
@@ -16,6 +17,8 @@ from deltaloop.api.pydantic_models import is_model_class, model_of
 from deltaloop.crds.class_schemas import class_schema
 from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import items, mapping
+from deltaloop.schemas.schema_compiler import compile_schema
+from deltaloop.schemas.validating import validate_value
 
 T = TypeVar("T")
 _PREFIX: Final = "__deltaloop_settings_prefix__"
@@ -24,7 +27,9 @@ _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 @final
 class SettingsError(DeltaloopError, ValueError):
-    """An environment variable is missing, or its value does not fit its field. The value is never shown.
+    """An environment variable is missing, or its value does not fit its field.
+
+    The message does not contain the value, because it can be secret.
 
     Attributes:
         variable: Name of the environment variable.
@@ -79,13 +84,13 @@ def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-def read_settings(cls: type[T], environ: Mapping[str, str] | None = None) -> T:
+def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T:
     """Read the settings of a program from environment variables.
 
     Fields of type ``str`` take the text as it is. Other fields take JSON, for example ``3``, ``true`` or ``["a"]``.
 
     Args:
-        cls: Class that ``settings`` decorates.
+        model: Class that ``settings`` decorates.
         environ: Variables. None means those of the process.
 
     Raises:
@@ -94,34 +99,28 @@ def read_settings(cls: type[T], environ: Mapping[str, str] | None = None) -> T:
     """
     given = os.environ if environ is None else environ
     found: dict[str, Any] = {}
-    known = settings_of(cls)
-    for setting in known:
+    for setting in settings_of(model):
         text = given.get(setting.variable)
         if text is not None:
-            found[setting.name] = _decoded(setting, text)
+            found[setting.name] = _checked(setting, text)
         elif setting.required:
             raise SettingsError(setting.variable, "must be set")
     try:
-        return model_of(cls, found) if is_model_class(cls) else msgspec.convert(found, cls, strict=False)
-    except ValueError as error:
-        culprit = next((each for each in known if f"$.{each.name}" in str(error)), None)
-        if culprit is None:
-            raise InvalidArgumentError(f"settings do not fit class {cls.__name__}") from None
-        # The library's own text can contain the value.
-        shape = {name: each for name, each in culprit.schema.items() if name not in ("description", "default")}
-        raise SettingsError(culprit.variable, f"must match {msgspec.json.encode(shape).decode()}") from None
+        return model_of(model, found) if is_model_class(model) else msgspec.convert(found, model, strict=False)
+    except ValueError:  # its text can contain a value
+        raise InvalidArgumentError(f"the variables do not fit class {model.__name__}") from None
 
 
-def settings_of(cls: type) -> list[Setting]:
+def settings_of(model: type) -> list[Setting]:
     """Return the fields of a class that ``settings`` decorates.
 
     Raises:
         InvalidArgumentError: If it does not.
     """
-    prefix = vars(cls).get(_PREFIX)
+    prefix = vars(model).get(_PREFIX)
     if not isinstance(prefix, str):
-        raise InvalidArgumentError(f"class {cls.__name__} must be decorated with @dl.settings(...)")
-    schema = class_schema(cls).schema
+        raise InvalidArgumentError(f"class {model.__name__} must be decorated with @dl.settings(...)")
+    schema = class_schema(model).schema
     required = items(schema.get("required"))
     return [
         Setting(name, prefix + _upper(name), mapping(field), name in required)
@@ -149,10 +148,17 @@ def _upper(name: str) -> str:
     return re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).upper()
 
 
-def _decoded(setting: Setting, text: str) -> Any:
-    if setting.schema.get("type") == "string":
-        return text
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text  # the class reports a wrong type
+def _checked(setting: Setting, text: str) -> Any:
+    """Return the value of a variable.
+
+    Raises:
+        SettingsError: If it does not fit its field.
+    """
+    value: Any = text
+    if setting.schema.get("type") != "string":
+        with suppress(msgspec.DecodeError):  # the schema reports a wrong type
+            value = msgspec.json.decode(text)
+    if validate_value(compile_schema(setting.schema), value):
+        shape = {name: each for name, each in setting.schema.items() if name not in ("description", "default")}
+        raise SettingsError(setting.variable, f"must match {msgspec.json.encode(shape).decode()}")
+    return value

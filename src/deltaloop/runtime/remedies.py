@@ -6,17 +6,12 @@ notes beside the error's text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.status import ForbiddenError, NotFoundError
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.tracebacks import leaves_of, notes_of
-
-# Written by the authorizer: `User "x" cannot list resource "pods" in API group "" in the namespace "default"`.
-_DENIED: Final = re.compile(r'User ".*" cannot ')
 
 
 def note_unknown_kind(error: UnknownResourceError, places: Sequence[str]) -> None:
@@ -49,5 +44,10 @@ def note_missing_right(error: BaseException, controller: str) -> None:
         "that `deltaloop rbac MODULE` prints"
     )
     for leaf in leaves_of(error):
-        if isinstance(leaf, ForbiddenError) and _DENIED.search(str(leaf)) and note not in notes_of(leaf):
+        if isinstance(leaf, ForbiddenError) and _is_of_authorizer(str(leaf)) and note not in notes_of(leaf):
             leaf.add_note(note)
+
+
+def _is_of_authorizer(message: str) -> bool:
+    """Return whether a message has the form `User "x" cannot list resource "pods" in API group ""`."""
+    return '" cannot ' in message.partition('User "')[2]

@@ -31,7 +31,7 @@ class InvalidQuantityError(DeltaloopError, ValueError):
 
 @final
 @total_ordering
-class Quantity:
+class ComparableQuantity:
     """An amount of a resource, such as ``500m`` of CPU or ``1Gi`` of memory.
 
     Quantities compare, add and hash by amount, so ``quantity("1Gi") == quantity("1024Mi")``. ``str`` returns the
@@ -71,38 +71,38 @@ class Quantity:
         return hash(self._parsed.nanos)
 
     def __eq__(self, other: object) -> bool:
-        return self._parsed.nanos == other._parsed.nanos if isinstance(other, Quantity) else NotImplemented
+        return self._parsed.nanos == other._parsed.nanos if isinstance(other, ComparableQuantity) else NotImplemented
 
-    def __lt__(self, other: Quantity) -> bool:
+    def __lt__(self, other: ComparableQuantity) -> bool:
         return self._parsed.nanos < other._parsed.nanos if _is_quantity(other) else NotImplemented
 
-    def __add__(self, other: Quantity) -> Quantity:
+    def __add__(self, other: ComparableQuantity) -> ComparableQuantity:
         return self._plus(other._parsed, 1) if _is_quantity(other) else NotImplemented
 
-    def __radd__(self, other: int) -> Quantity:
+    def __radd__(self, other: int) -> ComparableQuantity:
         return self if other == 0 else NotImplemented  # sum() begins with 0
 
-    def __sub__(self, other: Quantity) -> Quantity:
+    def __sub__(self, other: ComparableQuantity) -> ComparableQuantity:
         return self._plus(other._parsed, -1) if _is_quantity(other) else NotImplemented
 
-    def __mul__(self, times: int) -> Quantity:
-        return Quantity(ParsedQuantity(self._parsed.nanos * index(times), self._parsed.format))
+    def __mul__(self, times: int) -> ComparableQuantity:
+        return ComparableQuantity(ParsedQuantity(self._parsed.nanos * index(times), self._parsed.format))
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Quantity:
+    def __neg__(self) -> ComparableQuantity:
         return self * -1
 
-    def _plus(self, other: ParsedQuantity, sign: int) -> Quantity:
+    def _plus(self, other: ParsedQuantity, sign: int) -> ComparableQuantity:
         form = self._parsed.format if self else other.format
-        return Quantity(ParsedQuantity(self._parsed.nanos + sign * other.nanos, form))
+        return ComparableQuantity(ParsedQuantity(self._parsed.nanos + sign * other.nanos, form))
 
 
 def _is_quantity(value: object) -> bool:
-    return isinstance(value, Quantity)
+    return isinstance(value, ComparableQuantity)
 
 
-def quantity(value: str | float | Decimal | Quantity) -> Quantity:
+def quantity(value: str | float | Decimal | ComparableQuantity) -> ComparableQuantity:
     """Return a quantity that can be compared, added and written in canonical form.
 
     Args:
@@ -111,11 +111,11 @@ def quantity(value: str | float | Decimal | Quantity) -> Quantity:
     Raises:
         InvalidQuantityError: If the value is not a quantity.
     """
-    if isinstance(value, Quantity):
+    if isinstance(value, ComparableQuantity):
         return value
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise InvalidQuantityError(value)
     try:
-        return Quantity(parsed_quantity(value if isinstance(value, str) else f"{Decimal(str(value)):f}"))
+        return ComparableQuantity(parsed_quantity(value if isinstance(value, str) else f"{Decimal(str(value)):f}"))
     except (MalformedQuantityError, ArithmeticError, ValueError):
         raise InvalidQuantityError(value) from None
