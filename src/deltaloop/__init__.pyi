@@ -45,6 +45,7 @@ from deltaloop.client import connect as connect
 from deltaloop.crds import breaking_changes as breaking_changes
 from deltaloop.crds import crd_of as crd_of
 from deltaloop.crds import custom_resource as custom_resource
+from deltaloop.crds import quantity as quantity
 from deltaloop.errors import AlreadyExistsError as AlreadyExistsError
 from deltaloop.errors import AnswerTooLargeError as AnswerTooLargeError
 from deltaloop.errors import ApiError as ApiError
@@ -87,7 +88,6 @@ from deltaloop.runtime import read_settings as read_settings
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.runtime import settings as settings
-from deltaloop.schemas.quantity_values import quantity as quantity
 from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch
 from deltaloop.webhooks import AdmissionRequest as AdmissionRequest

@@ -57,6 +57,7 @@ from deltaloop.client.errors import WaitTimeoutError as WaitTimeoutError
 from deltaloop.client.resource_list import UnreadableItemError as UnreadableItemError
 from deltaloop.client.resource_list import UnreadableItemsError as UnreadableItemsError
 from deltaloop.crds.errors import InvalidKindError as InvalidKindError
+from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
 from deltaloop.fork_safety import ForkedError as ForkedError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
 from deltaloop.option_types import OptionTypeError as OptionTypeError

@@ -242,7 +242,7 @@ def keys_that_come_twice(size: int) -> list[Request]:
 def what_is_wrong(size: int) -> list[Request]:
     return [
         ("POST", PODS, pod(env=times(size, lambda _: {"name": "", "value": "v"})), ""),
-        ("POST", SERVICES, {"metadata": {"name": "x"}, "spec": {"ports": times(size, lambda _: {"port": 80})}}, ""),
+        ("POST", SERVICES, {"metadata": {"name": "x"}, "spec": {"ports": times(size + 1, lambda _: {"port": 80})}}, ""),
     ]
 
 

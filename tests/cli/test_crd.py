@@ -177,7 +177,7 @@ GONE = "kind: CustomResourceDefinition\nmetadata: {name: gone.example.com}\n"
         (("@dl.custom_resource", "# "), "kinds_of_the_test.py", LoadError, "has no kind; decorate a class"),
         ((", storage=True", ""), "kinds_of_the_test.py", InvalidKindError, "Database, OldDatabase: none of them says"),
         (("v1beta1", "v1"), "kinds_of_the_test.py", InvalidKindError, "OldDatabase: Database is .* too"),
-        (("le=9", "le=0"), "kinds_of_the_test.py", InvalidKindError, r"Spec\.replicas: Invalid value: 1"),
+        (("le=9", "le=0"), "kinds_of_the_test.py", InvalidKindError, r"its default is not valid: Invalid value: 1"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(

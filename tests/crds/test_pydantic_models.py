@@ -193,7 +193,7 @@ class Names(RootModel[list[str]]):
         (Names, ..., r"Names: it has a value in the place of fields"),
         (str, Field(alias="a", validation_alias="b"), r"Thing\.x: it is read as 'b', and written as 'a'"),
         (list[bytes], ..., r"Thing\.x: pydantic writes bytes as text"),
-        (int, Field(ge=1, default=0), r"Thing\.x: Invalid value: 0"),
+        (int, Field(ge=1, default=0), r"Thing\.x: its default is not valid: Invalid value: 0"),
         (pydantic.SecretStr, ..., r"Thing\.x: the type SecretStr has no structural schema"),
         (int | list[str], ..., r"Thing\.x: the union int \| list has no structural schema"),
     ],

@@ -181,7 +181,7 @@ async def test_a_lock_uses_the_connections_that_are_kept_for_it() -> None:
     class Watched(OtherWrites):
         async def request(self, request: HttpRequest) -> HttpResponse:
             pools.append(str(request.pool))
-            return HttpResponse(status=404, body=b'{"kind": "Status", "code": 404}')
+            return HttpResponse(status=404, body=b'{"kind": "Status", "code": 404, "details": {"name": "example"}}')
 
     client = Client(ClientConfig(server="http://fake"), transport=Watched(FakeServer()))
     lock = LeaseLock(client, namespace="default", name="example", identity="a")

@@ -30,7 +30,9 @@ def review(**status: Any) -> Any:
 
 
 def refusal(code: int, reason: str) -> Any:
-    return json_answer({"kind": "Status", "status": "Failure", "code": code, "reason": reason}, status=code)
+    return json_answer(
+        {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "details": {"name": "x"}}, status=code
+    )
 
 
 def bodies(transport: FakeTransport) -> list[dict[str, Any]]:

@@ -11,10 +11,10 @@ FEW = Snippets((Snippet("a mistake", "print(1)\nprint(x)"),), (Snippet("none", "
 
 def test_there_are_thirty_of_each_and_all_are_programs() -> None:
     found = snippets()
-    assert (len(found.wrong), len(found.right)) == (30, 30)
+    assert (len(found.wrong), len(found.right)) == (31, 31)
     for snippet in (*found.wrong, *found.right):
         ast.parse(program([snippet]).text)
-    assert len({snippet.code for snippet in (*found.wrong, *found.right)}) == 60
+    assert len({snippet.code for snippet in (*found.wrong, *found.right)}) == 62
 
 
 def test_a_mistake_that_was_found_is_no_surprise() -> None:

@@ -18,3 +18,5 @@ from deltaloop.crds.declaring import KindKeywords as KindKeywords
 from deltaloop.crds.declaring import KindScale as KindScale
 from deltaloop.crds.declaring import custom_resource as custom_resource
 from deltaloop.crds.definitions import crd_of as crd_of
+from deltaloop.crds.quantity_values import ComparableQuantity as ComparableQuantity
+from deltaloop.crds.quantity_values import quantity as quantity

@@ -9,7 +9,7 @@ from typing import Final
 
 _MOVES: Final = {
     ("deltaloop", "deltaloop.api"): """
-        EventType ObjectReference Path SecretText Status Trigger WatchEvent compare_resource_versions
+        EventType Path SecretText Status Trigger WatchEvent compare_resource_versions
         controller_reference reference_to
     """,
     ("deltaloop", "deltaloop.blocking"): "BackgroundLoop",
@@ -19,16 +19,14 @@ _MOVES: Final = {
         ResourceEventHandler SharedIndexInformer SharedInformer ZstdOptions meta_namespace_key new_indexer_informer
         new_informer split_meta_namespace_key strip_managed_fields wait_for_cache_sync
     """,
-    ("deltaloop", "deltaloop.client"): "LogOptions Transport",
+    ("deltaloop", "deltaloop.client"): "Transport",
     ("deltaloop", "deltaloop.errors"): """
-        AlreadyOwnedError AnswerTooLargeError BackgroundLoopError BadRequestError CacheSyncError ConfigError
-        CredentialsError ExpiredError GoneError HealthServerError InternalServerError InvalidControllerError
-        InvalidError InvalidInputError InvalidKeyError InvalidPathError InvalidResourceVersionError InvalidResultError
-        InvalidSelectorError LeadershipLostError MalformedEventError MalformedObjectError MethodNotAllowedError
-        MissingExtraError NotAcceptableError NotFreshError PreflightError QueueShutDownError ReconcileCancelledError
-        ReconcileStoppedError ReconcileTimeoutError RequestEntityTooLargeError RequestTimeoutError ServerTimeoutError
-        ServiceUnavailableError ShutdownTimeoutError StreamEndedError TooManyRequestsError TransportError
-        UnauthorizedError UnknownResourceError UnreadableItemsError UnsupportedMediaTypeError
+        AlreadyOwnedError BackgroundLoopError BadRequestError CacheSyncError GoneError HealthServerError
+        InternalServerError InvalidControllerError InvalidInputError InvalidKeyError InvalidPathError
+        InvalidResourceVersionError InvalidResultError InvalidSelectorError LeadershipLostError MalformedEventError
+        MethodNotAllowedError MissingExtraError NotAcceptableError NotFreshError PreflightError QueueShutDownError
+        ReconcileCancelledError ReconcileStoppedError ReconcileTimeoutError RequestEntityTooLargeError
+        ServerTimeoutError ServiceUnavailableError ShutdownTimeoutError UnauthorizedError UnsupportedMediaTypeError
     """,
     ("deltaloop", "deltaloop.events"): "ComponentRecorder EventApi EventRecorderOptions event_field_selector log_event",
     ("deltaloop", "deltaloop.leaderelection"): """

@@ -77,7 +77,7 @@ async def test_a_job_ends_as_its_program_does(deltaloop_harness: Harness, fails:
     await harness.settled()
     found = await client.get(JOB, "a")
     assert found["status"]["conditions"][-1]["type"] == condition
-    await client.delete(JOB, "a")
+    await client.delete(JOB, "a", options=dl.DeleteOptions(propagation_policy="Background"))
     await harness.settled()
     assert not (await client.list(POD)).items
 

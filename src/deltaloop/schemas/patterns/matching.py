@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
+from deltaloop.fork_safety import fork_safe
 from deltaloop.schemas.patterns.rune_sets import LAST, NEWLINE, WORD, RuneSet
 from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
 from deltaloop.schemas.work import build, charge
@@ -127,14 +128,23 @@ class _Automaton:
         self._restarts = restarts
         self._ends = ends
         self._backward = backward
-        self._lock = threading.Lock()
+        self._tree = tree
+        self._lock = fork_safe(threading.Lock(), self._in_child)
+        self._begin()
+
+    def _in_child(self, changed: bool) -> None:
+        """Begin again in a forked child if another thread was adding states."""
+        if changed:
+            self._begin()
+
+    def _begin(self) -> None:
         self.size: int = 0
         # A place is a part of the pattern, a position in it, and the place after it; in repetitions, a count.
         self._numbers: dict[tuple[int, int, int], int] = {}
-        self._places: list[tuple[Node, int, int]] = [(tree, 0, 0)]
+        self._places: list[tuple[Node, int, int]] = [(self._tree, 0, 0)]
         self._ways: list[list[_Way] | None] = [[]]
         self._closures: list[tuple[tuple[int, int], ...] | None] = [((0, _MATCHED),)]
-        self._first = self._place(tree, 0, _MATCHED)
+        self._first = self._place(self._tree, 0, _MATCHED)
         self._states: dict[tuple[tuple[int, ...], int, bool], _State] = {}
         self.start: _State = self._state((self._first,), _NONE, matched=False)
 
@@ -484,9 +494,13 @@ class _Kept:
     """The patterns with large automata; those that were not used for the longest time are freed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock(), self._in_child)
         self._sizes: OrderedDict[Pattern, int] = OrderedDict()
         self._total = 0
+
+    def _in_child(self, changed: bool) -> None:
+        if changed:
+            self._sizes, self._total = OrderedDict(), 0
 
     def report(self, pattern: Pattern, size: int) -> None:
         """Note the memory of a pattern's automata."""

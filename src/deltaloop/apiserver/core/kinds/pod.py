@@ -137,8 +137,11 @@ def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> It
 
 def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
     """Tell whether an update keeps every toleration, but for how long it lasts."""
-    kept = [{**mapping(each), "tolerationSeconds": None} for each in items(new.get("tolerations"))]
-    return all({**mapping(each), "tolerationSeconds": None} in kept for each in items(old.get("tolerations")))
+    before, after = (
+        {shown({**mapping(each), "tolerationSeconds": None}) for each in items(spec.get("tolerations"))}
+        for spec in (old, new)
+    )
+    return before <= after
 
 
 def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> Iterator[FieldError]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 import deltaloop as dl
-from deltaloop.schemas.quantity_values import InvalidQuantityError
+from deltaloop.crds.quantity_values import InvalidQuantityError
 
 
 def test_quantities_compare_and_hash_by_amount() -> None:
