@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
-from typing import Final, NoReturn, Protocol, TypeVar, final
+from types import MethodType
+from typing import Final, NoReturn, Protocol, TypeVar, cast, final
 
 from deltaloop.root_error import DeltaloopError
 
@@ -46,9 +47,9 @@ class _Lock(Protocol):
 
 L = TypeVar("L")
 
-_locks: Final[weakref.WeakKeyDictionary[_Lock, weakref.WeakMethod[Callable[[bool], object]] | None]] = (
-    weakref.WeakKeyDictionary()
-)
+# By lock, the object whose method is called in a child, and the name of the method. Without WeakMethod, whose callbacks
+# fail for objects that live until the interpreter ends.
+_locks: Final[weakref.WeakKeyDictionary[_Lock, tuple[weakref.ref[object], str] | None]] = weakref.WeakKeyDictionary()
 
 
 def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
@@ -60,7 +61,11 @@ def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
             it at the fork, so that what it guards may be half changed. Its object is not kept alive by this.
     """
     known: _Lock = lock  # type: ignore[assignment]  # every lock of threading has it; the standard library uses it so
-    _locks[known] = None if in_child is None else weakref.WeakMethod(in_child)
+    if in_child is None:
+        _locks[known] = None
+    else:
+        method = cast("MethodType", in_child)
+        _locks[known] = weakref.ref(method.__self__), method.__name__
     return lock
 
 
@@ -95,9 +100,9 @@ def _begin_anew() -> None:
             lock._at_fork_reinit()  # noqa: SLF001 - the one way to free a lock of a thread that is gone
         else:
             lock.release()
-        in_child = hook() if hook is not None else None
-        if in_child is not None:
-            in_child(held)
+        owner = None if hook is None else hook[0]()
+        if hook is not None and owner is not None:
+            getattr(owner, hook[1])(held)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
