@@ -7,6 +7,7 @@ Source: Kubernetes pkg/registry (``WarningsOnCreate``, ``WarningsOnUpdate``), pk
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, cast
@@ -235,7 +236,7 @@ async def test_rules_without_effect(api: Api) -> None:
 
 @conformance("warnings: about a CRD that comes to have an unknown format, or a set of objects, once")
 async def test_changed_definitions(api: Api) -> None:
-    crd = widget_crd(api.group())
+    crd = copy.deepcopy(widget_crd(api.group()))
     await api.define(crd)
     path = f"{CRDS}/{crd['metadata']['name']}"
     text = {"type": "string", "format": "unheard"}
