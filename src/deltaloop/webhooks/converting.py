@@ -172,7 +172,7 @@ class ReviewConversion:
         self._uid = uid
         self._group, _, self._version = desired.rpartition("/")
         self._results: list[msgspec.Raw] = []
-        self.size = 0
+        self.size: int = 0
         self._misfits: list[SeenMisfit] = []
 
     def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:

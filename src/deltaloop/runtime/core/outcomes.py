@@ -95,7 +95,7 @@ class NotAwaitedError(TerminalError):
     def __init__(self, calls: Sequence[str]) -> None:
         """Keep which."""
         self.calls: tuple[str, ...] = tuple(calls)
-        call, _, self.where = calls[0].partition(" at ")
+        call, _, self.where: str = calls[0].partition(" at ")
         super().__init__(
             f"{', '.join(calls)} was not awaited and did nothing; "
             f"write `await {call}`, or `ctx.wait({call})` in a plain function"
