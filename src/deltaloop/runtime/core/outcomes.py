@@ -95,7 +95,8 @@ class NotAwaitedError(TerminalError):
     def __init__(self, calls: Sequence[str]) -> None:
         """Keep which."""
         self.calls: tuple[str, ...] = tuple(calls)
-        call, _, self.where: str = calls[0].partition(" at ")
+        call, _, where = calls[0].partition(" at ")
+        self.where: str = where
         super().__init__(
             f"{', '.join(calls)} was not awaited and did nothing; "
             f"write `await {call}`, or `ctx.wait({call})` in a plain function"
