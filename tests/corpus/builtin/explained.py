@@ -66,6 +66,7 @@ ROWS: Final = (
     Row("the answer to a deletion names the object", "body", action="delete"),
     Row("the real server fails with a 500", "status", words="duplicate nodePort"),
     Row("what a Service of another type does not use is kept", "body", "services"),
+    Row("leases keep the fields of coordinated leader election", "body", "leases", at=r".*(preferredHolder|strategy)"),
     Row("a reference of an account keeps more than a name", "body", "serviceaccounts"),
     Row("files of a volume that have one path give no warning", "warnings", "pods"),
     Row("an owner in the metadata of a template has no empty fields", "body", at=r".*\.ownerReferences.*"),
