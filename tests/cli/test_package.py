@@ -368,7 +368,9 @@ def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
     flags = vars(typer.main.get_command(app))["commands"]["run"]
     given = flags.make_context("run", ["paints.py", *container["args"]]).params
     assert (given["webhook_service"], given["webhook_bind_address"]) == ("paints", ":9443")
-    assert given["webhook_name"] in ("", "paints")
+    assert not given["webhook_name"]  # the module has that name already
+    [other] = of_kind(packaged("--name", "others"), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert "--webhook-name=others" in other["args"]
     named = {
         (rule["resources"][0], *rule["resourceNames"]): rule["verbs"][-1]
         for each in objects

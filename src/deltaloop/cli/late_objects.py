@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from deltaloop.api.status import AlreadyExistsError, ApiError
 from deltaloop.client import Client, WriteOptions
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Manager
 from deltaloop.schemas.json_values import at, text
 
@@ -50,7 +48,7 @@ async def run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> Non
     """Run a manager until SIGINT or SIGTERM, and call a function when it is ready.
 
     Raises:
-        DeltaloopError: If the function raises; the manager has stopped then.
+        Exception: What the function raises; the manager has stopped then.
     """
 
     async def when_ready() -> None:
@@ -58,7 +56,7 @@ async def run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> Non
             await asyncio.sleep(_POLL)
         try:
             await load()
-        except DeltaloopError:
+        except Exception:
             manager.stop()
             raise
 
@@ -67,5 +65,6 @@ async def run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> Non
         await manager.run(handle_signals=True)
     finally:
         loading.cancel()
-        with suppress(asyncio.CancelledError):
-            await loading
+        await asyncio.wait({loading})
+    if not loading.cancelled():
+        loading.result()
