@@ -337,7 +337,7 @@ class DeviceTaintSelectorDict(TypedDict, total=False):
 
 class DeviceToleration(TypedDict, total=False):
     key: ReadOnly[str]
-    operator: ReadOnly[str]
+    operator: Required[ReadOnly[str]]
     value: ReadOnly[str]
     effect: ReadOnly[str]
     tolerationSeconds: ReadOnly[int]
