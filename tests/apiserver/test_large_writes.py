@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import json
 import threading
@@ -14,15 +15,14 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import ApiError, ConflictError
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.outside import Outside
-from deltaloop.apiserver.core.storage.draft import Ask
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.webhook_calls import Called
-from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.large_writes import LARGE, STEPS_OF_LARGE, STEPS_ON_LOOP, TRIES, LargeWrites
-from deltaloop.schemas.growth import ALLOWED, MOST_GROWN, check_growth
-from deltaloop.schemas.work import MOST_STEPS, charge
+from deltaloop.apiserver.core.wire.bodies import SentBody
+from deltaloop.apiserver.core.write_context import Moment, WriteContext
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.large_writes import LARGE, STEPS_OF_LARGE, STEPS_ON_LOOP, TRIES, LargeWrites, may_swell
+from deltaloop.schemas.work import CURRENT, MOST_GROWN, MOST_STEPS, charge, check_growth
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
 
@@ -250,43 +250,69 @@ async def test_what_a_short_body_may_swell_to_is_written_beside_the_loop_too(
 class Worked:
     """A write that notes where it ran, and lets others in between."""
 
-    def __init__(self, operations: Operations, interferences: int) -> None:
-        self.operations = operations
+    def __init__(self, state: ServerState, interferences: int) -> None:
+        self.state = state
         self.left = interferences
         self.threads: list[str] = []
 
-    def __call__(self, operations: Operations, ask: Ask) -> str:
+    def __call__(self, context: WriteContext) -> str:
         self.threads.append(threading.current_thread().name)
-        served = self.operations.registry.find("", "v1", "namespaces")
-        assert served is not None
-        operations.find(served, "", "a")
+        context.objects.get("namespaces", "a")
         if self.left:
             self.left -= 1
-            store = self.operations.store
-            ask(lambda: store.update("namespaces", "a", {"metadata": {"name": "a"}}, always=True))
+            store = self.state.store
+            context.ask(lambda: store.update("namespaces", "a", {"metadata": {"name": "a"}}, always=True))
         return "done"
 
 
-def writes() -> tuple[Operations, LargeWrites]:
-    operations = Operations(RevisionStore(), built_in_registry())
-    operations.store.create("namespaces", "a", {"metadata": {"name": "a"}})
-    return operations, LargeWrites(operations)
+def writes() -> tuple[ServerState, LargeWrites]:
+    state = ServerState(RevisionStore(), built_in_registry())
+    state.store.create("namespaces", "a", {"metadata": {"name": "a"}})
+    return state, LargeWrites(state)
 
 
-def refusal() -> ConflictError:
-    error = failures.conflict(built_in_registry().resources()[0].type, "a")
-    assert isinstance(error, ConflictError)
-    return error
+def sized(state: ServerState, size: int, *, name: str = "") -> WriteContext:
+    """Return the context of a write of a namespace whose body has so many bytes."""
+    served = state.registry.find("", "v1", "namespaces")
+    assert served is not None
+    body = SentBody(raw=b"x" * size, content_type="application/json")
+    return dataclasses.replace(state.own_write(served, "", name, Moment(now=0)), body=body)
 
 
 async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None:
-    operations, large = writes()
+    state, large = writes()
     here = threading.current_thread().name
     for size, where in ((LARGE, here), (LARGE + 1, "deltaloop-apiserver-large-writes_0")):
-        work = Worked(operations, 0)
-        assert (await large.run(work, size=size, refusal=refusal))[0] == "done"
+        work = Worked(state, 0)
+        assert (await large.run(work, sized(state, size)))[0] == "done"
         assert work.threads == [where]
     large.close()
+
+
+async def test_the_present_object_counts_for_the_size_of_a_write() -> None:
+    state, large = writes()
+    work = Worked(state, 0)
+    await large.run(work, sized(state, LARGE, name="a"))
+    assert work.threads == ["deltaloop-apiserver-large-writes_0"]
+    large.close()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "swells"),
+    [
+        ("application/json", b'{"a": "&b *b"}', False),
+        ("application/yaml", b"a: &b [1]", True),
+        ("application/yaml; charset=utf-8", b"a: 1", False),
+        ("application/apply-patch+yaml", b"a: &b [1]", True),
+        ("application/json-patch+json", b'[{"op": "copy"}]', True),
+        ("application/json-patch+json", b'[{"op": "\\u0063opy"}]', True),
+        ("Application/JSON-Patch+JSON; a=b", b'[{"op": "copy"}]', True),
+        ("application/json-patch+json", b'[{"op": "add"}]', False),
+        ("application/merge-patch+json", b'{"a": "copy"}', False),
+    ],
+)
+def test_a_body_may_stand_for_more_than_its_length(content_type: str, body: bytes, swells: bool) -> None:
+    assert may_swell(content_type, body) is swells
 
 
 @pytest.mark.parametrize(
@@ -298,100 +324,98 @@ async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None
     ],
 )
 async def test_small_writes_that_compute_much_begin_again_in_a_thread(steps: int, threads: list[str]) -> None:
-    _, large = writes()
+    state, large = writes()
     ran: list[str] = []
 
-    def work(_: Operations, __: Ask) -> str:
+    def work(_: WriteContext) -> str:
         ran.append(threading.current_thread().name.removeprefix("deltaloop-apiserver-").removesuffix("_0"))
         charge(steps)
         return "done"
 
-    assert (await large.run(work, size=10, refusal=refusal))[0] == "done"
+    assert (await large.run(work, sized(state, 10)))[0] == "done"
     assert ran[1:] == threads[1:]
     large.close()
 
 
 async def test_write_that_computes_more_than_one_request_may_is_a_timeout() -> None:
-    _, large = writes()
+    state, large = writes()
 
-    def work(_: Operations, __: Ask) -> str:
+    def work(_: WriteContext) -> str:
         charge(MOST_STEPS + 1)
         return "done"
 
     with pytest.raises(ApiError) as caught:
-        await large.run(work, size=10, refusal=refusal)
+        await large.run(work, sized(state, 10))
     assert (caught.value.status.code, caught.value.status.reason) == (504, "Timeout")
     large.close()
 
 
 @pytest.mark.parametrize("interferences", [1, TRIES - 1, TRIES])
 async def test_what_others_change_meanwhile_is_worked_out_anew_a_few_times(interferences: int) -> None:
-    operations, large = writes()
-    work = Worked(operations, interferences)
+    state, large = writes()
+    work = Worked(state, interferences)
     if interferences < TRIES:
-        assert (await large.run(work, size=LARGE + 1, refusal=refusal))[0] == "done"
+        assert (await large.run(work, sized(state, LARGE + 1)))[0] == "done"
         assert len(work.threads) == interferences + 1
     else:
         with pytest.raises(ConflictError, match="has been modified"):
-            await large.run(work, size=LARGE + 1, refusal=refusal)
+            await large.run(work, sized(state, LARGE + 1))
         assert len(work.threads) == TRIES
     large.close()
 
 
 async def test_an_error_counts_if_what_it_is_about_is_so_still() -> None:
-    operations, large = writes()
-    served = operations.registry.find("", "v1", "namespaces")
-    assert served is not None
+    state, large = writes()
     tries: list[str] = []
 
-    def read(drafted: Operations, ask: Ask) -> str:
+    def read(context: WriteContext) -> str:
         tries.append("")
         try:
-            return drafted.read(served, "", "b").name
+            return context.read().name
         finally:
             if len(tries) == 1:
-                ask(lambda: operations.store.create("namespaces", "b", {"metadata": {"name": "b"}}))
+                context.ask(lambda: state.store.create("namespaces", "b", {"metadata": {"name": "b"}}))
 
-    assert (await large.run(read, size=LARGE + 1, refusal=refusal))[0] == "b"
-    operations.store.delete("namespaces", "b")
+    assert (await large.run(read, sized(state, LARGE + 1, name="b")))[0] == "b"
+    state.store.delete("namespaces", "b")
     with pytest.raises(ApiError, match="not found"):
-        await large.run(read, size=LARGE + 1, refusal=refusal)
+        await large.run(read, sized(state, LARGE + 1, name="b"))
     assert len(tries) == 3
     large.close()
 
 
 async def test_a_question_that_fails_fails_in_the_thread_that_asked() -> None:
-    _, large = writes()
+    state, large = writes()
 
     def nobody() -> str:
         raise TimeoutError("of the question")
 
-    def write(_: Operations, ask: Ask) -> str:
-        return ask(nobody)
+    def write(context: WriteContext) -> str:
+        return context.ask(nobody)
 
     with pytest.raises(TimeoutError, match="of the question"):
-        await large.run(write, size=LARGE + 1, refusal=refusal)
+        await large.run(write, sized(state, LARGE + 1))
     large.close()
 
 
 async def test_a_write_that_is_cancelled_is_not_carried_out() -> None:
-    operations, large = writes()
+    state, large = writes()
     begun, go_on = threading.Event(), threading.Event()
 
-    def write(drafted: Operations, _: Ask) -> None:
-        drafted._objects.create("namespaces", "b", {"metadata": {"name": "b"}})
+    def write(context: WriteContext) -> None:
+        context.objects.create("namespaces", "b", {"metadata": {"name": "b"}})
         begun.set()
         go_on.wait(10.0)
 
-    task = asyncio.create_task(large.run(write, size=LARGE + 1, refusal=refusal))
+    task = asyncio.create_task(large.run(write, sized(state, LARGE + 1)))
     await asyncio.to_thread(begun.wait, 10.0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go_on.set()
-    work = Worked(operations, 0)
-    await large.run(work, size=LARGE + 1, refusal=refusal)  # comes after it, in the same thread
-    assert operations.store.get("namespaces", "b") is None
+    work = Worked(state, 0)
+    await large.run(work, sized(state, LARGE + 1))  # comes after it, in the same thread
+    assert state.store.get("namespaces", "b") is None
     large.close()
 
 
@@ -416,35 +440,32 @@ async def test_a_thread_does_not_wait_for_the_answer_of_a_server_that_has_stoppe
 
 
 async def test_write_goes_on_in_the_thread_after_a_large_answer() -> None:
-    operations = Operations(RevisionStore(), built_in_registry())
+    state, _ = writes()
 
     async def answer(_question: Hashable) -> object:
         return (Called(uid="u", status=200, body=b"x" * (LARGE + 1)),)
 
-    writes, outside = LargeWrites(operations, answer=answer), Outside()
+    large = LargeWrites(state, answer=answer)
     threads: list[bool] = []
 
-    def write(_operations: Operations, _ask: Ask) -> object:
+    def write(context: WriteContext) -> object:
         threads.append(threading.current_thread() is threading.main_thread())
-        return outside.ask("question")
+        assert context.answers is not None
+        return context.answers.ask("question")
 
-    await writes.run(write, size=1, refusal=_refusal, outside=outside)
-    writes.close()
+    await large.run(write, dataclasses.replace(sized(state, 1), answers=ExternalAnswers()))
+    large.close()
     assert threads == [True, False]
 
 
 async def test_write_that_grows_is_repeated_in_the_thread() -> None:
-    writes = LargeWrites(Operations(RevisionStore(), built_in_registry()))
+    state, large = writes()
     allowed: list[int] = []
 
-    def write(_operations: Operations, _ask: Ask) -> None:
-        allowed.append(ALLOWED.get())
+    def write(_: WriteContext) -> None:
+        allowed.append(CURRENT.account.growth)
         check_growth(LARGE + 1)
 
-    await writes.run(write, size=1, refusal=_refusal)
-    writes.close()
+    await large.run(write, sized(state, 1))
+    large.close()
     assert allowed == [LARGE, MOST_GROWN]
-
-
-def _refusal() -> ApiError:
-    return failures.internal("refused")

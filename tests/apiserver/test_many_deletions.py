@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver import ApiServer
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import Caller, config_map, serving, widget, widget_crd
 
@@ -24,12 +26,12 @@ CRD = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
 def fill(server: ApiServer, *, owner: dict[str, Any] | None) -> None:
-    served = server._operations.registry.find("", "v1", "configmaps")
+    served = server._state.registry.find("", "v1", "configmaps")
     assert served is not None
     owners: dict[str, Any] = {"ownerReferences": [owner]} if owner else {}
     for number in range(MANY):
         obj = config_map(f"c{number}", **owners)
-        server._operations.create(served, "x", obj, stamp=Stamp(now=0.0, uid=f"u{number}"))
+        create(server._state.own_write(served, "x", "", Moment(now=0.0, uid=f"u{number}")), obj)
 
 
 async def of_a_namespace(call: Caller) -> None:
@@ -72,18 +74,18 @@ async def test_others_have_their_turn_while_many_objects_go(
 
 def calls_to_delete(count: int) -> int:
     """Count the calls that it takes to delete a definition with so many objects, one of which is held."""
-    operations = Operations(RevisionStore(), built_in_registry())
-    find = operations.registry.find
+    state = ServerState(RevisionStore(), built_in_registry())
+    find = state.registry.find
     namespaces, crds = find("", "v1", "namespaces"), find(*CRD)
     assert namespaces is not None
     assert crds is not None
-    operations.create(namespaces, "", {"metadata": {"name": "default"}}, stamp=Stamp(now=0.0, uid="n"))
-    operations.create(crds, "", widget_crd(), stamp=Stamp(now=0.0, uid="c"))
+    create(state.own_write(namespaces, "", "", Moment(now=0.0, uid="n")), {"metadata": {"name": "default"}})
+    create(state.own_write(crds, "", "", Moment(now=0.0, uid="c")), widget_crd())
     widgets = find("example.com", "v1", "widgets")
     assert widgets is not None
     for number in range(count):
         obj = widget(f"w{number}", finalizers=["example.com/hold"] if number == 1 else [])
-        operations.create(widgets, "default", obj, stamp=Stamp(now=0.0, uid=f"u{number}"))
+        create(state.own_write(widgets, "default", "", Moment(now=0.0, uid=f"u{number}")), obj)
     made = 0
 
     def counted(_frame: object, event: str, _argument: object) -> None:
@@ -92,13 +94,13 @@ def calls_to_delete(count: int) -> int:
 
     sys.setprofile(counted)
     try:
-        operations.delete(crds, "", "widgets.example.com", DeleteOptions(), stamp=Stamp(now=1.0))
+        delete(state.own_write(crds, "", "widgets.example.com", Moment(now=1.0)), DeleteOptions())
     finally:
         sys.setprofile(None)
-    [held] = operations.store.list("widgets.example.com").items
+    [held] = state.store.list("widgets.example.com").items
     assert held.name == "w1"
     assert held.deletion_timestamp is not None
-    assert operations.find(crds, "", "widgets.example.com") is not None
+    assert state.objects.get(crds.storage, "widgets.example.com") is not None
     return made
 
 

@@ -72,7 +72,7 @@ async def test_store_that_is_full_takes_deletions_only(monkeypatch: pytest.Monke
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         with monkeypatch.context() as full:
-            full.setattr("deltaloop.apiserver.core.writes.operations.MAX_STORE", 0)
+            full.setattr("deltaloop.apiserver.core.writes.storing.MAX_STORE", 0)
             for answered in (
                 await on.call.post(CONFIG_MAPS, config_map("b")),
                 await on.call.put(f"{CONFIG_MAPS}/a", {**made.json, "data": {"a": "b"}}),

@@ -28,10 +28,12 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.patch import patch
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.schemas.json_values import copied
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
@@ -426,13 +428,13 @@ def test_finalizers_of_an_object_that_is_going_are_looked_up_and_not_searched_fo
 @pytest.mark.parametrize(("field", "entry"), [("names", "a"), ("parts", {"name": "a", "v": 1})], ids=["set", "map"])
 @pytest.mark.parametrize("verb", ["create", "update", "apply"])
 def test_one_key_that_comes_more_than_a_thousand_times(field: str, entry: object, verb: str) -> None:
-    stamp = Stamp(now=0, uid="u", manager="m")
-    operations = Operations(RevisionStore(), built_in_registry())
-    make_namespaces(operations, lambda: stamp)
-    crds = operations.registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
+    moment = Moment(now=0, uid="u")
+    state = ServerState(RevisionStore(), built_in_registry())
+    make_namespaces(state, lambda: moment)
+    crds = state.registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
     assert crds is not None
-    operations.create(crds, "", widget_crd("example.com"), stamp=stamp)
-    served = operations.registry.find("example.com", "v1", "widgets")
+    create(state.own_write(crds, "", "", moment), widget_crd("example.com"))
+    served = state.registry.find("example.com", "v1", "widgets")
     assert served is not None
 
     def body(size: int) -> dict[str, Any]:
@@ -440,19 +442,18 @@ def test_one_key_that_comes_more_than_a_thousand_times(field: str, entry: object
         return {**fields, "spec": {field: [copied(entry) for _ in range(size)]}}
 
     def write(fields: dict[str, Any]) -> object:
-        where = operations, served, "default", "a"
         if verb == "apply":
-            return apply_object(*where, fields, stamp=stamp)
+            return apply(state.own_write(served, "default", "a", moment), fields)
         if verb == "create":
-            return operations.create(served, "default", fields, stamp=stamp)
-        return operations.patch(*where[1:], lambda now: {**now, "spec": fields["spec"]}, stamp=stamp)
+            return create(state.own_write(served, "default", "", moment), fields)
+        return patch(state.own_write(served, "default", "a", moment), lambda now: {**now, "spec": fields["spec"]})
 
     def refused(size: int) -> None:
         with pytest.raises(ApiError, match="uplicate"):
             write(body(size))
 
     if verb == "update":
-        operations.create(served, "default", body(1), stamp=stamp)
+        create(state.own_write(served, "default", "", moment), body(1))
     refused(2)  # what is worked out once for all
     few, many = (calls(partial(refused, size)) for size in (150, 1200))
     assert many < few * 8 * 1.4, (few, many)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deltaloop.schemas.defaulting import apply_defaults
-from deltaloop.schemas.growth import ALLOWED, MOST_GROWN, GrowthError
 from deltaloop.schemas.schema_compiler import schema_from_json
+from deltaloop.schemas.work import MOST_GROWN, Account, GrowthError, limited, unbounded_growth
 
 
 def _tree(default: Any, *, of_maps: bool = False) -> Any:
@@ -33,12 +33,13 @@ def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_m
                 apply_defaults(tree, {"l": items})
 
 
-def test_less_is_allowed_where_the_context_says_so() -> None:
+def test_an_account_bounds_the_growth_of_objects() -> None:
     tree = _tree({"x": "y" * 1000})
-    token = ALLOWED.set(1500)
-    try:
+    with limited(Account(growth=1500)):
         assert apply_defaults(tree, json.loads('{"l": [{}]}'))
         with pytest.raises(GrowthError):
             apply_defaults(tree, json.loads('{"l": [{}, {}]}'))
-    finally:
-        ALLOWED.reset(token)
+        with unbounded_growth():
+            assert apply_defaults(tree, json.loads('{"l": [{}, {}]}'))
+        with pytest.raises(GrowthError):
+            apply_defaults(tree, json.loads('{"l": [{}, {}]}'))

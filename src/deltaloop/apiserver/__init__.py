@@ -1,11 +1,11 @@
 """The embedded API server: what a Kubernetes API server answers, in this process, in memory or in a file.
 
 It owns the store with its revisions, the verbs, watches, discovery, users and faults, and, on request, what the real
-server leaves to the controller manager: garbage collection by owner references and clean-up of namespaces. It knows
-``deltaloop.api`` and nothing else of this project; it meets the client on the wire only.
+server leaves to the controller manager: garbage collection by owner references and clean-up of namespaces. It meets
+the client on the wire only.
 
-    filters ──▶ handlers ──▶ write_handlers ──▶ core/operations ──▶ core/store ──▶ change_signal
-                        └──▶ read_handlers ◀── watch_stream ◀────────────────────────────┴──▶ controllers
+    filters ──▶ handlers ──▶ write_handlers ──▶ core/writes ──▶ core/storage ──▶ change_signal
+                        └──▶ read_handlers ◀── watch_stream ◀───────────────────────────┴──▶ controllers
 """
 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser

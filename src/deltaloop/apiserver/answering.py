@@ -13,19 +13,21 @@ from aiohttp import web
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.conversions import Conversions
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.answers.rendering import Rendering, choose_rendering
 from deltaloop.apiserver.core.answers.table import Shape
 from deltaloop.apiserver.core.kinds.scaling import scale_of
-from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit
 from deltaloop.apiserver.core.storage.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.wire.requests import ListQuery
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moment, WriteContext
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.documents import json_answer
+from deltaloop.apiserver.exchange import add_warnings
 from deltaloop.apiserver.large_writes import LARGE, beside
 
 # Objects of a list that are written on the loop if they are small.
@@ -38,21 +40,24 @@ class Answering:
 
     def __init__(
         self,
-        operations: Operations,
+        state: ServerState,
         conversions: Conversions,
         *,
+        authorizer: Authorizer,
         headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
     ) -> None:
         """Answer from this store and registry.
 
         Args:
-            operations: Carries out verbs on the store: create, update, delete and the others.
+            state: State of the server.
             conversions: Has objects converted to the version that is asked for.
+            authorizer: Decides what users may do.
             headers: Go with every answer.
             wall_clock: The time that objects get.
         """
-        self.operations = operations
+        self.state = state
+        self.authorizer = authorizer
         self.conversions = conversions
         self.headers = headers
         self._wall_clock = wall_clock
@@ -66,12 +71,9 @@ class Answering:
         """Return a number in [0, 1)."""
         return self._random.random()
 
-    def stamp(
-        self, *, manager: str = "", options: Mapping[str, object] | None = None, outside: Outside | None = None
-    ) -> Stamp:
-        """Return the time, a new uid and a new chance, for a writer with these options."""
-        uid, chance = str(uuid.uuid4()), self.chance()
-        return Stamp(now=self.epoch(), uid=uid, chance=chance, manager=manager, options=options or {}, outside=outside)
+    def moment(self) -> Moment:
+        """Return the time, a new uid and a random number for one write."""
+        return Moment(self.epoch(), str(uuid.uuid4()), self.chance())
 
     def rendering(self, request: web.BaseRequest, served: ServedResource, shape: Shape = "object") -> Rendering:
         """Return how the answer to a request is written.
@@ -96,6 +98,18 @@ class Answering:
         if rendering.served.codec.webhook is not None:
             obj, commit = await self.conversions.one(rendering.served, commit.final(obj)), NO_DRAFT
         return await beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
+
+    async def write_answer(
+        self, context: WriteContext, rendering: Rendering, obj: Resource, commit: Commit, code: int
+    ) -> web.Response:
+        """Return the answer to a write that was carried out."""
+        if context.subresource == "scale":
+            body = await self.written_scale(rendering.served, obj, commit=commit)
+        else:
+            body = await self.written(rendering, obj, commit=commit)
+        answer = json_answer(body, self.headers, status=code)
+        add_warnings(answer, (*context.notes.sent, *context.notes.advice))
+        return answer
 
     async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
         """Write a list, a large one in a thread."""
@@ -127,4 +141,4 @@ class Answering:
                 refusal=served.label_refusal,
             )
         except InvalidSelectorError as error:
-            raise failures.bad_request(str(error)) from None
+            raise status_errors.bad_request(str(error)) from None

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.storage.store import RevisionStore
@@ -145,7 +145,7 @@ class Authenticator:
         scheme, _, given = authorization.partition(" ")
         user = self.user_of_token(given.strip()) if scheme.lower() == "bearer" else None
         if user is None:
-            raise failures.unauthorized()
+            raise status_errors.unauthorized()
         return user
 
     def user_of_token(self, token: str) -> User | None:
@@ -188,7 +188,7 @@ def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | 
     extra = _impersonated_extra(headers)
     if not name:
         if groups or extra or headers.get("Impersonate-Uid"):
-            raise failures.bad_request("requested impersonation without impersonating a user name")
+            raise status_errors.bad_request("requested impersonation without impersonating a user name")
         return None
     uid = headers.get("Impersonate-Uid", "")
     if name == NOBODY.name:

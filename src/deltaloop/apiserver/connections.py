@@ -23,7 +23,7 @@ from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.logs import http_logger
 from deltaloop.apiserver.body import LEASE
-from deltaloop.apiserver.core.failures import MAX_BODY
+from deltaloop.apiserver.core.status_errors import MAX_BODY
 from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
 

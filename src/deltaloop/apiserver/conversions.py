@@ -13,9 +13,9 @@ from typing import Final, TypeVar, cast, final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import ConversionError, WebhookConversion
-from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.converted import (
     ConversionQuestion,
@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.webhook_calls import Called, WebhookCall, WebhookCalls
 from deltaloop.apiserver.large_writes import beside
 from deltaloop.apiserver.webhook_client import WebhookClient
-from deltaloop.schemas.growth import GrowthError
+from deltaloop.schemas.work import GrowthError
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ class Conversions:
             found = await self.answer(ConversionQuestion(webhook, kind.api_version, (obj,)), anew=anew)
         except UnconvertedError as error:
             why = str(error.faults[0][1])
-            raise failures.undecodable(kind, obj.key, obj.resource_version, why) from None
+            raise status_errors.undecodable(kind, obj.key, obj.resource_version, why) from None
         return found[obj.raw]
 
     def shown(self, store: RevisionStore, served: ServedResource, *, compares: bool = True) -> Timeline:
@@ -131,7 +131,7 @@ class Conversions:
                 await self.settle(shown, question)
             except UnconvertedError as error:
                 faults = [(obj.key, obj.resource_version, str(why)) for obj, why in error.faults]
-                raise failures.undecodable_items(served.type, faults) from None
+                raise status_errors.undecodable_items(served.type, faults) from None
 
     async def settle(self, shown: Timeline, question: object) -> None:
         """Have what a reader has asked for converted, so that it can read on.

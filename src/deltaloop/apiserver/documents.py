@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
 from deltaloop.apiserver.core.answers.openapi_v2_protobuf import to_protobuf
 from deltaloop.apiserver.core.registry import Registry
@@ -140,10 +140,10 @@ class Documents:
         response = await self._find(request, segments)
         if response is None:
             if segments[:1] == ("api",) or (segments[:1] == ("apis",) and self._registry.has_built_in(segments[1])):
-                raise failures.path_not_found()
+                raise status_errors.path_not_found()
             return text_answer(404, "404 page not found\n", self._headers)
         if request.method not in ("GET", "HEAD"):
-            raise failures.method_not_allowed()
+            raise status_errors.method_not_allowed()
         return response
 
     async def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
@@ -157,7 +157,7 @@ class Documents:
                 )
             case ("version",):
                 if not any(clause.accepts_json for clause in _accepted(request)):
-                    raise failures.not_acceptable(("application/json",))
+                    raise status_errors.not_acceptable(("application/json",))
                 return indented_answer(encode_json(VERSION), self._headers)
             case (("healthz" | "livez" | "readyz") as name, *rest) if rest in ([], ["ping"]):
                 verbose = "verbose" in request.query
@@ -179,13 +179,13 @@ class Documents:
         if document is None:
             return None
         if not any(clause.is_yaml or clause.accepts_json for clause in _accepted(request)):
-            raise failures.not_acceptable(("application/json", YAML))
+            raise status_errors.not_acceptable(("application/json", YAML))
         return json_answer(encode_json(document), self._headers)
 
     def _groups(self, request: web.BaseRequest, *, core: bool) -> web.Response:
         form = discovery.negotiate_discovery(",".join(request.headers.getall("Accept", [])))
         if form is None:
-            raise failures.not_servable(("application/json", YAML))
+            raise status_errors.not_servable(("application/json", YAML))
         if core:
             document = discovery.core_document(self._registry, form, address=request.host)
         else:

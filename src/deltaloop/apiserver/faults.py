@@ -24,7 +24,7 @@ from typing import Final, final
 from aiohttp import web
 
 from deltaloop.apiserver.body import read_body, read_fields
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
@@ -158,7 +158,7 @@ class Faults:
             ApiError: 403 for those who may not, 400 for what cannot be meant.
         """
         if MASTERS not in exchange.user.groups:
-            raise failures.forbidden_path(exchange.info.path, user=exchange.user.name, verb=exchange.info.verb)
+            raise status_errors.forbidden_path(exchange.info.path, user=exchange.user.name, verb=exchange.info.verb)
         request = exchange.request
         fields: dict[str, object] = {}
         if request.method == "POST":
@@ -167,7 +167,7 @@ class Faults:
         try:
             return self._verb(request, exchange.segments[1:], fields)
         except (ValueError, TypeError) as error:
-            raise failures.bad_request(f"the fault cannot be meant: {error}") from None
+            raise status_errors.bad_request(f"the fault cannot be meant: {error}") from None
 
     def _verb(
         self, request: web.BaseRequest, segments: tuple[str, ...], fields: dict[str, object]

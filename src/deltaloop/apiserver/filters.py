@@ -26,20 +26,20 @@ from deltaloop.api.status import ApiError, Status
 from deltaloop.apiserver import authentication
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import Authenticator
-from deltaloop.apiserver.authorization import attributes_of, check_allowed
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.audit import Audited, audit_event
-from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.access.rbac import Authorizer, check_allowed
 from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
-from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe, wanted_by
+from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
-from deltaloop.apiserver.exchange import ABOUT_OBJECT, ANNOTATIONS, DEPRECATION, WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.exchange import Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
-from deltaloop.schemas.growth import GrowthError
+from deltaloop.schemas.work import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 # Of a refusal, when it is logged: it may be as long as what was sent, and to redact that takes seconds.
@@ -111,10 +111,12 @@ class Filters:
         try:
             response = await in_yaml(request, await self._guard(request, segments, record))
             response = await in_lines(request, response)
-            if DEPRECATION in request and not response.prepared:
-                add_warnings(response, [request[DEPRECATION]])
+            notes = record.notes
             if not response.prepared:
-                add_warnings(response, request.get(ABOUT_OBJECT, ()))
+                if notes.deprecation:
+                    add_warnings(response, [notes.deprecation])
+                if notes.stored:
+                    add_warnings(response, notes.stored)
             if self._settle is not None:
                 response = await self._durable(request, response, record)
             code = response.status
@@ -145,12 +147,12 @@ class Filters:
         except ApiError as error:
             refusal = self._refusal(error, record)
             if refusals.has_warnings(error):
-                add_warnings(refusal, request.get(WARNINGS, ()))
+                add_warnings(refusal, record.notes.sent)
             return refusal
         except GrowthError as error:
-            return self._refusal(failures.too_large_to_store(error.size), record)
+            return self._refusal(status_errors.too_large_to_store(error.size), record)
         except MissingExtraError as error:
-            return self._refusal(failures.internal(str(error)), record)
+            return self._refusal(status_errors.internal(str(error)), record)
         except (ConnectionError, web.HTTPException, _LostError):
             raise
         except Exception as error:  # noqa: BLE001 - the last resort: answered with a 500 and logged
@@ -159,7 +161,7 @@ class Filters:
     def _failed(self, request: web.BaseRequest, error: Exception, record: _Record) -> web.Response:
         record.failed = True
         _log.error("a request failed inside the server", exc_info=error, extra=_facts(request, record))
-        return self._refusal(failures.internal(f"{type(error).__name__}; the server's log says more"), record)
+        return self._refusal(status_errors.internal(f"{type(error).__name__}; the server's log says more"), record)
 
     def _refusal(self, error: ApiError, record: _Record) -> web.Response:
         record.refused = error.status
@@ -172,18 +174,21 @@ class Filters:
             record.began = self._epoch()
         host = request.headers.get("Host", "")
         if not authentication.is_own_host(host, listening_on=self._host):
-            raise failures.misdirected(host)
+            raise status_errors.misdirected(host)
         origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
         if authentication.is_foreign_page(origin, site, listening_on=self._host):
-            raise failures.foreign_page(origin or "")
+            raise status_errors.foreign_page(origin or "")
         record.user = user = self._user(request)
-        exchange = Exchange(request=request, segments=segments, info=record.info, user=user)
+        wanted = wanted_by(user, record.info, request.query)
+        exchange = Exchange(
+            request=request, segments=segments, info=record.info, user=user, wanted=wanted, notes=record.notes
+        )
         if segments[0] == ROOT:
             answered = await self._faults.answer(exchange)
             if answered is None:
                 return text_answer(404, "404 page not found\n", self._headers)
             return json_answer(encode_json(answered[1]), self._headers, status=answered[0])
-        check_allowed(self._authorizer, attributes_of(exchange))
+        check_allowed(self._authorizer, wanted)
         strike = self._faults.strike(record.info, user)
         if strike.delay:
             record.fault = "delay"
@@ -252,7 +257,7 @@ class Filters:
             began=record.began,
             ended=self._epoch(),
             fault=record.fault,
-            annotations=request.get(ANNOTATIONS, {}),
+            annotations=record.notes.annotations,
         )
         self._audit(encode_json(audit_event(seen)).decode())
 
@@ -260,7 +265,7 @@ class Filters:
 class _Record:
     """What is known of a request while it is on its way."""
 
-    __slots__ = ("arrived_at", "audited", "began", "failed", "fault", "info", "refused", "user")
+    __slots__ = ("arrived_at", "audited", "began", "failed", "fault", "info", "notes", "refused", "user")
 
     def __init__(self, *, info: RequestInfo, arrived_at: float) -> None:
         self.info = info
@@ -269,6 +274,7 @@ class _Record:
         self.failed = False
         self.began = 0.0
         self.user: User | None = None
+        self.notes = Notes()
         self.fault = ""
         self.audited = False
 

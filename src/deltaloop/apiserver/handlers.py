@@ -1,4 +1,4 @@
-"""Answers requests: from path and method to the verb that is meant. Core: ``core/routing.py``.
+"""Answers requests: from path and method to the verb that is meant.
 
 ``filters`` has found out who asks and whether they may; here the path and the verb are looked at, then
 ``read_handlers`` or ``write_handlers`` look at options and body. Every failure becomes a Status in JSON, except for
@@ -19,14 +19,15 @@ from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
+from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.kinds.reviews import is_review
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.strategy import Subresource
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import Route, find_route
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
-from deltaloop.apiserver.exchange import ADMIT, DECIDE, DEPRECATION, MAY_CREATE, USER, Exchange
+from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
@@ -38,11 +39,12 @@ class Handlers:
 
     def __init__(
         self,
-        operations: Operations,
+        state: ServerState,
         signal: ChangeSignal,
         writes: LargeWrites,
         conversions: Conversions,
         *,
+        authorizer: Authorizer,
         headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
         bookmark_interval: float,
@@ -51,21 +53,22 @@ class Handlers:
         """Answer from this store and registry.
 
         Args:
-            operations: Carries out verbs on the store: create, update, delete and the others.
+            state: State of the server.
             signal: Told of every write.
             writes: Runs the writes.
             conversions: Has objects converted to the version that is asked for.
+            authorizer: Decides what users may do.
             headers: Go with every answer.
             wall_clock: The time that objects get.
             bookmark_interval: Seconds between bookmarks of a watch.
             settle: Waits until the store's writes are durable; None if they are not kept.
         """
-        answering = Answering(operations, conversions, headers=headers, wall_clock=wall_clock)
+        answering = Answering(state, conversions, authorizer=authorizer, headers=headers, wall_clock=wall_clock)
         self._reads = ReadHandlers(answering, signal, bookmark_interval=bookmark_interval, settle=settle)
         self._writes = WriteHandlers(answering, writes)
-        self._registry = operations.registry
+        self._registry = state.registry
         self._headers = headers
-        self._documents = Documents(operations.registry, headers, count=operations.store.count)
+        self._documents = Documents(state.registry, headers, count=state.store.count)
 
     async def answer(self, exchange: Exchange, access: AccessHandlers) -> web.StreamResponse:
         """Answer one request that is allowed.
@@ -78,15 +81,11 @@ class Handlers:
         request, path = exchange.request, exchange.info.resource
         if path is None:
             return await self._documents.answer(request, exchange.segments)
-        self._warn(request, path)
+        self._warn(exchange, path)
         route = find_route(self._registry, path, request.method, watch=exchange.info.verb == "watch")
         if route is None:
             return text_answer(404, "404 page not found\n", self._headers)
         route, extra = self._extra(route)
-        request[USER] = exchange.user
-        request[DECIDE] = access.decide
-        request[ADMIT] = access.admission(exchange.user)
-        request[MAY_CREATE] = access.may_create(exchange)
         if is_review(route.served):
             code, fields = await access.review(exchange, route)
         elif extra is not None:
@@ -107,11 +106,11 @@ class Handlers:
             route = replace(route, served=served, subresource=subresource)
         return route, route.served.subresource(route.subresource)
 
-    def _warn(self, request: web.BaseRequest, path: ResourcePath) -> None:
+    def _warn(self, exchange: Exchange, path: ResourcePath) -> None:
         """Note that the version is deprecated, for every answer to this request, refusals included."""
         served = self._registry.find(path.group, path.version, path.plural)
         if served is not None and served.deprecation:
-            request[DEPRECATION] = served.deprecation
+            exchange.notes.deprecation = served.deprecation
 
     async def _serve(self, exchange: Exchange, route: Route) -> web.StreamResponse:
         request = exchange.request
@@ -123,12 +122,12 @@ class Handlers:
             case "watch":
                 return await self._reads.watch(exchange, route)
             case "create":
-                return await self._writes.create(request, route)
+                return await self._writes.create(exchange, route)
             case "update":
-                return await self._writes.update(request, route)
+                return await self._writes.update(exchange, route)
             case "patch":
-                return await self._writes.patch(request, route)
+                return await self._writes.patch(exchange, route)
             case "delete":
-                return await self._writes.delete(request, route)
+                return await self._writes.delete(exchange, route)
             case _:
-                return await self._writes.delete_collection(request, route)
+                return await self._writes.delete_collection(exchange, route)

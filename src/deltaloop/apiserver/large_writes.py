@@ -5,9 +5,9 @@ step. Larger writes are computed in a thread over a draft (``core/storage/draft.
 objects that they read have not changed. Otherwise they are computed again, five times at most, as the real server does
 with patches.
 
-Each attempt has an account of its work (``schemas.work``) and a limit of its growth (``schemas.growth``). A write that
-exceeds those of the loop begins again in the thread for large writes, and from there in the thread for long ones. Large
-writes of other clients wait for each other, but not for those that compute for seconds.
+Each attempt has an account of its work (``schemas.work``). A write that exceeds the account of the loop begins again in
+the thread for large writes, and from there in the thread for long ones. Large writes of other clients wait for each
+other, but not for those that compute for seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeVar, cast, final
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.outside import Outside, QuestionError
-from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.external_answers import QuestionError
+from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit
 from deltaloop.apiserver.core.webhook_calls import Called
-from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.growth import ALLOWED, GrowthError
-from deltaloop.schemas.work import MOST_STEPS, Account, LongWorkError, WorkLimitError, limited
+from deltaloop.apiserver.core.wire.bodies import media_type_of
+from deltaloop.apiserver.core.write_context import WriteContext
+from deltaloop.apiserver.core.writes.patching import JSON_PATCH
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.schemas.work import (
+    MOST_GROWN,
+    MOST_STEPS,
+    Account,
+    GrowthError,
+    LongWorkError,
+    WorkLimitError,
+    limited,
+)
 
 T = TypeVar("T")
 
@@ -55,7 +65,9 @@ class _Place(NamedTuple):
 
     def account(self) -> Account:
         """Return a new account for one attempt."""
-        return Account(self.steps, error=self.error, pause=_pause if self.thread else None)
+        if not self.thread:
+            return Account(self.steps, error=self.error, growth=LARGE)
+        return Account(self.steps, error=self.error, growth=MOST_GROWN, pause=_pause)
 
 
 _PLACES: Final = (
@@ -79,53 +91,64 @@ def _received(answer: object) -> int:
     return sum(len(each.body) for each in called if isinstance(each, Called))
 
 
+def _size_of(context: WriteContext) -> int:
+    """Return the bytes of a write: those of the present object, and those that the body stands for."""
+    present, body = context.find(), context.body
+    size = len(present.raw) if present is not None else 0
+    if body is None:
+        return size
+    return size + len(body.raw) + (LARGE if may_swell(body.content_type, body.raw) else 0)
+
+
+def may_swell(content_type: str, raw: bytes) -> bool:
+    """Return whether aliases of YAML or copies of a JSON patch may make a body stand for more than its length."""
+    media_type = media_type_of(content_type)
+    if media_type == JSON_PATCH:
+        return b"copy" in raw or b"\\" in raw  # written with an escape, it is a copy, too
+    return "yaml" in media_type and b"&" in raw
+
+
+def _conflict(context: WriteContext) -> ApiError:
+    return status_errors.conflict(context.served.type, context.name)
+
+
 @final
 class LargeWrites:
     """Runs the writes of one server, the large ones beside its loop."""
 
-    def __init__(
-        self, operations: Operations, *, answer: Callable[[Hashable], Awaitable[object]] | None = None
-    ) -> None:
-        """Write with these verbs.
+    def __init__(self, state: ServerState, *, answer: Callable[[Hashable], Awaitable[object]] | None = None) -> None:
+        """Write to this state.
 
         Args:
-            operations: The verbs.
-            answer: Finds the answers to the questions that writes end with (``core/outside.py``); None if there are no
-                such questions.
+            state: State of the server.
+            answer: Function that finds the answers to the questions of writes (``core/external_answers.py``); None if
+                writes ask none.
         """
-        self._operations = operations
+        self._state = state
         self._answer = answer
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._closed = False
 
-    async def run(
-        self,
-        write: Callable[[Operations, Ask], T],
-        *,
-        size: int,
-        refusal: Callable[[], ApiError],
-        outside: Outside | None = None,
-    ) -> tuple[T, Commit]:
-        """Carry out a write, and return what it returned, with what became of the revisions in that.
+    async def run(self, write: Callable[[WriteContext], T], context: WriteContext) -> tuple[T, Commit]:
+        """Carry out a write, and return its result, and what became of the revisions in that.
 
         Cancellation (the client went away) cannot split it: it is carried out whole, or not at all.
 
         Args:
-            write: Called with the verbs to use and with what its other questions to the server are to be asked
-                through; perhaps in a thread, and more than once, so that it must begin from the bytes each time.
-            size: How many bytes it is about.
-            refusal: Makes the error for a write that never gets to its end, because others change the same object all
-                the time.
-            outside: Gets the answers to the write's questions, for which it is run anew; None if it asks none.
+            write: The write. It is called with the context for the place where it runs, perhaps in a thread and more
+                than once, so it must begin from the body each time.
+            context: Context of the write on the loop.
 
         Raises:
-            ApiError: The refusal; or a timeout, if the write computes more than one request may.
-            Exception: What the write raises.
+            ApiError: A conflict if other clients change the same objects all the time, or a timeout if the write
+                computes more than one request may.
+            Exception: Whatever the write raises.
         """
+        size, answers = _size_of(context), context.answers
         place = 0 if size <= LARGE else 1
         while True:
             try:
-                return await self._run(write, _PLACES[place], refusal=refusal)
+                return await self._run(write, context, _PLACES[place])
             except LongWorkError:
                 place += 1
                 continue
@@ -135,56 +158,54 @@ class LargeWrites:
                 place = 1  # nothing has been written
                 continue
             except WorkLimitError:
-                raise failures.work_limit() from None
+                raise status_errors.work_limit() from None
             except QuestionError as asked:
-                if outside is None or self._answer is None:
+                if answers is None or self._answer is None:
                     raise
-                if len(outside) == MOST_QUESTIONS:
-                    raise refusal() from None
+                if len(answers) == MOST_QUESTIONS:
+                    raise _conflict(context) from None
                 question = asked.question
             answer = await self._answer(question)
-            outside.tell(question, answer)
+            answers.tell(question, answer)
             size += _received(answer)
             place = max(place, 0 if size <= LARGE else 1)
 
-    async def _run(
-        self, write: Callable[[Operations, Ask], T], place: _Place, *, refusal: Callable[[], ApiError]
-    ) -> tuple[T, Commit]:
+    async def _run(self, write: Callable[[WriteContext], T], context: WriteContext, place: _Place) -> tuple[T, Commit]:
         if not place.thread:
-            allowed = ALLOWED.set(LARGE)
-            try:
-                with limited(place.account()):
-                    return write(self._operations, ask_at_once), NO_DRAFT
-            finally:
-                ALLOWED.reset(allowed)
+            context.notes.clear()
+            with limited(place.account()):
+                return write(context), NO_DRAFT
         for _ in range(TRIES):
-            done = await self._beside(write, place)
+            context.notes.clear()
+            done = await self._beside(write, context, place)
             if done is not None:
                 return done
-        raise refusal()
+        raise _conflict(context)
 
-    async def _beside(self, write: Callable[[Operations, Ask], T], place: _Place) -> tuple[T, Commit] | None:
+    async def _beside(
+        self, write: Callable[[WriteContext], T], context: WriteContext, place: _Place
+    ) -> tuple[T, Commit] | None:
         """Compute a write in a thread, and carry it out; None if an object that it read has changed meanwhile."""
         loop = asyncio.get_running_loop()
         if place.thread not in self._threads:
             name = f"deltaloop-apiserver-{place.thread}"
             self._threads[place.thread] = ThreadPoolExecutor(1, thread_name_prefix=name)
 
-        def compute(operations: Operations, ask: Ask) -> T:
+        def compute(context: WriteContext) -> T:
             with limited(place.account()):
-                return write(operations, ask)
+                return write(context)
 
         ask = self._ask_on(loop)
-        drafted = self._operations.draft(ask)
+        drafted = self._state.draft(ask)
         try:
-            result = await loop.run_in_executor(self._threads[place.thread], compute, drafted, ask)
+            result = await loop.run_in_executor(self._threads[place.thread], compute, drafted.within(context, ask))
         except Exception:
-            if self._operations.is_current(drafted):
+            if self._state.is_current(drafted):
                 raise
             return None
-        if not self._operations.is_current(drafted):
+        if not self._state.is_current(drafted):
             return None
-        return result, self._operations.commit(drafted)
+        return result, self._state.commit(drafted)
 
     def _ask_on(self, loop: asyncio.AbstractEventLoop) -> Ask:
         def ask(question: Callable[[], T], /) -> T:

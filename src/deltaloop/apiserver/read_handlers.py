@@ -12,7 +12,7 @@ from aiohttp import web
 
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.listing import Listed, lagging, plan_list, run_list
@@ -45,7 +45,7 @@ class ReadHandlers:
             settle: Waits until the store's writes are durable; None if they are not kept.
         """
         self._answering = answering
-        self._store = answering.operations.store
+        self._store = answering.state.store
         self._signal = signal
         self._bookmark_interval = bookmark_interval
         self._settle = settle
@@ -68,7 +68,7 @@ class ReadHandlers:
                         changed.clear()
                         await changed.wait()
         except TimeoutError:
-            raise failures.too_large_resource_version(revision, self._store.revision) from None
+            raise status_errors.too_large_resource_version(revision, self._store.revision) from None
 
     async def get(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
         """Answer with one object, or with its ``Scale``.
@@ -84,7 +84,7 @@ class ReadHandlers:
         rendering = self._answering.rendering(request, route.served)
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
         reported = (obj for obj in route.served.strategy.reported if obj.name == route.name)
-        found = next(reported, None) or self._answering.operations.read(
+        found = next(reported, None) or self._answering.state.read(
             route.served, route.namespace, route.name, revision=stale_at
         )
         if request.query.get("resourceVersion"):
@@ -173,5 +173,5 @@ class ReadHandlers:
 
     def _is_served(self, served: ServedResource) -> bool:
         """Tell whether a resource is still there, and converted by the same webhook, if any."""
-        found = self._answering.operations.registry.resource(served.type)
+        found = self._answering.state.registry.resource(served.type)
         return found is not None and found.codec.webhook == served.codec.webhook

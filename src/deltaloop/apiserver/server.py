@@ -1,4 +1,4 @@
-"""The embedded API server as one object: sockets, TLS, users, controllers. Core: ``core/writes/operations.py``.
+"""The embedded API server as one object: sockets, TLS, users, controllers.
 
 It runs on the event loop that enters it, listens on loopback only, and speaks HTTP/1.1 over TLS with a random token
 unless told otherwise. Without a data directory everything is in memory and gone when it stops.
@@ -36,12 +36,13 @@ from deltaloop.apiserver.core.admission.plugins import chain_of
 from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_observed, make_own_service
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
 from deltaloop.apiserver.core.wire.incoming import Incoming
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.writes.patch import patch
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
 from deltaloop.apiserver.direct_connections import DirectDoor
 from deltaloop.apiserver.errors import ServerStartError
@@ -84,11 +85,11 @@ class ApiServer:
         self._begins_with = begins_with if self._options.data_dir is None else None
         self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         admission = chain_of(self._options.enable_admission_plugins, self._options.disable_admission_plugins)
-        self._operations = Operations(self._store, _registry(self._options), admission)
+        self._state = ServerState(self._store, _registry(self._options), admission)
         self._incoming = Incoming()
         self._webhooks = WebhookClient(self._options.webhook_services, self._options.webhook_hosts, self._incoming)
         self._conversions = Conversions(self._webhooks)
-        self._large_writes = LargeWrites(self._operations, answer=self._webhooks.answer)
+        self._large_writes = LargeWrites(self._state, answer=self._webhooks.answer)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
         self._faults = Faults(self._store, seed=self._options.fault_seed, restart=self._restart)
         self._token = self._options.token
@@ -250,7 +251,7 @@ class ApiServer:
         ordered = in_order(manifests)
         try:
             for manifest in ordered:
-                load_manifest(self._operations, manifest, stamp=self._stamp())
+                load_manifest(self._state, manifest, moment=self._moment())
         finally:
             self._signal.publish()
         return len(ordered)
@@ -286,7 +287,7 @@ class ApiServer:
 
                 self._file = DataFile(options.data_dir, fsync=options.fsync)
                 self._file.load(self._store)
-                self._operations.crds.serve_stored(now=self._epoch())
+                self._state.crds.serve_stored(now=self._epoch())
             self._credentials = credentials = credentials_of(options, self._token)
             self._token = credentials.token
             if credentials.authority is not None:
@@ -338,8 +339,8 @@ class ApiServer:
     def _epoch(self) -> float:
         return self._options.wall_clock().timestamp()
 
-    def _stamp(self) -> Stamp:
-        return Stamp(now=self._epoch(), uid=str(uuid.uuid4()), chance=self._random.random())
+    def _moment(self) -> Moment:
+        return Moment(self._epoch(), str(uuid.uuid4()), self._random.random())
 
     def first_objects(self) -> StoreState:
         """Return what is there from the start, for servers of the same options: to make it takes longer than to copy.
@@ -361,20 +362,20 @@ class ApiServer:
         if self._begins_with is not None:
             self._store.begin_with(self._begins_with)
             return
-        make_first_objects(self._operations, self._stamp)
-        make_observed(self._operations, flow_control(), self._stamp)
+        make_first_objects(self._state, self._moment)
+        make_observed(self._state, flow_control(), self._moment)
         if self._options.authorization_mode == "RBAC":
-            make_observed(self._operations, bootstrap_policy(), self._stamp)
+            make_observed(self._state, bootstrap_policy(), self._moment)
 
     def _make_own_service(self, port: int) -> None:
         host = self._options.host
         address = "127.0.0.1" if host == "localhost" else host
-        make_own_service(self._operations, address=address, port=port, stamps=self._stamp)
+        make_own_service(self._state, address=address, port=port, moments=self._moment)
 
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""
         day = day_of_use(secret, now=self._epoch())
-        served = self._operations.registry.resource(kinds.SECRET)
+        served = self._state.registry.resource(kinds.SECRET)
         if not day or served is None:
             return
 
@@ -383,7 +384,7 @@ class ApiServer:
             metadata["labels"] = {**metadata.get("labels", {}), LAST_USED: day}
             return {**fields, "metadata": metadata}
 
-        self._operations.patch(served, secret.namespace, secret.name, label, stamp=self._stamp())
+        patch(self._state.own_write(served, secret.namespace, secret.name, self._moment()), label)
 
     def _assemble(self, credentials: ServerCredentials) -> Filters:
         options = self._options
@@ -405,10 +406,11 @@ class ApiServer:
             secret_used=self._label_secret,
         )
         handlers = Handlers(
-            self._operations,
+            self._state,
             self._signal,
             self._large_writes,
             self._conversions,
+            authorizer=authorizer,
             headers=headers,
             wall_clock=options.wall_clock,
             bookmark_interval=options.bookmark_interval,
@@ -417,7 +419,7 @@ class ApiServer:
         return Filters(
             handlers,
             AccessHandlers(
-                self._operations, authenticator, authorizer, credentials.signer, self._large_writes, stamp=self._stamp
+                self._state, authenticator, authorizer, credentials.signer, self._large_writes, moments=self._moment
             ),
             authenticator=authenticator,
             authorizer=authorizer,
@@ -467,7 +469,7 @@ class ApiServer:
 
     def _start_controllers(self) -> None:
         for name, run in _controllers(self._options):
-            work = run(self._operations, self._signal, stamps=self._stamp)
+            work = run(self._state, self._signal, moments=self._moment)
             task = asyncio.create_task(work, name=f"deltaloop-apiserver-{name}")
             task.add_done_callback(_report_failure)
             self._controllers.append(task)

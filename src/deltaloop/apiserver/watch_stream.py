@@ -28,11 +28,11 @@ from aiohttp.abc import AbstractStreamWriter
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.conversions import UnconvertedError
 from deltaloop.apiserver.core.answers.rendering import WatchRendering
+from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.fault_rules import WatchFate, expired
-from deltaloop.apiserver.core.outside import QuestionError
 from deltaloop.apiserver.core.storage.watching import Sighting, Watcher
 from deltaloop.apiserver.direct_connections import DirectConnection
-from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
+from deltaloop.apiserver.exchange import Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
@@ -71,8 +71,8 @@ async def send_watch(
     Cancellation (the client went away) leaves nothing behind.
     """
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
-    if DEPRECATION in exchange.request:
-        add_warnings(response, [exchange.request[DEPRECATION]])
+    if exchange.notes.deprecation:
+        add_warnings(response, [exchange.notes.deprecation])
     response.enable_chunked_encoding()
     stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, convert, settle)
     look = exchange.wake = stream.look

@@ -1,60 +1,40 @@
-"""Answers requests that write: create, update, patch, apply and delete. Core: ``core/writes/operations.py``.
+"""Answers to requests that write: create, update, patch, apply and delete.
 
-The order of checks is the real server's: form of the answer, options, body, and what the body says.
+The order of checks is the real server's: form of the answer, options, body, and the contents of the body.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, TypeVar, final
+from dataclasses import replace
+from functools import partial
+from typing import Final, final
 
 import msgspec
 from aiohttp import web
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError, NotFoundError
+from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver.answering import Answering
-from deltaloop.apiserver.body import REPEATED, decode_fields, read_body
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.answers.rendering import Rendering
-from deltaloop.apiserver.core.apply.options import read_applied
-from deltaloop.apiserver.core.kinds.scaling import scale_of
-from deltaloop.apiserver.core.metadata.rules import owner_warnings
-from deltaloop.apiserver.core.outside import Outside
-from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.draft import Ask, Commit
+from deltaloop.apiserver.body import read_body, sent_body
 from deltaloop.apiserver.core.storage.encoding import list_metadata
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
-from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, parse_delete_options
-from deltaloop.apiserver.core.writes import write_requests as asked
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.field_validation import (
-    FieldValidation,
-    check_applied,
-    check_object,
-    check_patched,
-)
-from deltaloop.apiserver.core.writes.operations import DeleteResult, Operations
-from deltaloop.apiserver.core.writes.patching import apply_patch
-from deltaloop.apiserver.core.writes.query_options import WriteOptions
+from deltaloop.apiserver.core.write_context import Notes, WriteContext
+from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, delete_query, parse_delete_options
+from deltaloop.apiserver.core.writes.apply import apply_sent
+from deltaloop.apiserver.core.writes.create import create_sent
+from deltaloop.apiserver.core.writes.delete import delete, deletion_answer, deletion_code
+from deltaloop.apiserver.core.writes.patch import patch_sent
+from deltaloop.apiserver.core.writes.patching import applies
+from deltaloop.apiserver.core.writes.update import update_sent
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import (
-    ABOUT_OBJECT,
-    WARNINGS,
-    Notes,
-    add_warnings,
-    options_of,
-    stamp_of,
-)
-from deltaloop.apiserver.large_writes import LARGE, LargeWrites, beside
-from deltaloop.schemas.json_values import mapping
-
-T = TypeVar("T")
+from deltaloop.apiserver.exchange import Exchange
+from deltaloop.apiserver.large_writes import LargeWrites, beside
+from deltaloop.apiserver.receiving import Received, context_of, receive
 
 # Deletions of a collection between two turns of the loop.
 _AT_ONCE: Final = 16
@@ -62,7 +42,10 @@ _AT_ONCE: Final = 16
 
 @final
 class WriteHandlers:
-    """The answers of one server to requests that change objects. Each write is one transaction (``large_writes``)."""
+    """The answers of one server to requests that change objects. Each write is one transaction (``large_writes``).
+
+    The methods raise the ``ApiError`` that the caller is to answer with instead; nothing has changed then.
+    """
 
     def __init__(self, answering: Answering, writes: LargeWrites) -> None:
         """Write to a store.
@@ -74,249 +57,93 @@ class WriteHandlers:
         self._answering = answering
         self._writes = writes
 
+    async def create(self, exchange: Exchange, route: Route) -> web.Response:
+        """Store a new object and answer with it."""
+        received = await receive(self._answering, exchange, route, "CreateOptions")
+        return await self._carry_out(create_sent, received)
+
+    async def update(self, exchange: Exchange, route: Route) -> web.Response:
+        """Store a changed object, or a new one where its kind allows that, and answer with it."""
+        received = await receive(self._answering, exchange, route, "UpdateOptions")
+        return await self._carry_out(update_sent, received)
+
+    async def patch(self, exchange: Exchange, route: Route) -> web.Response:
+        """Change an object, or apply one, and answer with it."""
+        is_apply = applies(exchange.request.headers.get("Content-Type", ""))
+        received = await receive(self._answering, exchange, route, "PatchOptions", applies=is_apply)
+        return await self._carry_out(apply_sent if is_apply else patch_sent, received)
+
     async def _carry_out(
-        self,
-        request: web.BaseRequest,
-        route: Route,
-        options: WriteOptions | DeleteOptions,
-        body: bytes,
-        write: Callable[[Operations, Stamp], T],
-    ) -> tuple[T, Commit]:
-        """Carry out a write, a large one beside the loop; ``write`` may be called again, and begins from the body."""
-        outside = Outside()
-        manager = options.manager if isinstance(options, WriteOptions) else ""
-        once = self._answering.stamp(manager=manager, options=options.as_object(), outside=outside)
-
-        def run(operations: Operations, ask: Ask) -> T:
-            return write(operations, stamp_of(request, once, ask))
-
-        def refusal() -> ApiError:
-            return failures.conflict(route.served.type, route.name)
-
-        present = _present(route, self._answering.operations)
-        size = len(body) + (len(present.raw) if present is not None else 0)
-        if asked.may_swell(request.headers.get("Content-Type", ""), body):
-            size += LARGE
-        return await self._writes.run(run, size=size, refusal=refusal, outside=outside)
-
-    async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
-        """Store a new object and answer with it.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; nothing has changed then.
-        """
-        rendering = self._answering.rendering(request, route.served)
-        options = options_of(request, "CreateOptions")
-        dry_run, mode = options.dry_run, options.validation
-        body = await read_body(request)
-
-        def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...]]:
-            fields = decode_fields(request, body, protobuf_kind=asked.protobuf_kind(route))
-            warnings = self._checked(request, route, fields, body, mode, operations)
-            try:
-                created = operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
-            except ApiError as error:
-                if asked.is_looked_at_whole(error.status):
-                    request[WARNINGS] = warnings
-                raise
-            return created, warnings
-
-        (created, warnings), commit = await self._carry_out(request, route, options, body, write)
-        return await self._written(rendering, route, created, commit, warnings, status=201)
-
-    async def update(self, request: web.BaseRequest, route: Route) -> web.Response:
-        """Store an object anew, or for the first time where its kind allows that, and answer with it.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; nothing has changed then.
-        """
-        rendering = self._answering.rendering(request, route.served)
-        options = options_of(request, "UpdateOptions")
-        dry_run, mode = options.dry_run, options.validation
-        body = await read_body(request)
-
-        def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
-            fields = decode_fields(request, body, protobuf_kind=asked.protobuf_kind(route))
-            scales = asked.writes_scale(route)
-            warnings = () if scales else self._checked(request, route, fields, body, mode, operations)
-            where = route.served, route.namespace
-            if asked.may_create_by_update(route) and _present(route, operations) is None:
-                created = operations.create(*where, fields, stamp=stamp, dry_run=dry_run, updated=route.name)
-                return created, warnings, 201
-            if scales:
-                updated = operations.update_scale(*where, route.name, fields, stamp=stamp, dry_run=dry_run)
-            else:
-                part = route.subresource
-                updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
-            return updated, warnings, 200
-
-        (updated, warnings, status), commit = await self._carry_out(request, route, options, body, write)
-        return await self._written(rendering, route, updated, commit, warnings, status=status)
-
-    def _checked(
-        self,
-        request: web.BaseRequest,
-        route: Route,
-        fields: dict[str, object],
-        body: bytes,
-        mode: FieldValidation,
-        operations: Operations,
-    ) -> tuple[str, ...]:
-        """Return the warnings about an object as sent; a refusal that follows carries them, too."""
-        route.served.codec.check_kind(fields)
-        if not route.served.codec.is_read(fields):
-            return ()  # it is refused, and its fields mean nothing here
-        warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED))
-        warnings += owner_warnings(mapping(fields.get("metadata")))
-        request[WARNINGS] = warnings
-        return warnings + asked.advice_on_finalizers(route, fields, _present(route, operations))
-
-    async def patch(self, request: web.BaseRequest, route: Route) -> web.Response:
-        """Change an object, or apply one, and answer with it.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; nothing has changed then.
-        """
-        served = route.served
-        rendering = self._answering.rendering(request, served)
-        content_type = request.headers.get("Content-Type", "")
-        applies = asked.applies(content_type)
-        options = options_of(request, "PatchOptions", applies=applies)
-        dry_run, mode = options.dry_run, options.validation
-        body = await read_body(request)
-
-        def patch(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
-            warnings: list[str] = []
-
-            def change(current: dict[str, object]) -> dict[str, object]:
-                of_kind = not asked.writes_scale(route)
-                shown = current if of_kind else scale_of(served, current, may_be_unset=True)
-                result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
-                if of_kind:
-                    warnings.extend(check_patched(served, result, body, mode))
-                    request[WARNINGS] = tuple(warnings)
-                    warnings.extend(asked.advice_on_finalizers(route, result, _present(route, operations)))
-                return result
-
-            where = served, route.namespace, route.name
-            part = route.subresource
-            patched = operations.patch(*where, change, stamp=stamp, subresource=part, dry_run=dry_run)
-            return patched, tuple(warnings), 200
-
-        def apply(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
-            applied, repeated = read_applied(body)
-            advice = asked.advice_on_finalizers(route, applied, _present(route, operations))
-            warnings = check_applied(repeated, mode) + advice
-            done = apply_object(
-                operations,
-                served,
-                route.namespace,
-                route.name,
-                applied,
-                stamp=stamp,
-                force=options.force,
-                subresource=route.subresource,
-                dry_run=dry_run,
-            )
-            return done.object, warnings, 201 if done.created else 200
-
-        write = apply if applies else patch
-        (changed, warnings, status), commit = await self._carry_out(request, route, options, body, write)
-        return await self._written(rendering, route, changed, commit, warnings, status=status)
-
-    async def _written(
-        self, rendering: Rendering, route: Route, obj: Resource, commit: Commit, warnings: Iterable[str], *, status: int
+        self, verb: Callable[[WriteContext], tuple[Resource, int]], received: Received
     ) -> web.Response:
-        """Return the answer to a write that was carried out."""
-        if asked.writes_scale(route):
-            body = await self._answering.written_scale(route.served, obj, commit=commit)
-        else:
-            body = await self._answering.written(rendering, obj, commit=commit)
-        answer = json_answer(body, self._answering.headers, status=status)
-        add_warnings(answer, warnings)
-        return answer
+        (obj, code), commit = await self._writes.run(verb, received.context)
+        return await self._answering.write_answer(received.context, received.rendering, obj, commit, code)
 
     async def _delete_options(self, request: web.BaseRequest) -> DeleteOptions:
         body = await read_body(request)
         if body.strip():
-            options = await beside(len(body), lambda: _sent_options(request, body))
+            options = await beside(len(body), partial(_sent_options, request, body))
         else:
-            options = parse_delete_options(requests.delete_query(request.query))
+            options = parse_delete_options(delete_query(request.query))
         if options.dry_run is None and "dryRun" in request.query:
-            return msgspec.structs.replace(options, dry_run=tuple(request.query.getall("dryRun")))
+            options = msgspec.structs.replace(options, dry_run=tuple(request.query.getall("dryRun")))
+        check_dry_run(options.dry_run or ())
         return options
 
-    async def delete(self, request: web.BaseRequest, route: Route) -> web.Response:
-        """Remove an object or mark it, and answer with it or with a Status.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; nothing has changed then.
-        """
-        rendering = self._answering.rendering(request, route.served)
-        options = await self._delete_options(request)
-        dry_run = check_dry_run(options.dry_run or ())
-
-        def write(operations: Operations, stamp: Stamp) -> DeleteResult:
-            where = route.served, route.namespace, route.name
-            return operations.delete(*where, options, stamp=stamp, dry_run=dry_run)
-
-        deleted, commit = await self._carry_out(request, route, options, b"", write)
-        status = asked.deletion_answer(route.served, route.name, deleted.object.uid, removed=deleted.removed)
+    async def delete(self, exchange: Exchange, route: Route) -> web.Response:
+        """Remove an object or mark it, and answer with it or with a Status."""
+        answering = self._answering
+        rendering = answering.rendering(exchange.request, route.served)
+        options = await self._delete_options(exchange.request)
+        context = context_of(
+            answering.state, answering.authorizer, answering.moment(), exchange, route, options=options
+        )
+        deleted, commit = await self._writes.run(lambda context: delete(context, options), context)
+        status = deletion_answer(route.served, route.name, deleted.object.uid, removed=deleted.removed)
         if status is not None:
-            return json_answer(status.to_json(), self._answering.headers)
-        body = await self._answering.written(rendering, deleted.object, commit=commit)
-        code = asked.deletion_code(options, removed=deleted.removed)
-        return json_answer(body, self._answering.headers, status=code)
+            return json_answer(status.to_json(), answering.headers)
+        body = await answering.written(rendering, deleted.object, commit=commit)
+        return json_answer(body, answering.headers, status=deletion_code(options, removed=deleted.removed))
 
-    async def delete_collection(self, request: web.BaseRequest, route: Route) -> web.Response:
-        """Remove all objects that are selected and answer with them as they were.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; nothing has changed then.
-        """
-        served = route.served
-        rendering = self._answering.rendering(request, served, "list")
+    async def delete_collection(self, exchange: Exchange, route: Route) -> web.Response:
+        """Remove all objects that are selected and answer with them as they were."""
+        served, request, answering = route.served, exchange.request, self._answering
+        rendering = answering.rendering(request, served, "list")
         query = requests.parse_list_query(request.query)
         requests.check_list_query(query)
         options = await self._delete_options(request)
-        dry_run = check_dry_run(options.dry_run or ())
-        operations = self._answering.operations
-        listed_at = operations.store.revision
-        selection, prefix = self._answering.selection(query, served), served.prefix(route.namespace)
-        found = await self._answering.conversions.read(
-            operations.store,
+        store = answering.state.store
+        listed_at = store.revision
+        selection, prefix = answering.selection(query, served), served.prefix(route.namespace)
+        found = await answering.conversions.read(
+            store,
             served,
             lambda store: store.list(served.storage, prefix=prefix, matches=selection.matches).items,
             scans=True,
         )
-        notes = Notes()
         if not found and options.policy is None and served.strategy.delete_warning:
-            request[ABOUT_OBJECT] = (served.strategy.delete_warning,)
+            exchange.notes.stored.append(served.strategy.delete_warning)
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             # As on the real server they go one by one, and one that has gone meanwhile is gone.
-            where = served, item.namespace, item.name
-
-            def write(operations: Operations, stamp: Stamp, where: tuple[ServedResource, str, str] = where) -> None:
-                operations.delete(*where, options, stamp=stamp, dry_run=dry_run, one_of_many=True)
-
-            with notes.kept(request), suppress(NotFoundError):
-                await self._carry_out(request, route, options, b"", write)
+            notes, where = Notes(), replace(route, namespace=item.namespace, name=item.name)
+            context = context_of(
+                answering.state, answering.authorizer, answering.moment(), exchange, where, options=options, notes=notes
+            )
+            try:
+                with suppress(NotFoundError):
+                    await self._writes.run(lambda context: delete(context, options, one_of_many=True), context)
+            finally:
+                exchange.notes.add(notes)
         metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
-        return json_answer(
-            await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
-        )
+        return json_answer(await answering.written_list(rendering, Listed(found, metadata)), answering.headers)
 
 
 def _sent_options(request: web.BaseRequest, body: bytes) -> DeleteOptions:
-    fields = decode_fields(request, body, protobuf_kind=("v1", "DeleteOptions"))
+    fields = sent_body(request, body, protobuf_kind=("v1", "DeleteOptions")).decode()
     options = parse_delete_options(
         {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     )
     check_dry_run(options.dry_run or ())  # here, since the refusal names all values
     return options
-
-
-def _present(route: Route, operations: Operations) -> Resource | None:
-    return operations.find(route.served, route.namespace, route.name) if route.name else None

@@ -11,9 +11,8 @@ from __future__ import annotations
 import copy
 from typing import Final, cast, final
 
-from deltaloop.schemas.growth import ALLOWED, GrowthError
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
-from deltaloop.schemas.work import build
+from deltaloop.schemas.work import CURRENT, GrowthError, build
 
 _CONTAINERS: Final = (dict, list)
 
@@ -22,7 +21,7 @@ def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -
     """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default.
 
     Raises:
-        GrowthError: If the defaults are larger than ``growth`` allows.
+        GrowthError: If the defaults are larger than the account of the work allows.
     """
     changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
@@ -37,13 +36,13 @@ class _Room:
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = ALLOWED.get()
+        self.left = CURRENT.account.growth
 
     def default(self, node: TypeNode, name: str = "") -> object:
         """Return a copy of a default, if there is room for it."""
         self.left -= node.default_size + len(name)
         if self.left < 0:
-            raise GrowthError(ALLOWED.get() - self.left)
+            raise GrowthError(CURRENT.account.growth - self.left)
         build(node.default_size)
         return copy.deepcopy(node.default)
 

@@ -1,8 +1,11 @@
-"""Accounts of the work that one request causes: steps of computing and bytes of results, charged before the work.
+"""Accounts of the work that one request causes: steps, bytes of results and the size of objects, charged in advance.
 
 The public cost of a rule does not count everything that a rule computes, and patterns have no cost at all. Engines
 therefore charge the account of the current thread by the sizes of their operands. One step is about 100 ns. Without an
 account, the work is not limited, except that each evaluation of an expression has an account for itself.
+
+Defaults, policies and webhooks can make a small object large. The embedded server allows little growth on its event
+loop, and repeats a write that needs more in a thread.
 """
 
 from __future__ import annotations
@@ -12,10 +15,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
+from deltaloop.root_error import DeltaloopError
+
 MOST_STEPS: Final = 50_000_000
 """Steps of one request, or of one evaluation outside of requests: some seconds."""
 MOST_BYTES: Final = 128 * 1024 * 1024
 """Bytes of the results that one of these may build: the public cost does not permit so much text."""
+MOST_GROWN: Final = 3 * 1024 * 1024
+"""Bytes that one object may grow to. An object that is stored has at most half of them."""
 _BYTES_OF_ONE_STEP: Final = 64
 _UNLIMITED: Final = 1 << 62
 _STEPS_BETWEEN_PAUSES: Final = 10_000
@@ -36,17 +43,31 @@ class LongWorkError(Exception):
 
 
 @final
+class GrowthError(DeltaloopError):
+    """An object would grow beyond the bound.
+
+    Attributes:
+        size: Bytes that it would have at least.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"an object must not grow beyond {CURRENT.account.growth} bytes, got {size} or more")
+        self.size = size
+
+
+@final
 class Account:
     """The work that may still be done.
 
     Attributes:
         steps: Steps that are left.
         room: Bytes that are left.
+        growth: Bytes that one object may grow to.
         mark: Steps that are left when the account is empty, or the work is to pause.
         is_shared: Whether all evaluations of a request use it; others get a full one each.
     """
 
-    __slots__ = ("_error", "_pause", "is_shared", "mark", "room", "steps")
+    __slots__ = ("_error", "_pause", "growth", "is_shared", "mark", "room", "steps")
 
     def __init__(
         self,
@@ -54,6 +75,7 @@ class Account:
         room: int = MOST_BYTES,
         *,
         error: type[Exception] = WorkLimitError,
+        growth: int = MOST_GROWN,
         pause: Callable[[], None] | None = None,
     ) -> None:
         """Open an account.
@@ -62,10 +84,12 @@ class Account:
             steps: Steps of computing.
             room: Bytes of all results.
             error: Raised when the account is empty.
+            growth: Bytes that one object may grow to.
             pause: Called from time to time during long work, so that other threads are served sooner.
         """
         self.steps: int = steps
         self.room: int = room
+        self.growth: int = growth
         self.is_shared: bool = steps < _UNLIMITED
         self._error: type[Exception] = error
         self._pause = pause
@@ -136,6 +160,27 @@ def build(size: int) -> None:
         WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
     """
     CURRENT.account.build(size)
+
+
+def check_growth(size: int) -> None:
+    """Reject a size in bytes that an object may not grow to.
+
+    Raises:
+        GrowthError: If it is larger than the account of the current thread allows.
+    """
+    if size > CURRENT.account.growth:
+        raise GrowthError(size)
+
+
+@contextmanager
+def unbounded_growth() -> Generator[None]:
+    """Allow objects to grow to their final bound until the block ends, because the work cannot be repeated."""
+    account = CURRENT.account
+    before, account.growth = account.growth, MOST_GROWN
+    try:
+        yield
+    finally:
+        account.growth = before
 
 
 @contextmanager

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from dataclasses import replace
 from typing import Any
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import merge_patch
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from tests.apiserver.core.built_in import built_in_registry
 from tests.conformance.builtin_facts import Fact, ask, expected
 
@@ -29,17 +31,17 @@ class Cores:
 
     def __init__(self) -> None:
         self.numbers = itertools.count(1)
-        self.operations = Operations(RevisionStore(), _REGISTRY)
-        make_namespaces(self.operations, self.stamp)
+        self.state = ServerState(RevisionStore(), _REGISTRY)
+        make_namespaces(self.state, self.moment)
         namespaces = self.served("", "v1", "namespaces")
-        self.operations.create(namespaces, "", {"metadata": {"name": NAMESPACE}}, stamp=self.stamp())
+        create(self.state.own_write(namespaces, "", "", self.moment()), {"metadata": {"name": NAMESPACE}})
 
-    def stamp(self) -> Stamp:
+    def moment(self) -> Moment:
         number = next(self.numbers)
-        return Stamp(now=NOW, uid=str(uuid.UUID(int=number)), chance=number * 0.618 % 1)
+        return Moment(now=NOW, uid=str(uuid.UUID(int=number)), chance=number * 0.618 % 1)
 
     def served(self, group: str, version: str, plural: str) -> ServedResource:
-        found = self.operations.registry.find(group, version, plural)
+        found = self.state.registry.find(group, version, plural)
         assert found is not None
         return found
 
@@ -63,24 +65,21 @@ class Cores:
         self, served: ServedResource, verb: str, namespace: str, name: str, body: Any
     ) -> tuple[int, dict[str, Any]]:
         if verb == "create":
-            made = self.operations.create(served, namespace, body, stamp=self.stamp())
+            made = create(self.state.own_write(served, namespace, "", self.moment()), body)
             return 201, decode_object(served, made)
         if verb == "apply":
-            stamp = replace(self.stamp(), manager="tester")
-            done = apply_object(self.operations, served, namespace, name, body, stamp=stamp, force=True)
-            return 200, decode_object(served, done.object)
+            context = self.state.own_write(served, namespace, name, self.moment(), manager="tester", force=True)
+            return 200, decode_object(served, apply(context, body)[0])
         if verb == "put back":
-            changed = self.operations.update(served, namespace, name, body, stamp=self.stamp())
+            changed = update(self.state.own_write(served, namespace, name, self.moment()), body)
             return 200, decode_object(served, changed)
         if verb == "get":
-            return 200, decode_object(served, self.operations.read(served, namespace, name))
-        changed = self.operations.patch(
-            served,
-            namespace,
-            name,
+            return 200, decode_object(served, self.state.read(served, namespace, name))
+        changed = patch(
+            self.state.own_write(
+                served, namespace, name, self.moment(), subresource="status" if verb == "status" else ""
+            ),
             lambda present: merge_patch(present, body),
-            stamp=self.stamp(),
-            subresource="status" if verb == "status" else "",
         )
         return 200, decode_object(served, changed)
 

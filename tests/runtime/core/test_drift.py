@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -16,7 +15,9 @@ from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.applying import apply_object
+from deltaloop.apiserver.core.write_context import WriteContext
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
 from deltaloop.runtime.builtin_types import type_of
 from deltaloop.runtime.core.drift import MISSING, Difference, Differences, Known, KnownChildren, differences
@@ -177,36 +178,33 @@ class Child:
         }
         self.known: Differences = ()
 
+    def context(self, manager: str, *, force: bool = False) -> WriteContext:
+        moment = self.cores.moment()
+        return self.cores.state.own_write(self.served, NAMESPACE, "x", moment, manager=manager, force=force)
+
     def apply(self) -> dict[str, Any]:
-        stamp = replace(self.cores.stamp(), manager="ours")
-        body = copy.deepcopy(self.sent)
-        done = apply_object(self.cores.operations, self.served, NAMESPACE, "x", body, stamp=stamp, force=True)
-        stored = decode_object(self.served, done.object)
+        stored = decode_object(self.served, apply(self.context("ours", force=True), copy.deepcopy(self.sent))[0])
         self.known = self.differences(stored)
         return stored
 
     def differences(self, live: dict[str, Any]) -> Differences:
         return differences(type_of(self.kind), self.sent, live)
 
-    def changed_by_others(self, patch: list[dict[str, Any]]) -> dict[str, Any] | None:
+    def changed_by_others(self, operations: list[dict[str, Any]]) -> dict[str, Any] | None:
         """Return the object after a change by others; None if the server refuses it."""
-        stamp = replace(self.cores.stamp(), manager="others")
         try:
-            changed = self.cores.operations.patch(
-                self.served,
-                NAMESPACE,
-                "x",
-                lambda present: apply_patch(JSON_PATCH, present, msgspec.json.encode(patch), self.served),
-                stamp=stamp,
+            changed = patch(
+                self.context("others"),
+                lambda present: apply_patch(JSON_PATCH, present, msgspec.json.encode(operations), self.served),
             )
         except ApiError:
             return None
         return decode_object(self.served, changed)
 
-    def agrees_about(self, patch: list[dict[str, Any]]) -> bool | None:
+    def agrees_about(self, operations: list[dict[str, Any]]) -> bool | None:
         """Tell whether our decision after a change by others is the server's; None if there is no change."""
-        before = self.cores.operations.read(self.served, NAMESPACE, "x")
-        changed = self.changed_by_others(patch)
+        before = self.cores.state.read(self.served, NAMESPACE, "x")
+        changed = self.changed_by_others(operations)
         if changed is None or changed["metadata"]["resourceVersion"] == before.resource_version:
             return None
         ours = self.differences(changed) != self.known
@@ -291,7 +289,7 @@ def test_whatever_was_applied_and_whatever_others_do(data: st.DataObject) -> Non
     for _ in range(3):
         patch = data.draw(st.sampled_from([*patches(stored)]))
         assert child.agrees_about(patch) in (True, None)
-        stored = decode_object(child.served, child.cores.operations.read(child.served, NAMESPACE, "x"))
+        stored = decode_object(child.served, child.cores.state.read(child.served, NAMESPACE, "x"))
 
 
 def test_a_difference_says_where_it_is() -> None:

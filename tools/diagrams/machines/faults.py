@@ -11,10 +11,12 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.testing.core.relay import (
     BUFFER_LIMIT,
     Close,
@@ -89,12 +91,12 @@ class _Owned:
     """An owner and its dependent, on a server with a garbage collector."""
 
     def __init__(self, *, second_owner: bool) -> None:
-        self.operations = Operations(RevisionStore(), Registry(built_in()))
-        make_namespaces(self.operations, lambda: Stamp(now=0, uid="namespace"))
-        served = self.operations.registry.find("", "v1", "configmaps")
+        self.server = ServerState(RevisionStore(), Registry(built_in()))
+        make_namespaces(self.server, lambda: Moment(now=0, uid="namespace"))
+        served = self.server.registry.find("", "v1", "configmaps")
         assert served is not None
         self.served: ServedResource = served
-        self.collector = GarbageCollector(self.operations)
+        self.collector = GarbageCollector(self.server)
         self._create("owner", [])
         if second_owner:
             self._create("second", [])
@@ -107,10 +109,10 @@ class _Owned:
 
     def _create(self, name: str, owners: list[dict[str, Any]]) -> None:
         fields: dict[str, Any] = {"metadata": {"name": name, "ownerReferences": owners}}
-        self.operations.create(self.served, "default", fields, stamp=Stamp(now=0, uid=name))
+        create(self.server.own_write(self.served, "default", "", Moment(now=0, uid=name)), fields)
 
     def state(self, name: str) -> str:
-        found = self.operations.find(self.served, "default", name)
+        found = self.server.objects.get(self.served.storage, f"default/{name}")
         if found is None:
             return "gone"
         words = "waits" if found.deletion_timestamp is not None else "there"
@@ -118,11 +120,10 @@ class _Owned:
         return f"{words}, owned by {owners}" if owners else words
 
     def delete(self, policy: str) -> tuple[str, str, str, str]:
-        self.operations.delete(
-            self.served, "default", "owner", DeleteOptions(propagation_policy=policy), stamp=Stamp(now=0)
-        )
+        context = self.server.own_write(self.served, "default", "owner", Moment(now=0))
+        delete(context, DeleteOptions(propagation_policy=policy))
         before = self.state("owner"), self.state("dependent")
-        self.collector.run(stamps=lambda: Stamp(now=0, uid="collector"))
+        self.collector.run(moments=lambda: Moment(now=0, uid="collector"))
         return *before, self.state("owner"), self.state("dependent")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Coroutine
 from typing import Protocol
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.stamp import Stamps
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
 
 
 class RunController(Protocol):
     """A controller of the server: works until the server stops."""
 
-    def __call__(self, operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> Coroutine[None, None, None]:
+    def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
         """Run it."""
         ...

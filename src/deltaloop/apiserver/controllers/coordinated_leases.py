@@ -1,4 +1,4 @@
-"""Elects the holders of Leases from LeaseCandidates. Core: ``core/coordinated_leases.py``."""
+"""Elects the holders of Leases from LeaseCandidates."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Final
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.controllers.coordinated_leases import LeaseElections
-from deltaloop.apiserver.core.stamp import Stamps
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
-async def elect_holders(operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> None:
+async def elect_holders(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
     """Work until the server stops.
 
     Cancellation leaves an election where it is; the next server goes on with it.
     """
-    elections = LeaseElections(operations)
+    elections = LeaseElections(state)
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
             wait: float | None = None
             try:
-                now = stamps()
-                decided = elections.run(stamp=now)
+                now = moments()
+                decided = elections.run(moment=now)
                 if decided.next_due is not None:
                     wait = max(0.0, decided.next_due - now.now)
                 if decided.wrote:

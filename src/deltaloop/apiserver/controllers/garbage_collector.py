@@ -1,4 +1,4 @@
-"""Deletes what no owner is left for, and finishes foreground and orphaning deletes. Core: ``core/garbage.py``."""
+"""Deletes what no owner is left for, and finishes foreground and orphaning deletes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
-from deltaloop.apiserver.core.stamp import Stamps
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
 
 MOST: Final = 64
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
-async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> None:
+async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
     """Work until the server stops.
 
     Cancellation leaves garbage where it is.
     """
-    collector = GarbageCollector(operations)
+    collector = GarbageCollector(state)
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
-            collected = collector.run(stamps=stamps, most=MOST)
+            collected = collector.run(moments=moments, most=MOST)
             for place, reason in collected.refused:
                 # Such as an object that was stored before a rule was there; its next change tries again.
                 _log.warning(

@@ -1,7 +1,4 @@
-"""A controller that looks at the whole store after each change.
-
-Cores: ``namespace_cleanup``, ``volume_protection``, ``policy_status``.
-"""
+"""A controller that looks at the whole store after each change."""
 
 from __future__ import annotations
 
@@ -9,19 +6,19 @@ import asyncio
 from typing import Protocol
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.stamp import Stamps
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
 
 
 class Step(Protocol):
     """Does a part of what is to be done now, and tells whether anything was written."""
 
-    def __call__(self, operations: Operations, *, stamps: Stamps) -> bool:
+    def __call__(self, state: ServerState, *, moments: Moments) -> bool:
         """Do it."""
         ...
 
 
-async def repeat(step: Step, operations: Operations, signal: ChangeSignal, *, stamps: Stamps) -> None:
+async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
     """Work until the server stops.
 
     Cancellation leaves things as they are.
@@ -29,7 +26,7 @@ async def repeat(step: Step, operations: Operations, signal: ChangeSignal, *, st
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
-            if step(operations, stamps=stamps):
+            if step(state, moments=moments):
                 signal.publish()
                 await asyncio.sleep(0)  # a part of them is done; others have their turn before the next
             else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
-from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.webhook_calls import Called, WebhookCall
 
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
@@ -61,7 +61,7 @@ class WebhookConversion(Protocol):
         """
         ...
 
-    def ask(self, outside: Outside, obj: dict[str, object], api_version: str) -> dict[str, object]:
+    def ask(self, answers: ExternalAnswers, obj: dict[str, object], api_version: str) -> dict[str, object]:
         """Return an object in a version, for one write.
 
         Raises:
@@ -89,7 +89,7 @@ class Codec(Protocol):
         """The webhook that converts the objects to other versions, None if there is none."""
         ...
 
-    def asking(self, outside: Outside | None) -> Codec:
+    def asking(self, answers: ExternalAnswers | None) -> Codec:
         """Return the codec for one write, which may ask a webhook to convert what it reads and stores.
 
         Without that, an object stays in its version.

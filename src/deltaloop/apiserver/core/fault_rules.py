@@ -28,7 +28,7 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
 
 ACTIONS: Final = ("refuse", "delay", "drop", "lose", "stale", "end", "cut", "expire", "stall")
@@ -309,4 +309,4 @@ class WatchTrouble:
 
 def expired() -> Status:
     """Return what an ``expire`` sends."""
-    return failures.expired_watch(1, 2).status
+    return status_errors.expired_watch(1, 2).status

@@ -10,7 +10,7 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
-from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource, TimedCell
 from deltaloop.schemas.checking import NO_RULES, ObjectRules
 from deltaloop.schemas.object_meta import UNTYPED
@@ -122,9 +122,9 @@ class ServedResource:
         """Return a subresource that is more than a part of its object, or None."""
         return next((item for item in self.strategy.subresources if item.name == name), None)
 
-    def asking(self, outside: Outside | None) -> ServedResource:
+    def asking(self, answers: ExternalAnswers | None) -> ServedResource:
         """Return it for one write, which may ask a webhook to convert objects (``Codec.asking``)."""
-        codec = self.codec.asking(outside)
+        codec = self.codec.asking(answers)
         return self if codec is self.codec else replace(self, codec=codec)
 
     @property

@@ -66,7 +66,7 @@ class Stored(Protocol):
 
 
 class Given(Protocol):
-    """What a write takes from outside (``Stamp``)."""
+    """What a write takes from outside (``WriteContext``)."""
 
     @property
     def now(self) -> float:
@@ -110,7 +110,7 @@ class Definitions(Protocol):
 
 
 class Writes(Protocol):
-    """What a strategy may do to other objects, and to what is served (``Operations``)."""
+    """What a strategy may do to other objects, and to what is served (``ServerState``)."""
 
     @property
     def objects(self) -> Stored:

@@ -1,21 +1,143 @@
-"""The options of writes: whether they are carried out at all, and how a delete is meant.
+"""Options of writes, from the query of a request or from the body of a DELETE.
 
-Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation.
+Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation; apiserver pkg/endpoints/handlers/create.go
+(``managerOrUserAgent``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
-from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
+from deltaloop.apiserver.core import status_errors
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 from deltaloop.schemas.json_values import escape_html, mapping
 
 OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
+_INT64: Final = 1 << 63
+_LONGEST: Final = 128
+_Query = Mapping[str, tuple[str, ...]]
+
+
+class FieldValidation(Enum):
+    """Handling of unknown and repeated fields: drop them, drop them with a warning for each, or reject the request."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+_MODES: Final = sorted(mode.value for mode in FieldValidation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What a write is to do beside what it says.
+
+    Attributes:
+        dry_run: Whether nothing is to be stored.
+        validation: What becomes of fields that are unknown or given twice.
+        manager: ``fieldManager``, or what follows from the user agent.
+        force: Whether an apply takes fields over from other managers.
+        kind: What they are called, such as ``CreateOptions``.
+        given: Those that the query has.
+    """
+
+    dry_run: bool
+    validation: FieldValidation
+    manager: str
+    force: bool
+    kind: str
+    given: Mapping[str, object]
+
+    def as_object(self) -> dict[str, object]:
+        """Return them as an object, as admission is told of them."""
+        return {"kind": self.kind, "apiVersion": OPTIONS_VERSION, **self.given}
+
+
+def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
+    """Read and check the options.
+
+    Args:
+        kind: Their name in an error, such as ``CreateOptions``.
+        query: All values of each parameter.
+        user_agent: The request's header, whose part before the first slash is the manager's name if none is given.
+        applies: Whether a patch is an apply; None for what is no patch.
+
+    Raises:
+        InvalidError: With a cause for each option that is wrong.
+    """
+    manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
+    force = parse_boolean(query["force"][0]) if "force" in query else None
+    errors: list[FieldError] = []
+    if applies and not manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if applies is False and force is not None:
+        errors.append(forbidden_field("force", "may not be specified for non-apply patch"))
+    errors += _manager_errors(manager)
+    dry_run = query.get("dryRun", ())
+    errors += dry_run_errors(dry_run)
+    if mode and mode not in _MODES:
+        errors.append(not_supported("fieldValidation", mode, ("", *_MODES)))
+    if errors:
+        raise status_errors.invalid_options(kind, errors)
+    given: dict[str, object] = {
+        name: value
+        for name, value in (
+            ("dryRun", list(dry_run)),
+            ("force", force),
+            ("fieldManager", manager),
+            ("fieldValidation", mode),
+        )
+        if value not in (None, "", [])
+    }
+    return WriteOptions(
+        kind=kind,
+        given=given,
+        dry_run=bool(dry_run),
+        validation=FieldValidation(mode or "Warn"),
+        manager=manager or _name_of(user_agent),
+        force=force or False,
+    )
+
+
+def _name_of(user_agent: str) -> str:
+    prefix = user_agent.partition("/")[0]
+    return "".join(sign for sign in prefix[:_LONGEST] if sign.isprintable())
+
+
+def _manager_errors(name: str) -> Iterator[FieldError]:
+    if len(name.encode()) > _LONGEST:
+        yield too_long("fieldManager", _LONGEST)
+    for position, sign in enumerate(name[: _LONGEST + 1]):
+        if not sign.isprintable():
+            text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
+            yield invalid_value("fieldManager", _quoted(name[: _LONGEST + 1]), text)
+
+
+def _quoted(text: str) -> str:
+    """Write a text as Go does (``%q``), but for the short names of control signs."""
+    signs = (
+        f"\\{sign}"
+        if sign in '"\\'
+        else sign
+        if sign.isprintable()
+        else f"\\x{ord(sign):02x}"
+        if ord(sign) < 128
+        else f"\\u{ord(sign):04x}"
+        for sign in text
+    )
+    return f'"{"".join(signs)}"'
+
+
+def parse_boolean(text: str | None) -> bool | None:
+    """Read a boolean as Go converts a query: all but ``false`` and ``0`` is true, even the bare name; None stays."""
+    return None if text is None else text.lower() != "false" and text != "0"
 
 
 def check_dry_run(values: tuple[str, ...]) -> bool:
@@ -26,7 +148,7 @@ def check_dry_run(values: tuple[str, ...]) -> bool:
     """
     errors = [*dry_run_errors(values)]
     if errors:
-        raise failures.invalid_options("DeleteOptions", errors)
+        raise status_errors.invalid_options("DeleteOptions", errors)
     return bool(values)
 
 
@@ -75,7 +197,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
     try:
         options = msgspec.convert(value, DeleteOptions)
     except msgspec.ValidationError as error:
-        raise failures.bad_request(f"the delete options cannot be read: {error}") from None
+        raise status_errors.bad_request(f"the delete options cannot be read: {error}") from None
     errors: list[FieldError] = []
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
@@ -84,7 +206,38 @@ def parse_delete_options(value: object) -> DeleteOptions:
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if errors:
-        raise failures.invalid_options("DeleteOptions", errors)
+        raise status_errors.invalid_options("DeleteOptions", errors)
     if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
         return msgspec.structs.replace(options, grace_period_seconds=1)
     return options
+
+
+def delete_query(query: Mapping[str, str]) -> dict[str, object]:
+    """Return the delete options that a query carries, where a request has no body.
+
+    Raises:
+        BadRequestError: If a number is none.
+    """
+    options: dict[str, object] = {}
+    if query.get("gracePeriodSeconds"):
+        options["gracePeriodSeconds"] = parse_integer(query["gracePeriodSeconds"])
+    if "propagationPolicy" in query:
+        options["propagationPolicy"] = query["propagationPolicy"]
+    if "orphanDependents" in query:
+        options["orphanDependents"] = parse_boolean(query["orphanDependents"])
+    return options
+
+
+def parse_integer(text: str) -> int:
+    """Read an integer of 64 bits as Go converts a query.
+
+    Raises:
+        BadRequestError: If it is not one.
+    """
+    digits = text.removeprefix("-").removeprefix("+")
+    if not (digits.isascii() and digits.isdigit()):
+        raise status_errors.bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+    number = int(digits) * (-1 if text.startswith("-") else 1) if len(digits) < 32 else _INT64
+    if not -_INT64 <= number < _INT64:
+        raise status_errors.bad_request(f'strconv.ParseInt: parsing "{text[:64]}": value out of range')
+    return number

@@ -10,12 +10,16 @@ import pytest
 from deltaloop.api.status import ApiError, ForbiddenError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Effect, Plugin
-from deltaloop.apiserver.core.outside import Outside, QuestionError
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.external_answers import ExternalAnswers, QuestionError
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.write_context import Moment, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.patch import patch
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update, update_scale
 from deltaloop.schemas.json_values import at, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
@@ -30,7 +34,7 @@ DEPLOYMENT: dict[str, Any] = {
 
 
 class Watched:
-    """Operations whose chain notes what it is told, and labels what it is given."""
+    """A state whose chain notes what it is told, and labels what it is given."""
 
     def __init__(self, *, refuse: str = "", effect: Effect | None = None) -> None:
         self.seen: list[tuple[str, str, str, str, object]] = []
@@ -42,8 +46,8 @@ class Watched:
             Plugin(operations=EVERYTHING, validate=self._look),
             Plugin(operations=EVERYTHING, resources=frozenset({"secrets"}), mutate=_never, validate=_never),
         )
-        store, registry = self.cores.operations.store, self.cores.operations.registry
-        self.operations = Operations(store, registry, Chain(plugins))
+        store, registry = self.cores.state.store, self.cores.state.registry
+        self.state = ServerState(store, registry, Chain(plugins))
 
     def _note(self, phase: str, attributes: AdmissionAttributes) -> None:
         group, version, kind = attributes.kind
@@ -66,7 +70,7 @@ class Watched:
 
     def create(self, fields: dict[str, Any] = DEPLOYMENT, **more: Any) -> dict[str, object]:
         served = self.cores.served("apps", "v1", "deployments")
-        made = self.operations.create(served, NAMESPACE, {**fields}, stamp=self.cores.stamp(), **more)
+        made = create(self.state.own_write(served, NAMESPACE, "", self.cores.moment(), **more), {**fields})
         return decode_object(served, made)
 
 
@@ -96,7 +100,7 @@ def test_a_refusal_in_either_phase_leaves_nothing(phase: str) -> None:
     watched = Watched(refuse=phase)
     with pytest.raises(ForbiddenError, match=r'deployments\.apps "a" is forbidden: no'):
         watched.create()
-    assert watched.operations.objects.get("deployments.apps", f"{NAMESPACE}/a") is None
+    assert watched.state.objects.get("deployments.apps", f"{NAMESPACE}/a") is None
 
 
 def test_what_admission_makes_of_an_object_is_checked() -> None:
@@ -106,7 +110,7 @@ def test_what_admission_makes_of_an_object_is_checked() -> None:
         return {**mapping(attributes.after), "spec": {**mapping(at(attributes.after, "spec")), "replicas": -1}}
 
     plugin = Plugin(operations=frozenset({"CREATE"}), mutate=spoil)
-    watched.operations = Operations(watched.operations.store, watched.operations.registry, Chain((plugin,)))
+    watched.state = ServerState(watched.state.store, watched.state.registry, Chain((plugin,)))
     with pytest.raises(ApiError, match="replicas"):
         watched.create()
 
@@ -114,22 +118,21 @@ def test_what_admission_makes_of_an_object_is_checked() -> None:
 def test_updates_patches_and_applies_are_admitted_and_keep_their_owners() -> None:
     watched = Watched()
     made = watched.create()
-    served, stamp = watched.cores.served("apps", "v1", "deployments"), watched.cores.stamp()
+    served, moment = watched.cores.served("apps", "v1", "deployments"), watched.cores.moment()
     mapping(made["metadata"])["labels"] = {}
-    after = decode_object(served, watched.operations.update(served, NAMESPACE, "a", made, stamp=stamp))
+    after = decode_object(served, update(watched.state.own_write(served, NAMESPACE, "a", moment), made))
     assert at(after, "metadata", "labels") == {"admitted": "yes"}
     assert "admitted" not in owned(after)
 
-    watched.operations.patch(served, NAMESPACE, "a", lambda fields: {**fields, "status": {}}, stamp=stamp)
+    patch(watched.state.own_write(served, NAMESPACE, "a", moment), lambda fields: {**fields, "status": {}})
     applied: dict[str, Any] = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "a"},
         "spec": {"replicas": 3},
     }
-    by = replace(stamp, manager="other")
-    done = apply_object(watched.operations, served, NAMESPACE, "a", applied, stamp=by, force=True)
-    assert "f:replicas" in owned(decode_object(served, done.object))
+    by_other = watched.state.own_write(served, NAMESPACE, "a", moment, manager="other", force=True)
+    assert "f:replicas" in owned(decode_object(served, apply(by_other, applied)[0]))
     assert [seen[:3] for seen in watched.seen[2:]] == [
         (phase, "UPDATE", "deployments.apps") for _ in range(3) for phase in ("mutate", "validate")
     ]
@@ -138,14 +141,15 @@ def test_updates_patches_and_applies_are_admitted_and_keep_their_owners() -> Non
 def test_a_scale_a_status_and_a_delete_are_admitted_as_what_they_are() -> None:
     watched = Watched()
     made = watched.create()
-    served, stamp = watched.cores.served("apps", "v1", "deployments"), watched.cores.stamp()
-    watched.operations.update_scale(served, NAMESPACE, "a", {"spec": {"replicas": 2}}, stamp=stamp)
-    found = decode_object(served, watched.operations.read(served, NAMESPACE, "a"))
+    served, moment = watched.cores.served("apps", "v1", "deployments"), watched.cores.moment()
+    update_scale(watched.state.own_write(served, NAMESPACE, "a", moment), {"spec": {"replicas": 2}})
+    found = decode_object(served, watched.state.read(served, NAMESPACE, "a"))
     assert at(found, "spec", "replicas") == 2
-    watched.operations.update(
-        served, NAMESPACE, "a", made | {"metadata": {"name": "a"}}, stamp=stamp, subresource="status"
+    update(
+        watched.state.own_write(served, NAMESPACE, "a", moment, subresource="status"),
+        made | {"metadata": {"name": "a"}},
     )
-    watched.operations.delete(served, NAMESPACE, "a", DeleteOptions(), stamp=stamp)
+    delete(watched.state.own_write(served, NAMESPACE, "a", moment), DeleteOptions())
     assert [seen[1:4] for seen in watched.seen[2::2]] == [
         ("UPDATE", "deployments.apps/scale", "autoscaling/v1/Scale"),
         ("UPDATE", "deployments.apps/status", "apps/v1/Deployment"),
@@ -157,8 +161,8 @@ def test_the_server_s_own_parts_of_a_write_are_not_admitted_again() -> None:
     watched = Watched(refuse="validate")
     pods = watched.cores.served("", "v1", "pods")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    watched.cores.operations.create(pods, NAMESPACE, pod, stamp=watched.cores.stamp())
-    done = watched.operations.delete_as(pods.type, NAMESPACE, "p", DeleteOptions(), now=0, dry_run=False)
+    create(watched.cores.state.own_write(pods, NAMESPACE, "", watched.cores.moment()), pod)
+    done = watched.state.delete_as(pods.type, NAMESPACE, "p", DeleteOptions(), now=0, dry_run=False)
     assert done.removed
     assert watched.seen == []
 
@@ -171,20 +175,24 @@ def test_what_is_written_beside_an_object_is_not_written_in_a_dry_run(dry_run: b
 
 
 def test_a_question_ends_a_write_before_anything_is_written_and_is_asked_once() -> None:
-    outside, watched = Outside(), Watched()
+    answers, watched = ExternalAnswers(), Watched()
 
     def ask(attributes: AdmissionAttributes) -> dict[str, object] | None:
-        assert attributes.stamp.outside is not None
-        answer = attributes.stamp.outside.ask(("what", attributes.name))
+        assert attributes.context.answers is not None
+        answer = attributes.context.answers.ask(("what", attributes.name))
         return {**mapping(attributes.after), "spec": {**mapping(at(attributes.after, "spec")), "replicas": answer}}
 
     plugin = Plugin(operations=frozenset({"CREATE"}), mutate=ask)
-    operations = Operations(watched.operations.store, watched.operations.registry, Chain((plugin,)))
-    served, stamp = watched.cores.served("apps", "v1", "deployments"), Stamp(now=0, uid="u", outside=outside)
-    before = operations.store.revision
+    state = ServerState(watched.state.store, watched.state.registry, Chain((plugin,)))
+    served, moment = watched.cores.served("apps", "v1", "deployments"), Moment(now=0, uid="u")
+    before = state.store.revision
+
+    def asking() -> WriteContext:
+        return replace(state.own_write(served, NAMESPACE, "", moment), answers=answers)
+
     with pytest.raises(QuestionError) as asked:
-        operations.create(served, NAMESPACE, {**DEPLOYMENT}, stamp=stamp)
-    assert (asked.value.question, operations.store.revision) == (("what", "a"), before)
-    outside.tell(asked.value.question, 7)
-    made = operations.create(served, NAMESPACE, {**DEPLOYMENT}, stamp=stamp)
-    assert (at(decode_object(served, made), "spec", "replicas"), len(outside)) == (7, 1)
+        create(asking(), {**DEPLOYMENT})
+    assert (asked.value.question, state.store.revision) == (("what", "a"), before)
+    answers.tell(asked.value.question, 7)
+    made = create(asking(), {**DEPLOYMENT})
+    assert (at(decode_object(served, made), "spec", "replicas"), len(answers)) == (7, 1)

@@ -65,7 +65,7 @@ def _request(cores: Cores, chance: random.Random, registry: Registry, objects: S
         name=chance.choice(["a", "b"]),
         after={"metadata": {"labels": {"app": chance.choice(["web", "other"])}}},
         before=None,
-        stamp=cores.stamp(),
+        context=cores.state.own_write(served, NAMESPACE, "", cores.moment()),
         dry_run=False,
         objects=objects,
         registry=registry,
@@ -74,7 +74,7 @@ def _request(cores: Cores, chance: random.Random, registry: Registry, objects: S
 
 def test_a_policy_that_matches_could_concern_the_resource() -> None:
     cores, chance = Cores(), random.Random(22)
-    registry, objects = cores.operations.registry, cores.operations.objects
+    registry, objects = cores.state.registry, cores.state.objects
     seen = {True: 0, False: 0}
     for _ in range(3000):
         constraints, request = _constraints(chance), _request(cores, chance, registry, objects)
@@ -90,7 +90,7 @@ def test_a_policy_that_matches_could_concern_the_resource() -> None:
 
 def test_those_are_asked_that_match() -> None:
     cores, chance, store = Cores(), random.Random(7), RevisionStore()
-    both = cores.operations.registry
+    both = cores.state.registry
     one = Registry(served for served in both.resources() if served.type.api_version != "autoscaling/v1")
     policies = {f"p{number}": _constraints(chance) for number in range(40)}
     for name, constraints in policies.items():

@@ -13,7 +13,8 @@ from deltaloop.api.status import ForbiddenError
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HERE, chain_of
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.testing.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
@@ -39,14 +40,14 @@ def test_each_plugin_is_there_or_has_a_reason() -> None:
 def test_plugins_are_switched_on_and_off() -> None:
     cores = Cores()
     served, body = cores.served("", "v1", "pods"), pod("p")
-    store, registry = cores.operations.store, cores.operations.registry
-    stamp = cores.stamp()
+    store, registry = cores.state.store, cores.state.registry
+    moment = cores.moment()
     assert {"ServiceAccount"} == OFF_HERE
-    strict = Operations(store, registry, chain_of(OFF_HERE))
+    strict = ServerState(store, registry, chain_of(OFF_HERE))
     with pytest.raises(ForbiddenError, match=f"error looking up service account {NAMESPACE}/default: serviceaccount"):
-        strict.create(served, NAMESPACE, {**body}, stamp=stamp)
-    lax = Operations(store, registry, chain_of(disabled=frozenset({"Priority", "DefaultTolerationSeconds"})))
-    spec = mapping(decode_object(served, lax.create(served, NAMESPACE, {**body}, stamp=stamp))["spec"])
+        create(strict.own_write(served, NAMESPACE, "", moment), {**body})
+    lax = ServerState(store, registry, chain_of(disabled=frozenset({"Priority", "DefaultTolerationSeconds"})))
+    spec = mapping(decode_object(served, create(lax.own_write(served, NAMESPACE, "", moment), {**body}))["spec"])
     assert not spec.keys() & {"priority", "tolerations"}
 
 
@@ -68,11 +69,11 @@ def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
 
 def test_a_service_account_gives_its_pods_a_token_and_its_pull_secrets() -> None:
     cores = Cores()
-    operations = Operations(cores.operations.store, cores.operations.registry, chain_of(OFF_HERE))
+    state = ServerState(cores.state.store, cores.state.registry, chain_of(OFF_HERE))
     account = {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "s"}]}
-    operations.create(cores.served("", "v1", "serviceaccounts"), NAMESPACE, account, stamp=cores.stamp())
+    create(state.own_write(cores.served("", "v1", "serviceaccounts"), NAMESPACE, "", cores.moment()), account)
     served = cores.served("", "v1", "pods")
-    made = decode_object(served, operations.create(served, NAMESPACE, pod("p"), stamp=cores.stamp()))
+    made = decode_object(served, create(state.own_write(served, NAMESPACE, "", cores.moment()), pod("p")))
     (volume,) = items(at(made, "spec", "volumes"))
     name = text(at(volume, "name"))
     (container,) = items(at(made, "spec", "containers"))
@@ -84,21 +85,21 @@ def test_a_service_account_gives_its_pods_a_token_and_its_pull_secrets() -> None
     assert at(made, "spec", "imagePullSecrets") == [{"name": "s"}]
     assert "volumes" not in str(at(made, "metadata", "managedFields"))
     quiet = pod("q", automountServiceAccountToken=False)
-    made = decode_object(served, operations.create(served, NAMESPACE, quiet, stamp=cores.stamp()))
+    made = decode_object(served, create(state.own_write(served, NAMESPACE, "", cores.moment()), quiet))
     assert at(made, "spec", "volumes") is None
 
 
 def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> None:
     cores = Cores()
-    operations = Operations(cores.operations.store, cores.operations.registry, chain_of(OFF_HERE))
+    state = ServerState(cores.state.store, cores.state.registry, chain_of(OFF_HERE))
     annotations = {"kubernetes.io/enforce-mountable-secrets": "true"}
     account = {"metadata": {"name": "default", "annotations": annotations}, "secrets": [{"name": "own"}]}
-    operations.create(cores.served("", "v1", "serviceaccounts"), NAMESPACE, account, stamp=cores.stamp())
+    create(state.own_write(cores.served("", "v1", "serviceaccounts"), NAMESPACE, "", cores.moment()), account)
     served = cores.served("", "v1", "pods")
     env = [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]
     body = pod("p", containers=[{"name": "c", "image": "i", "env": env}])
     with pytest.raises(ForbiddenError, match=r'envVar E referencing secret\.secretName="other" is not'):
-        operations.create(served, NAMESPACE, body, stamp=cores.stamp())
+        create(state.own_write(served, NAMESPACE, "", cores.moment()), body)
 
 
 def test_the_real_binary_says_the_same() -> None:

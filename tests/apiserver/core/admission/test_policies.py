@@ -11,8 +11,12 @@ import pytest
 from deltaloop import cel
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission_expressions import BudgetSpentError, Expressions, compiled, environment
-from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
+from deltaloop.apiserver.core.write_context import Notes, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.update import update
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import config_map
 
@@ -34,11 +38,15 @@ class _Policed(Cores):
 
     def make(self, plural: str, name: str, spec: dict[str, Any]) -> None:
         served = self.served(_GROUP, "v1", plural)
-        self.operations.create(served, "", {"metadata": {"name": name}, "spec": spec}, stamp=self.stamp())
+        create(self.state.own_write(served, "", "", self.moment()), {"metadata": {"name": name}, "spec": spec})
 
     def write(self, name: str = "a") -> None:
-        stamp = replace(self.stamp(), outside=Outside(), annotate=self.noted.__setitem__)
-        self.operations.create(self.served("", "v1", "configmaps"), NAMESPACE, config_map(name), stamp=stamp)
+        create(self.policed("configmaps", ""), config_map(name))
+
+    def policed(self, plural: str, name: str) -> WriteContext:
+        """Return the context of a write that policies are called for."""
+        own = self.state.own_write(self.served("", "v1", plural), NAMESPACE, name, self.moment())
+        return replace(own, answers=ExternalAnswers(), notes=Notes(annotations=self.noted))
 
 
 def test_audited_failures_are_in_the_audit_line() -> None:
@@ -114,7 +122,9 @@ def test_an_audit_annotation_without_a_value_refuses_unless_it_is_ignored() -> N
 def test_the_servers_own_writes_are_not_looked_at() -> None:
     cores = _Policed()
     cores.add({"validations": [{"expression": "false"}]}, "Deny")
-    cores.operations.create(cores.served("", "v1", "configmaps"), NAMESPACE, config_map("own"), stamp=cores.stamp())
+    create(
+        cores.state.own_write(cores.served("", "v1", "configmaps"), NAMESPACE, "", cores.moment()), config_map("own")
+    )
 
 
 def test_a_policy_counts_from_its_write_until_it_is_changed_or_gone() -> None:
@@ -129,21 +139,19 @@ def test_a_policy_counts_from_its_write_until_it_is_changed_or_gone() -> None:
     )
 
     def change(**spec: Any) -> None:
-        version = cores.operations.read(policies, "", "one").resource_version
+        version = cores.state.read(policies, "", "one").resource_version
         body = {"metadata": {"name": "one", "resourceVersion": version}, "spec": spec}
-        cores.operations.update(policies, "", "one", body, stamp=cores.stamp())
+        update(cores.state.own_write(policies, "", "one", cores.moment()), body)
 
     others = {**_RULE, "resources": ["secrets"]}
     change(matchConstraints={"resourceRules": [others]}, validations=[{"expression": "false"}])
     cores.write("b")
     creates = {**_RULE, "operations": ["CREATE"]}
     change(matchConstraints={"resourceRules": [others, creates]}, validations=[{"expression": "false"}])
-    maps = cores.served("", "v1", "configmaps")
-    stamp = replace(cores.stamp(), outside=Outside())
-    cores.operations.update(maps, NAMESPACE, "b", config_map("b", {"k": "v"}), stamp=stamp)
+    update(cores.policed("configmaps", "b"), config_map("b", {"k": "v"}))
     with pytest.raises(ApiError, match=refused):
         cores.write("c")
-    cores.operations.delete(bindings, "", "one", DeleteOptions(), stamp=cores.stamp())
+    delete(cores.state.own_write(bindings, "", "one", cores.moment()), DeleteOptions())
     cores.write("c")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api.status import Status, StatusDetails
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import Fault
 
@@ -28,8 +28,8 @@ def test_who_takes_no_form_gets_one_for_people(code: int) -> None:
 
 
 def test_what_cannot_be_read_has_no_warnings() -> None:
-    assert not refusals.has_warnings(failures.unreadable("Pod", "why"))
-    assert refusals.has_warnings(failures.bad_request("why"))
+    assert not refusals.has_warnings(status_errors.unreadable("Pod", "why"))
+    assert refusals.has_warnings(status_errors.bad_request("why"))
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_flow_control_answers_in_plain_text_and_always_says_when(asked: int | No
 def test_a_refused_patch_has_empty_details_where_the_real_server_has_some(
     code: int, details: StatusDetails | None
 ) -> None:
-    error = failures.bad_request("m") if code == 400 else failures.refused_patch(code, "", "m")
+    error = status_errors.bad_request("m") if code == 400 else status_errors.refused_patch(code, "", "m")
     assert (error.status.code, error.status.details) == (code, details)

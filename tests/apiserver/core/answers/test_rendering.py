@@ -10,7 +10,7 @@ import pytest
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, BadRequestError, MethodNotAllowedError, NotAcceptableError, NotFoundError
 from deltaloop.api.watch_event import EventType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers.rendering import LineCache, Rendering, WatchRendering, choose_rendering
 from deltaloop.apiserver.core.answers.table import Shape
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -75,9 +75,9 @@ def test_forms_that_cannot_be_given() -> None:
 
 def test_messages_of_one_and_of_several_fields() -> None:
     kind = config_maps().type
-    one = failures.invalid(kind, "a", [required("spec.x")])
+    one = status_errors.invalid(kind, "a", [required("spec.x")])
     assert one.status.message == 'ConfigMap "a" is invalid: spec.x: Required value'
-    two = failures.invalid(kind, "a", [required("spec.x", "say it"), FieldError("y", "FieldValueInvalid", "no")])
+    two = status_errors.invalid(kind, "a", [required("spec.x", "say it"), FieldError("y", "FieldValueInvalid", "no")])
     assert two.status.message == 'ConfigMap "a" is invalid: [spec.x: Required value: say it, y: no]'
     assert two.status.details is not None
     assert [cause.field for cause in two.status.details.causes] == ["spec.x", "y"]
@@ -86,11 +86,11 @@ def test_messages_of_one_and_of_several_fields() -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (failures.internal("x"), 500),
-        (failures.unexplained("x"), 500),
-        (failures.misdirected("evil"), 421),
-        (failures.body_too_large(), 413),
-        (failures.expired_watch(1, 2), 410),
+        (status_errors.internal("x"), 500),
+        (status_errors.unexplained("x"), 500),
+        (status_errors.misdirected("evil"), 421),
+        (status_errors.body_too_large(), 413),
+        (status_errors.expired_watch(1, 2), 410),
     ],
 )
 def test_codes(error: ApiError, code: int) -> None:

@@ -10,25 +10,29 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
+from deltaloop.apiserver.core.admission.chain import Chain, Plugin
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import Collected, GarbageCollector
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp, Stamps
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.write_context import Moment, Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
 
-STAMP = Stamp(now=0, uid="someone")
+STAMP = Moment(now=0, uid="someone")
 
 
-def stamps() -> Stamp:
+def moments() -> Moment:
     return STAMP
 
 
-def operations(*, window: int = 10_000) -> tuple[Operations, ServedResource]:
-    made = Operations(RevisionStore(window=window), built_in_registry())
-    make_namespaces(made, stamps)
+def operations(*, window: int = 10_000) -> tuple[ServerState, ServedResource]:
+    made = ServerState(RevisionStore(window=window), built_in_registry())
+    make_namespaces(made, moments)
     served = made.registry.find("", "v1", "configmaps")
     assert served is not None
     return made, served
@@ -43,8 +47,8 @@ class GarbageMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.operations, self.served = operations(window=3)
-        self.collector: Any = type(self).make(self.operations)
+        self.state, self.served = operations(window=3)
+        self.collector: Any = type(self).make(self.state)
         self.owners: dict[str, set[str]] = {}  # by uid: the uids of its owners
         self.count = 0
 
@@ -58,27 +62,27 @@ class GarbageMachine(RuleBasedStateMachine):
         if dead and owners:
             owners.add("dead")
         fields = {"metadata": {"name": uid, "ownerReferences": [reference(owner) for owner in sorted(owners)]}}
-        self.operations.create(self.served, "default", fields, stamp=Stamp(now=0, uid=uid))
+        create(self.state.own_write(self.served, "default", "", Moment(now=0, uid=uid)), fields)
         self.owners[uid] = owners
 
     @precondition(lambda self: self.owners)
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.owners)))
-        self.operations.delete(self.served, "default", uid, DeleteOptions(), stamp=Stamp(now=0))
+        delete(self.state.own_write(self.served, "default", uid, Moment(now=0)), DeleteOptions())
         del self.owners[uid]
 
     @rule()
     def run(self) -> None:
-        self.collector.run(stamps=stamps)
+        self.collector.run(moments=moments)
         while garbage := [uid for uid, owners in self.owners.items() if owners and not owners & self.owners.keys()]:
             for uid in garbage:
                 del self.owners[uid]
         for uid, owners in self.owners.items():
             self.owners[uid] = owners & self.owners.keys()
-        left = self.operations.store.list("configmaps").items
+        left = self.state.store.list("configmaps").items
         assert {item.uid: {owner.uid for owner in item.owner_references} for item in left} == self.owners
-        assert self.collector.run(stamps=stamps) == Collected(wrote=False)
+        assert self.collector.run(moments=moments) == Collected(wrote=False)
 
 
 SETTINGS = settings(
@@ -95,28 +99,27 @@ def test_the_collector_agrees_with_the_model() -> None:
 class _LooksOnce:
     """A collector that sees only what was there at its first run."""
 
-    def __init__(self, made: Operations) -> None:
+    def __init__(self, made: ServerState) -> None:
         self.real = GarbageCollector(made)
         self.runs = 0
 
-    def run(self, *, stamps: Stamps) -> Collected:
+    def run(self, *, moments: Moments) -> Collected:
         self.runs += 1
-        return self.real.run(stamps=stamps) if self.runs == 1 else Collected(wrote=False)
+        return self.real.run(moments=moments) if self.runs == 1 else Collected(wrote=False)
 
 
 class _KeepsReferences:
     """A collector that does not tidy the references of what stays."""
 
-    def __init__(self, made: Operations) -> None:
-        class Reluctant(Operations):  # type: ignore[misc]  # a seeded fault needs to get inside
-            def update(self, *arguments: Any, **options: Any) -> Any:
-                raise AssertionError("no update")
+    def __init__(self, made: ServerState) -> None:
+        def refuse(attributes: AdmissionAttributes) -> None:
+            raise AssertionError(attributes.name)
 
-        reluctant = Reluctant(made.store, made.registry)
-        self.real = GarbageCollector(reluctant)
+        plugin = Plugin(operations=frozenset({"UPDATE"}), validate=refuse)
+        self.real = GarbageCollector(ServerState(made.store, made.registry, Chain((plugin,))))
 
-    def run(self, *, stamps: Stamps) -> Collected:
-        return self.real.run(stamps=stamps)
+    def run(self, *, moments: Moments) -> Collected:
+        return self.real.run(moments=moments)
 
 
 @pytest.mark.parametrize("broken", [_LooksOnce, _KeepsReferences])
@@ -133,10 +136,10 @@ def test_what_may_not_be_changed_is_reported_and_does_not_stop_the_rest() -> Non
     metadata = {"name": "a", "namespace": "default", "uid": "a", "labels": {"-": "-"}}
     fields = {"metadata": {**metadata, "ownerReferences": [reference("b"), reference("dead")]}}
     made.store.create("configmaps", "default/a", fields)  # past the checks, as from an older version
-    made.create(served, "default", {"metadata": {"name": "b"}}, stamp=Stamp(now=0, uid="b"))
+    create(made.own_write(served, "default", "", Moment(now=0, uid="b")), {"metadata": {"name": "b"}})
     orphan = {"metadata": {"name": "c", "ownerReferences": [reference("dead")]}}
-    made.create(served, "default", orphan, stamp=Stamp(now=0, uid="c"))
-    collected = GarbageCollector(made).run(stamps=stamps)
+    create(made.own_write(served, "default", "", Moment(now=0, uid="c")), orphan)
+    collected = GarbageCollector(made).run(moments=moments)
     assert [(place.key, reason) for place, reason in collected.refused] == [("default/a", "Invalid")]
     assert [item.name for item in made.store.list("configmaps").items] == ["a", "b"]
 
@@ -145,28 +148,29 @@ def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
     made, served = operations()
     for name, owner in (("a", ""), ("b", "a"), ("c", "b")):
         owners = [reference(owner, blocks=True)] if owner else []
-        made.create(
-            served, "default", {"metadata": {"name": name, "ownerReferences": owners}}, stamp=Stamp(now=0, uid=name)
+        create(
+            made.own_write(served, "default", "", Moment(now=0, uid=name)),
+            {"metadata": {"name": name, "ownerReferences": owners}},
         )
     collector = GarbageCollector(made)
-    made.delete(served, "default", "a", DeleteOptions(propagation_policy="Foreground"), stamp=STAMP)
+    delete(made.own_write(served, "default", "a", STAMP), DeleteOptions(propagation_policy="Foreground"))
     start = made.store.revision
-    collector.run(stamps=stamps)
+    collector.run(moments=moments)
     gone = [change.key for change in made.store.changes_after(start) if change.new is None]
     assert gone == ["default/c", "default/b", "default/a"]
 
 
 def test_many_dependents_are_orphaned_a_few_in_each_run() -> None:
     made, served = operations()
-    made.create(served, "default", {"metadata": {"name": "owner"}}, stamp=Stamp(now=0, uid="owner"))
+    create(made.own_write(served, "default", "", Moment(now=0, uid="owner")), {"metadata": {"name": "owner"}})
     for number in range(50):
         fields = {"metadata": {"name": f"d{number}", "ownerReferences": [reference("owner")]}}
-        made.create(served, "default", fields, stamp=Stamp(now=0, uid=f"d{number}"))
+        create(made.own_write(served, "default", "", Moment(now=0, uid=f"d{number}")), fields)
     collector = GarbageCollector(made)
-    collector.run(stamps=stamps)
-    made.delete(served, "default", "owner", DeleteOptions(propagation_policy="Orphan"), stamp=Stamp(now=0))
+    collector.run(moments=moments)
+    delete(made.own_write(served, "default", "owner", Moment(now=0)), DeleteOptions(propagation_policy="Orphan"))
     owned: list[int] = []
-    while not owned or collector.run(stamps=stamps, most=1).more:
+    while not owned or collector.run(moments=moments, most=1).more:
         owned.append(sum(1 for item in made.store.list("configmaps").items if item.owner_references))
     assert max(before - after for before, after in pairwise(owned)) <= 16
     assert {item.name for item in made.store.list("configmaps").items} == {f"d{number}" for number in range(50)}

@@ -10,7 +10,7 @@ import pytest
 
 from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
-from deltaloop.apiserver.core.outside import Outside, QuestionError
+from deltaloop.apiserver.core.external_answers import ExternalAnswers, QuestionError
 from deltaloop.apiserver.core.webhook_calls import Called, WebhookCalls, endpoint_of
 from deltaloop.schemas.schema_compiler import schema_from_json
 
@@ -94,16 +94,16 @@ def test_metadata_is_put_back_but_for_labels_and_annotations(webhook: Conversion
 
 
 def test_a_write_asks_once_for_the_same_object(webhook: ConversionWebhook) -> None:
-    outside, obj = Outside(), foo(V1, size=3)
+    answers, obj = ExternalAnswers(), foo(V1, size=3)
     with pytest.raises(QuestionError) as asked:
-        webhook.ask(outside, obj, V2)
+        webhook.ask(answers, obj, V2)
     question = asked.value.question
     assert isinstance(question, WebhookCalls)
-    outside.tell(question, (answer(foo(V2, length="3")),))
-    assert webhook.ask(outside, foo(V1, size=3), V2) == foo(V2, length="3")
+    answers.tell(question, (answer(foo(V2, length="3")),))
+    assert webhook.ask(answers, foo(V1, size=3), V2) == foo(V2, length="3")
     with pytest.raises(QuestionError):
-        webhook.ask(outside, foo(V1, size=4), V2)
-    assert webhook.ask(outside, obj, V1) is obj
+        webhook.ask(answers, foo(V1, size=4), V2)
+    assert webhook.ask(answers, obj, V1) is obj
 
 
 def test_a_refusal_says_nothing_of_the_object(webhook: ConversionWebhook) -> None:

@@ -12,9 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import merge_patch
 from deltaloop.schemas.json_values import at, integer, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
@@ -52,7 +55,9 @@ class ServiceMachine(RuleBasedStateMachine):
         free = name not in self.specs and sent.get("clusterIP", "") not in self.addresses() - {"None"}
         free = free and at(sent["ports"][0], "nodePort") not in self.ports("TCP")
         try:
-            made = self.cores.operations.create(self.served, NAMESPACE, body, stamp=self.cores.stamp(), dry_run=dry)
+            made = create(
+                self.cores.state.own_write(self.served, NAMESPACE, "", self.cores.moment(), dry_run=dry), body
+            )
         except ApiError as error:
             if free:
                 raise AssertionError(error.status.message) from error
@@ -69,13 +74,9 @@ class ServiceMachine(RuleBasedStateMachine):
         spec: dict[str, Any] = {"type": kind, "externalName": "a.b" if kind == "ExternalName" else None}
         if before.get("clusterIP") == "None":
             return
-        changed = self.cores.operations.patch(
-            self.served,
-            NAMESPACE,
-            name,
+        changed = patch(
+            self.cores.state.own_write(self.served, NAMESPACE, name, self.cores.moment(), dry_run=dry),
             lambda present: merge_patch(present, {"spec": spec}),
-            stamp=self.cores.stamp(),
-            dry_run=dry,
         )
         after = mapping(decode_object(self.served, changed)["spec"])
         if "ExternalName" not in (before["type"], kind):
@@ -89,7 +90,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.specs)))
-        self.cores.operations.delete(self.served, NAMESPACE, name, DeleteOptions(), stamp=Stamp(now=0))
+        delete(self.cores.state.own_write(self.served, NAMESPACE, name, Moment(now=0)), DeleteOptions())
         del self.specs[name]
 
     def addresses(self) -> set[str]:

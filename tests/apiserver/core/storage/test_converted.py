@@ -12,7 +12,7 @@ import pytest
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
-from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.storage.converted import ConversionQuestion, ConvertedObjects, ConvertedStore
 from deltaloop.apiserver.core.storage.encoding import stored_version, whole_resource, with_resource_version
 from deltaloop.apiserver.core.storage.store import RevisionStore

@@ -12,17 +12,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit, Draft, ask_at_once
-from deltaloop.apiserver.core.storage.store import Condition, Objects, RevisionStore
+from deltaloop.apiserver.core.storage.store import Objects, RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import (
-    ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
     StoreError,
 )
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import defined
 
@@ -143,11 +144,6 @@ def test_it_refuses_what_the_store_refuses() -> None:
         draft.update("a", "y", fields("y"))
     with pytest.raises(KeyMissingError):
         draft.delete("a", "y")
-    for wrong in (Condition(revision=9), Condition(uid="other")):
-        with pytest.raises(ConditionFailedError):
-            draft.update("a", "x", fields("x"), condition=wrong)
-        with pytest.raises(ConditionFailedError):
-            draft.delete("a", "x", condition=wrong)
     assert draft.update("a", "x", fields("x")) is store.get("a", "x"), "nothing differs"
     assert draft.commit().stored == ()
 
@@ -245,8 +241,8 @@ AsTheStore.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
 TestAsTheStore = AsTheStore.TestCase
 
 
-def stamp(uid: str) -> Stamp:
-    return Stamp(now=1_000_000_000.0, uid=uid, chance=0.5)
+def moment(uid: str) -> Moment:
+    return Moment(now=1_000_000_000.0, uid=uid, chance=0.5)
 
 
 def crd(plural: str) -> dict[str, Any]:
@@ -262,82 +258,82 @@ def crd(plural: str) -> dict[str, Any]:
 
 
 def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_meanwhile() -> None:
-    operations = Operations(RevisionStore(), built_in_registry())
-    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    state = ServerState(RevisionStore(), built_in_registry())
+    crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
-    drafts = {plural: operations.draft(ask_at_once) for plural in ("foos", "bars")}
+    drafts = {plural: state.draft(ask_at_once) for plural in ("foos", "bars")}
     for plural, drafted in drafts.items():
-        drafted.create(crds, "", crd(plural), stamp=stamp(plural))
+        create(drafted.own_write(crds, "", "", moment(plural)), crd(plural))
         assert drafted.registry.find("x.dev", "v1", plural) is not None
-        assert operations.registry.find("x.dev", "v1", plural) is None
+        assert state.registry.find("x.dev", "v1", plural) is None
     for plural, drafted in drafts.items():
-        assert operations.is_current(drafted)
-        operations.commit(drafted)
-        assert operations.registry.find("x.dev", "v1", plural) is not None
-    unchanged = operations.draft(ask_at_once)
-    operations.create(crds, "", crd("quxes"), stamp=stamp("b"))
-    assert operations.is_current(unchanged), "it has changed nothing of what is served"
-    operations.commit(unchanged)
-    assert defined(operations.registry) == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
+        assert state.is_current(drafted)
+        state.commit(drafted)
+        assert state.registry.find("x.dev", "v1", plural) is not None
+    unchanged = state.draft(ask_at_once)
+    create(state.own_write(crds, "", "", moment("b")), crd("quxes"))
+    assert state.is_current(unchanged), "it has changed nothing of what is served"
+    state.commit(unchanged)
+    assert defined(state.registry) == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
 
 
 def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
-    operations = Operations(RevisionStore(), built_in_registry())
-    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    state = ServerState(RevisionStore(), built_in_registry())
+    crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     services = kinds.API_SERVICE.group_resource
 
-    def drafted(write: Callable[[Operations], object]) -> Operations:
-        found = operations.draft(ask_at_once)
+    def drafted(write: Callable[[ServerState], object]) -> ServerState:
+        found = state.draft(ask_at_once)
         write(found)
         return found
 
-    made = drafted(lambda draft: draft.create(crds, "", crd("foos"), stamp=stamp("foos")))
-    assert operations.store.count(services) == 0
-    operations.commit(made)
-    (service,) = operations.store.list(services).items
+    made = drafted(lambda draft: create(draft.own_write(crds, "", "", moment("foos")), crd("foos")))
+    assert state.store.count(services) == 0
+    state.commit(made)
+    (service,) = state.store.list(services).items
     assert (service.name, bool(service.uid)) == ("v1.x.dev", True)
     for item in ("", "bars"):
         if item:
-            operations.create(crds, "", crd(item), stamp=stamp(item))
+            create(state.own_write(crds, "", "", moment(item)), crd(item))
         dry = drafted(
-            lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=stamp("a"), dry_run=True)
+            lambda draft: delete(draft.own_write(crds, "", "foos.x.dev", moment("a"), dry_run=True), DeleteOptions())
         )
-        operations.commit(dry)
-        assert operations.store.list(services).items == (service,)
-    operations.commit(
-        drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=Stamp(now=1.0)))
+        state.commit(dry)
+        assert state.store.list(services).items == (service,)
+    state.commit(
+        drafted(lambda draft: delete(draft.own_write(crds, "", "foos.x.dev", Moment(now=1.0)), DeleteOptions()))
     )
-    assert operations.store.list(services).items == (service,), "another definition serves the version"
-    operations.commit(
-        drafted(lambda draft: draft.delete(crds, "", "bars.x.dev", DeleteOptions(), stamp=Stamp(now=1.0)))
+    assert state.store.list(services).items == (service,), "another definition serves the version"
+    state.commit(
+        drafted(lambda draft: delete(draft.own_write(crds, "", "bars.x.dev", Moment(now=1.0)), DeleteOptions()))
     )
-    assert operations.store.count(services) == 0
+    assert state.store.count(services) == 0
 
 
 def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
-    operations = Operations(RevisionStore(), built_in_registry())
-    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    state = ServerState(RevisionStore(), built_in_registry())
+    crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
-    drafted = operations.draft(ask_at_once)
+    drafted = state.draft(ask_at_once)
     second = crd("bars")
     second["spec"]["names"]["kind"] = "Foos"
-    drafted.create(crds, "", second, stamp=stamp("bars"))
-    operations.create(crds, "", crd("foos"), stamp=stamp("foos"))
-    assert not operations.is_current(drafted)
+    create(drafted.own_write(crds, "", "", moment("bars")), second)
+    create(state.own_write(crds, "", "", moment("foos")), crd("foos"))
+    assert not state.is_current(drafted)
 
 
 def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
-    operations = Operations(RevisionStore(), built_in_registry())
-    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    state = ServerState(RevisionStore(), built_in_registry())
+    crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
-    operations.create(crds, "", crd("foos"), stamp=stamp("foos"))
-    drafted = operations.draft(ask_at_once)
-    drafted.create(crds, "", crd("bars"), stamp=stamp("bars"))
-    operations.delete(crds, "", "foos.x.dev", DeleteOptions(), stamp=Stamp(now=1.0))
-    assert operations.is_current(drafted)
-    operations.commit(drafted)
-    assert defined(operations.registry) == ("bars.x.dev",)
+    create(state.own_write(crds, "", "", moment("foos")), crd("foos"))
+    drafted = state.draft(ask_at_once)
+    create(drafted.own_write(crds, "", "", moment("bars")), crd("bars"))
+    delete(state.own_write(crds, "", "foos.x.dev", Moment(now=1.0)), DeleteOptions())
+    assert state.is_current(drafted)
+    state.commit(drafted)
+    assert defined(state.registry) == ("bars.x.dev",)
 
 
 def test_a_commit_without_writes_says_nothing() -> None:

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from deltaloop.apiserver.core.storage.history import StoredChange
-from deltaloop.apiserver.core.storage.store import Condition, Page, RevisionStore, StoreState, encode_object
+from deltaloop.apiserver.core.storage.store import Page, RevisionStore, StoreState, encode_object
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
-    ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
 )
@@ -70,7 +69,7 @@ def test_an_equal_object_is_not_written() -> None:
     assert store.update("x", "a", {**fields("a"), "value": True}).resource_version == "3"  # True is not 1
 
 
-def test_conditions() -> None:
+def test_missing_and_existing_keys_are_errors() -> None:
     store = RevisionStore()
     store.create("x", "a", fields("a"))
     with pytest.raises(KeyExistsError):
@@ -79,13 +78,7 @@ def test_conditions() -> None:
         store.update("x", "b", fields("b"))
     with pytest.raises(KeyMissingError):
         store.delete("x", "b")
-    for wrong in (Condition(revision=1), Condition(uid="other"), Condition(revision=2, uid="other")):
-        with pytest.raises(ConditionFailedError):
-            store.delete("x", "a", condition=wrong)
-        with pytest.raises(ConditionFailedError):
-            store.update("x", "a", fields("a", 9), condition=wrong)
     assert store.revision == 2
-    store.delete("x", "a", condition=Condition(revision=2, uid="uid-a"))
 
 
 def test_keys_are_ordered_as_text_and_namespaces_do_not_mix() -> None:

@@ -15,13 +15,16 @@ from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.generated_names import generated_name
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
+from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.selection import Selection
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.strategy import Flags
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
-from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
+from deltaloop.apiserver.core.writes.delete import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import new_object, updated_object
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.schemas.json_values import at, mapping
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES, built_in_schema
 
@@ -39,7 +42,7 @@ CONFIG_MAP = served(kinds.CONFIG_MAP)
 DEPLOYMENT = served(
     kinds.DEPLOYMENT, status=True, flags=Flags(generation=True), scale_paths=ScalePaths(label_selector=".spec.selector")
 )
-STAMP = Stamp(now=0, uid="u", chance=0.25)
+MOMENT = Moment(now=0, uid="u", chance=0.25)
 
 
 def texts(kind: ServedResource, **metadata: Any) -> list[str]:
@@ -101,7 +104,8 @@ def test_empty_metadata_is_left_out() -> None:
 
 
 def test_generation_counts_changes_of_what_is_desired() -> None:
-    first = new_object(DEPLOYMENT, {"spec": {"replicas": 1}, "status": {"replicas": 9}}, {"name": "d"}, stamp=STAMP)
+    context = ServerState(RevisionStore(), Registry(())).own_write(DEPLOYMENT, "", "", MOMENT)
+    first = new_object(context, {"spec": {"replicas": 1}, "status": {"replicas": 9}}, {"name": "d"})
     assert at(first, "metadata", "generation") == 1
     assert first["status"] == {}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -64,7 +64,7 @@ def answer_access(
         text_ = "disallowed on this kind of request"
         errors.append(invalid_value("spec.nonResourceAttributes", _shown_path(path), text_))
     if errors:
-        raise failures.invalid_review(errors)
+        raise status_errors.invalid_review(errors)
     decision = authorizer.decide(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))
     status: Fields = {"allowed": decision.allowed}
     if decision.reason:
@@ -87,7 +87,7 @@ def answer_rules(served: ServedResource, fields: Fields, *, user: User, authoriz
     """
     namespace = text(at(fields, "spec", "namespace"))
     if not namespace:
-        raise failures.bad_request("no namespace on request")
+        raise status_errors.bad_request("no namespace on request")
     rules = authorizer.rules_for(user, namespace)
     status: Fields = {
         "resourceRules": [_resource_rule(rule) for rule in rules if rule.resources],

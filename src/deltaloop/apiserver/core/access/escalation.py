@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import (
     EVERYTHING,
     Authorizer,
@@ -36,7 +36,7 @@ from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import MASTERS
 from deltaloop.schemas.json_values import at, mapping, text
 
-_GROUP: Final = kinds.ROLE.group
+RBAC_GROUP: Final = kinds.ROLE.group
 _ROLES: Final = {"Role": kinds.ROLE, "ClusterRole": kinds.CLUSTER_ROLE}
 _BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 _NOT_COMPARED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "resourceVersion"})
@@ -64,7 +64,7 @@ def check_escalation(
         BadRequestError: If a binding of the whole cluster names a Role.
         InternalServerError: If a binding names a kind that is no role.
     """
-    if served.type.group != _GROUP or MASTERS in user.groups:
+    if served.type.group != RBAC_GROUP or MASTERS in user.groups:
         return
     if before is not None and _compared(before) == _compared(after):
         return
@@ -82,7 +82,7 @@ def _check_role(
     escalate = Attributes(
         user=user,
         verb="escalate",
-        group=_GROUP,
+        group=RBAC_GROUP,
         version=kind.version,
         resource=kind.plural,
         namespace=namespace,
@@ -93,7 +93,7 @@ def _check_role(
     _check_held(authorizer, user, served, namespace, name=name, granted=parse_role(after).rules)
     aggregates = (at(fields, "aggregationRule") for fields in (before or {}, after))
     if kind.kind == "ClusterRole" and any(aggregates) and missing_rules(authorizer.rules_for(user, ""), EVERYTHING):
-        raise failures.protected(kind, name, _AGGREGATES)
+        raise status_errors.protected(kind, name, _AGGREGATES)
 
 
 def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, namespace: str, after: Fields) -> None:
@@ -103,7 +103,7 @@ def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, n
         bind = Attributes(
             user=user,
             verb="bind",
-            group=text(wanted.get("apiGroup")) or _GROUP,
+            group=text(wanted.get("apiGroup")) or RBAC_GROUP,
             version=_ROLES[kind].version,
             resource=_ROLES[kind].plural,
             namespace=namespace,
@@ -112,13 +112,13 @@ def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, n
         if authorizer.allows(bind):
             return
     else:
-        raise failures.unexplained(f"unsupported role reference kind: {_quoted(kind[:64])}")
+        raise status_errors.unexplained(f"unsupported role reference kind: {_quoted(kind[:64])}")
     if kind == "Role" and not namespace:
-        raise failures.bad_request("Namespace parameter required.")
+        raise status_errors.bad_request("Namespace parameter required.")
     rules = authorizer.rules_of_role(kind, role, namespace)
     if rules is None:
         # In the real server's words: it names the resource that is written.
-        raise failures.not_found(served.type, role)
+        raise status_errors.not_found(served.type, role)
     _check_held(authorizer, user, served, namespace, name=_name(after), granted=rules)
 
 
@@ -143,7 +143,7 @@ def _check_held(
     unresolved = authorizer.missing_roles(user, namespace)
     if unresolved:
         told += f"; resolution errors: [{not_found(unresolved, suffix='s')}]"
-    raise failures.protected(served.type, name, told)
+    raise status_errors.protected(served.type, name, told)
 
 
 def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:

@@ -23,6 +23,8 @@ from typing import Final, Protocol, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import RevisionStore
@@ -116,6 +118,32 @@ class AlwaysAllow:
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:  # noqa: ARG002 - same
         """Return nothing: roles do not count."""
         return ()
+
+
+def check_allowed(authorizer: Authorizer, wanted: Attributes) -> None:
+    """Refuse what is not allowed.
+
+    Raises:
+        ForbiddenError: In the real server's words.
+    """
+    if not authorizer.allows(wanted):
+        raise _forbidden(wanted, authorizer)
+
+
+def _forbidden(wanted: Attributes, authorizer: Authorizer) -> ApiError:
+    user, verb, reason = wanted.user.name, wanted.verb, authorizer.decide(wanted).reason
+    if not wanted.resource:
+        return status_errors.forbidden_path(wanted.path, user=user, verb=verb, reason=reason)
+    return status_errors.forbidden_resource(
+        wanted.group,
+        wanted.resource,
+        user=user,
+        verb=verb,
+        namespace=wanted.namespace,
+        name=wanted.name,
+        subresource=wanted.subresource,
+        reason=reason,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Any, Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
@@ -71,7 +71,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
         if sent and sent != wanted:
             why = f"must match the service account {field} if specified"
             error = invalid_value(f"metadata.{field}", encode_json(sent[:253]).decode(), why)
-            raise failures.invalid(_REQUEST, name, [error])
+            raise status_errors.invalid(_REQUEST, name, [error])
     spec = mapping(fields.get("spec"))
     seconds = spec.get("expirationSeconds")
     seconds = _USUAL if seconds is None else integer(seconds)
@@ -87,11 +87,11 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     bound = mapping(spec.get("boundObjectRef"))
     kind = text(bound.get("kind"))
     if errors:
-        raise failures.invalid(_REQUEST, "", errors)
+        raise status_errors.invalid(_REQUEST, "", errors)
     version = text(bound.get("apiVersion"))
     if bound and (kind not in _BOUND or version != "v1"):
         group, _, version = version.rpartition("/")
-        raise failures.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}"[:300])
+        raise status_errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}"[:300])
     audiences = texts(spec.get("audiences")) or (issuer,)
     return TokenWish(audiences, seconds, kind, text(bound.get("name")), text(bound.get("uid")))
 
@@ -109,14 +109,14 @@ def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, accou
     plural = _BOUND[wish.bound_kind]
     found = store.get(plural, _key(plural, namespace, wish.bound_name))
     if found is None:
-        raise failures.not_found(_core_type(wish.bound_kind, plural), wish.bound_name)
+        raise status_errors.not_found(_core_type(wish.bound_kind, plural), wish.bound_name)
     if plural == "pods" and text(at(found.to_dict(), "spec", "serviceAccountName")) != account:
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
         )
     if wish.bound_uid and wish.bound_uid != found.uid:
         # In the real server's words, which have the kind in the place of the resource.
-        raise failures.conflict(
+        raise status_errors.conflict(
             _core_type(wish.bound_kind, wish.bound_kind),
             wish.bound_name,
             f"the UID in the bound object reference ({wish.bound_uid}) does not match the UID in record. "

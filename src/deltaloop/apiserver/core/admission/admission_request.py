@@ -1,7 +1,7 @@
 """A request as webhooks are asked about it, and as expressions of admission know it.
 
 The authorizer of an expression asks on behalf of the request's user, or of an account that the expression names; it is
-``Stamp.decide`` that answers.
+``WriteContext.decide`` that answers.
 
 Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/cel/condition.go
 (``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go.
@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.codec import ConversionError
-from deltaloop.apiserver.core.outside import Outside
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Option, Subresource
 from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
@@ -80,15 +80,15 @@ def _option(form: Option, values: Sequence[str]) -> object:
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:
     """Return the object as it is to be, and as it is, in a version of the resource."""
-    requested, outside = attributes.served, attributes.stamp.outside
+    requested, answers = attributes.served, attributes.context.answers
     return (
-        converted(attributes.after, requested, served, outside),
-        converted(attributes.before, requested, served, outside),
+        converted(attributes.after, requested, served, answers),
+        converted(attributes.before, requested, served, answers),
     )
 
 
 def converted(
-    obj: Fields | None, source: ServedResource, target: ServedResource, outside: Outside | None
+    obj: Fields | None, source: ServedResource, target: ServedResource, answers: ExternalAnswers | None
 ) -> Fields | None:
     """Return an object in another version of its resource.
 
@@ -98,11 +98,11 @@ def converted(
     if obj is None or source.type == target.type:
         return obj
     webhook = source.codec.webhook
-    if webhook is not None and outside is not None:
+    if webhook is not None and answers is not None:
         try:
-            return webhook.ask(outside, obj, target.type.api_version)
+            return webhook.ask(answers, obj, target.type.api_version)
         except ConversionError as error:
-            raise failures.internal(str(error)) from None
+            raise status_errors.internal(str(error)) from None
     stored = source.codec.stored(copied(obj))
     loaded = target.codec.load(stored) or stored
     return {**loaded, "apiVersion": target.type.api_version}
@@ -183,5 +183,5 @@ def _answer(attributes: AdmissionAttributes, question: AccessQuestion) -> Access
         name=question.name,
         path=question.path,
     )
-    decision = attributes.stamp.decide(wanted)
+    decision = attributes.context.decide(wanted)
     return AccessAnswer(decision.allowed, decision.reason)

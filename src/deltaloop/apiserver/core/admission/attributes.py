@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.reinvocation import Reinvocation
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import Stored
 from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.schemas.json_values import at, text
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -35,7 +35,7 @@ class AdmissionAttributes:
         after: The object as it is to be, in the version that is requested; of a subresource that takes another kind
             (``Scale``, ``Binding``, ``Eviction``), that; None for a delete. It is shared: what changes it makes a copy.
         before: The object as it is; None for a create, and for what is no part of the object.
-        stamp: Who writes, when, with which options, and what can be asked of others.
+        context: The write.
         dry_run: Whether nothing will be stored.
         objects: What is stored.
         registry: What is served.
@@ -50,7 +50,7 @@ class AdmissionAttributes:
     name: str
     after: dict[str, object] | None
     before: dict[str, object] | None
-    stamp: Stamp
+    context: WriteContext
     dry_run: bool
     objects: Stored
     registry: Registry
@@ -64,12 +64,12 @@ class AdmissionAttributes:
     @property
     def user(self) -> User:
         """Who asks."""
-        return self.stamp.user
+        return self.context.user
 
     @property
     def options(self) -> Mapping[str, object]:
         """The options of the request, as an object; those of a patch are the options of what it comes down to."""
-        options = self.stamp.options
+        options = {} if self.context.options is None else self.context.options.as_object()
         if options.get("kind") != "PatchOptions":
             return options
         kind = "CreateOptions" if self.operation == "CREATE" else "UpdateOptions"
@@ -94,7 +94,7 @@ class AdmissionAttributes:
 
     def refused(self, why: str, *, cause: str = "") -> ApiError:
         """Return the 403 that refuses the request for this reason; a word for the cause goes with it."""
-        return failures.protected(self.served.type, self.shown_name, why, cause=cause)
+        return status_errors.protected(self.served.type, self.shown_name, why, cause=cause)
 
     @property
     def shown_name(self) -> str:

@@ -27,7 +27,7 @@ _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE REQUEST-----(.*?)-----END CERT
 def _may(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
     every = f"{signer.partition('/')[0]}/*"
     wanted = Attributes(user=attributes.user, verb=verb, group="certificates.k8s.io", version="*", resource="signers")
-    return any(attributes.stamp.decide(replace(wanted, name=name)).allowed for name in (signer, every))
+    return any(attributes.context.decide(replace(wanted, name=name)).allowed for name in (signer, every))
 
 
 def _checked_for(verb: str, *, only_changes: bool) -> Callable[[AdmissionAttributes], None]:

@@ -15,13 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, final
+from typing import final
 
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.strategy import Writes
-
-Effect: TypeAlias = Callable[[Writes], None]
-"""What else is to be written when the object is stored."""
+from deltaloop.apiserver.core.write_context import Effect
 
 
 @final

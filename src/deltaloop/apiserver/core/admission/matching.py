@@ -21,7 +21,7 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -103,7 +103,7 @@ def _matched(criteria: Mapping[str, object], attributes: AdmissionAttributes, ru
         return None
     found = _by_rules(criteria, attributes, rules) if rules else attributes.served
     if found is not None and selected is None:
-        raise failures.not_found(kinds.NAMESPACE, attributes.namespace)
+        raise status_errors.not_found(kinds.NAMESPACE, attributes.namespace)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 
@@ -25,9 +25,9 @@ def _check(attributes: AdmissionAttributes) -> None:
         return
     found = attributes.objects.get(kinds.NAMESPACE.group_resource, attributes.namespace)
     if found is None:
-        raise failures.not_found(kinds.NAMESPACE, attributes.namespace)
+        raise status_errors.not_found(kinds.NAMESPACE, attributes.namespace)
     if found.deletion_timestamp is not None:
-        raise failures.namespace_terminating(served.type, attributes.shown_name, attributes.namespace)
+        raise status_errors.namespace_terminating(served.type, attributes.shown_name, attributes.namespace)
 
 
 NAMESPACE_LIFECYCLE: Final = Plugin(operations=frozenset({"CREATE", "DELETE"}), mutate=_check)

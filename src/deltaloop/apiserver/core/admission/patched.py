@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.admission_request import converted
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.growth import check_growth
 from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
+from deltaloop.schemas.work import check_growth
 
 
 def has_own_kind(attributes: AdmissionAttributes) -> bool:
@@ -35,16 +35,16 @@ def read_anew(
 
     Raises:
         ApiError: If it cannot be read.
-        GrowthError: If it is larger than ``growth`` allows.
+        GrowthError: If it is larger than the account of the work allows.
     """
     if not has_own_kind(attributes):
         return result, ()
     try:
         check_depth(result, most=MAX_STORED_DEPTH)
     except TooDeepError as error:
-        raise failures.internal(str(error)) from None
+        raise status_errors.internal(str(error)) from None
     check_growth(len(msgspec.json.encode(result)))
     unknown = served.codec.drop_unknown(result, b"", as_sent, told=True)
     served.codec.read(result, as_sent)
     served.strategy.default(result)
-    return mapping(converted(result, served, attributes.served, attributes.stamp.outside)), tuple(unknown)
+    return mapping(converted(result, served, attributes.served, attributes.context.answers)), tuple(unknown)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_security_checks import LATEST, Wrong, violations
@@ -112,7 +112,7 @@ def _warn(attributes: AdmissionAttributes, policies: Mapping[str, _Policy], pod:
     policy = policies.get("warn", _Policy())
     found = policy.violations(pod)
     if found:
-        attributes.stamp.warn([f'would violate PodSecurity "{policy}": {_in_full(found)}'])
+        attributes.context.notes.stored.extend([f'would violate PodSecurity "{policy}": {_in_full(found)}'])
 
 
 def _in_full(found: list[Wrong]) -> str:
@@ -124,11 +124,11 @@ def _check_namespace(attributes: AdmissionAttributes) -> None:
     policies, errors = _policies(after)
     was, old_errors = _policies(before)
     if errors and (attributes.operation == "CREATE" or errors != old_errors):
-        raise failures.invalid(attributes.served.type, attributes.name, errors)
+        raise status_errors.invalid(attributes.served.type, attributes.name, errors)
     policy, old = policies["enforce"], was["enforce"]
     laxer = policy.version == old.version and _LEVELS.index(policy.level) <= _LEVELS.index(old.level)
     if attributes.operation == "UPDATE" and not laxer:
-        attributes.stamp.warn(_warnings_about_pods(attributes, policy))
+        attributes.context.notes.stored.extend(_warnings_about_pods(attributes, policy))
 
 
 def _warnings_about_pods(attributes: AdmissionAttributes, policy: _Policy) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from deltaloop.api.status import ApiError, Status
-from deltaloop.apiserver.core.failures import UnreadableObjectError
+from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 
 
 def headers(status: Status) -> dict[str, str]:

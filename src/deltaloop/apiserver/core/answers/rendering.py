@@ -11,7 +11,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers.table import (
     IncludeObject,
     Output,
@@ -138,12 +138,12 @@ def choose_rendering(
     if output is None:
         known = any(clause.is_yaml or clause.accepts_json for clause in parse_accept(accept))
         if known or not served.flags.protobuf:
-            raise failures.not_servable(_STREAMED if shape == "watch" and YAML in accept else _OFFERED)
-        raise failures.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
+            raise status_errors.not_servable(_STREAMED if shape == "watch" and YAML in accept else _OFFERED)
+        raise status_errors.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
     try:
         include = parse_include_object(include_object if output.form == "table" else "")
     except InvalidArgumentError as error:
-        raise failures.bad_request(str(error)) from None
+        raise status_errors.bad_request(str(error)) from None
     return Rendering(served, output, include, now)
 
 

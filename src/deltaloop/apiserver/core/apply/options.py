@@ -11,7 +11,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_other_yaml
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.json_values import json_type
@@ -34,13 +34,13 @@ def read_applied(body: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
         if is_other_yaml(body) or duplicate_field_texts(body):
             value = _read_yaml(body, repeated)
     except TooDeepError as error:
-        raise failures.bad_request(f"error decoding patch: {error}") from None
+        raise status_errors.bad_request(f"error decoding patch: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = _read_yaml(body, repeated)
     if value is None:
         return {}, ()
     if not isinstance(value, dict):
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             f"error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
             f"{json_type(value)} into Go value of type map[string]interface {{}}"
         )
@@ -58,6 +58,6 @@ def _read_yaml(body: bytes, repeated: list[str]) -> object:
             msgspec.json.encode(read_yaml_body(body, source="the body of the request", repeated=repeated))
         )
     except (InvalidArgumentError, UnicodeDecodeError, TypeError, msgspec.MsgspecError) as error:
-        raise failures.bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
+        raise status_errors.bad_request(f"error decoding patch: error converting YAML to JSON: {error}") from None
     except RecursionError:
-        raise failures.bad_request(f"error decoding patch: {TooDeepError()}") from None
+        raise status_errors.bad_request(f"error decoding patch: {TooDeepError()}") from None

@@ -12,11 +12,11 @@ from typing import Final, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, WebhookConversion
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import check_readable_type, unreadable_type
-from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
@@ -55,9 +55,9 @@ class BuiltInCodec:
         """Unless another version is stored."""
         return self.conversion is None
 
-    def asking(self, outside: Outside | None) -> BuiltInCodec:
+    def asking(self, answers: ExternalAnswers | None) -> BuiltInCodec:
         """It asks nobody."""
-        del outside
+        del answers
         return self
 
     @property
@@ -68,14 +68,14 @@ class BuiltInCodec:
         """Refuse another kind in the words of a server that decodes by what the body says it is."""
         wanted, unreadable = self.kind.kind, unreadable_type(fields)
         if unreadable:
-            raise failures.unrecognized(wanted, unreadable)
+            raise status_errors.unrecognized(wanted, unreadable)
         api_version, kind = self._said(fields)
         version = api_version.rpartition("/")[2]
         if not self._is_known(api_version, kind):
             why = f'no kind "{kind}" is registered for version "{api_version}"'
-            raise failures.unreadable(wanted, why, said=kind, version=version)
+            raise status_errors.unreadable(wanted, why, said=kind, version=version)
         if kind != wanted:
-            raise failures.unreadable(wanted, self._no_conversion(version, kind), said=kind, version=version)
+            raise status_errors.unreadable(wanted, self._no_conversion(version, kind), said=kind, version=version)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
         """Refuse another kind; what says none is of this one."""
@@ -83,9 +83,9 @@ class BuiltInCodec:
         api_version, kind = self._said(fields)
         if not self._is_known(api_version, kind):
             scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-            raise failures.internal(f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
+            raise status_errors.internal(f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
         if kind != self.kind.kind:
-            raise failures.unexplained(self._no_conversion(api_version.rpartition("/")[2], kind))
+            raise status_errors.unexplained(self._no_conversion(api_version.rpartition("/")[2], kind))
 
     def _said(self, fields: dict[str, object]) -> tuple[str, str]:
         """Return version and kind that an object says, or this one's."""
@@ -109,12 +109,12 @@ class BuiltInCodec:
             return {}  # what a patch left without a version is read as nothing, and refused for that
         tree = self.schema.tree
         if as_sent == "applied" and (fault := convert_object(tree, fields)) is not None:
-            raise failures.not_convertible(self.kind, fields, converting_words(fault))
+            raise status_errors.not_convertible(self.kind, fields, converting_words(fault))
         fault = read_object(tree, fields)
         if fault is not None and as_sent == "applied":
-            raise failures.not_convertible(self.kind, fields, json_words(fault))
+            raise status_errors.not_convertible(self.kind, fields, json_words(fault))
         if fault is not None:
-            raise failures.unreadable(self.kind.kind, json_words(fault), version=self.kind.version)
+            raise status_errors.unreadable(self.kind.kind, json_words(fault), version=self.kind.version)
         complete_object(tree, fields)
         return {}
 

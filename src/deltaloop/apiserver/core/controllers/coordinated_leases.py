@@ -29,11 +29,14 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_micro_time, from_epoch, parse_time
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.strategy import Flags
+from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.json_values import at, integer, mapping, text
 
 ELECTION: Final = 5.0
@@ -97,71 +100,71 @@ class _Candidate:
 class LeaseElections:
     """All elections of one server."""
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, state: ServerState) -> None:
         """Decide over this store."""
-        self._operations = operations
+        self._state = state
 
-    def run(self, *, stamp: Stamp) -> Decided:
+    def run(self, *, moment: Moment) -> Decided:
         """Take the next step of every election that has one."""
-        store = self._operations.store
+        store = self._state.store
         before = store.revision
         due: list[float] = []
         elections: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
         for obj in store.list(_CANDIDATES).items:
             candidate = _Candidate(LEASE_CANDIDATES, obj, decode_object(LEASE_CANDIDATES, obj))
-            if candidate.renewed_at and candidate.renewed_at + VALID <= stamp.now:
-                self._operations.delete(LEASE_CANDIDATES, obj.namespace, obj.name, DeleteOptions(), stamp=stamp)
+            if candidate.renewed_at and candidate.renewed_at + VALID <= moment.now:
+                delete(self._state.own_write(LEASE_CANDIDATES, obj.namespace, obj.name, moment), DeleteOptions())
                 continue
             elections[obj.namespace, text(at(candidate.fields, "spec", "leaseName"))].append(candidate)
             if candidate.renewed_at:
                 due.append(candidate.renewed_at + VALID)
         for (namespace, lease), candidates in sorted(elections.items()):
             if lease:
-                again = self._step(namespace, lease, candidates, stamp=stamp)
+                again = self._step(namespace, lease, candidates, moment=moment)
                 due += [again] if again is not None else []
         return Decided(store.revision != before, min(due, default=None))
 
-    def _step(self, namespace: str, name: str, candidates: list[_Candidate], *, stamp: Stamp) -> float | None:
+    def _step(self, namespace: str, name: str, candidates: list[_Candidate], *, moment: Moment) -> float | None:
         """Take one step of one election, and return when to look again."""
-        served = self._operations.registry.resource(kinds.LEASE)
+        served = self._state.registry.resource(kinds.LEASE)
         if served is None:
             return None
-        found = self._operations.store.get(_LEASES, f"{namespace}/{name}")
+        found = self._state.store.get(_LEASES, f"{namespace}/{name}")
         lease = decode_object(served, found) if found is not None else None
         ends = _ends_at(lease)
         strategies = {text(at(item.fields, "spec", "strategy")) for item in candidates}
         if strategies != {OLDEST}:
-            self._name_strategy(served, namespace, name, lease, strategies, stamp=stamp)
+            self._name_strategy(served, namespace, name, lease, strategies, moment=moment)
             return None
         holder = text(at(lease, "spec", "holderIdentity"))
         best = _best(candidates)
         if best is None:
             return None
-        if lease is not None and holder == best.stored.name and stamp.now < ends:
+        if lease is not None and holder == best.stored.name and moment.now < ends:
             return ends
         waiting = [item for item in candidates if item.pinged_at > item.renewed_at]
-        if any(stamp.now < item.pinged_at + ELECTION for item in waiting):
-            return min(item.pinged_at + ELECTION for item in waiting if stamp.now < item.pinged_at + ELECTION)
-        alive = [item for item in candidates if stamp.now < item.renewed_at + ELECTION]
+        if any(moment.now < item.pinged_at + ELECTION for item in waiting):
+            return min(item.pinged_at + ELECTION for item in waiting if moment.now < item.pinged_at + ELECTION)
+        alive = [item for item in candidates if moment.now < item.renewed_at + ELECTION]
         if len(alive) < len(candidates) and not waiting:
             for item in candidates:
-                self._ping(item, stamp=stamp)
-            return stamp.now + ELECTION
+                self._ping(item, moment=moment)
+            return moment.now + ELECTION
         elected = _best(alive)
         if elected is None:
             # Nobody answered; those who come back renew, and that is a change.
-            return self._forget_pings(waiting, stamp=stamp)
-        self._give(served, namespace, name, lease, elected, expired=stamp.now >= ends, stamp=stamp)
-        return stamp.now + LEASE_SECONDS if stamp.now >= ends else ends
+            return self._forget_pings(waiting, moment=moment)
+        self._give(served, namespace, name, lease, elected, expired=moment.now >= ends, moment=moment)
+        return moment.now + LEASE_SECONDS if moment.now >= ends else ends
 
-    def _forget_pings(self, waiting: list[_Candidate], *, stamp: Stamp) -> float:
+    def _forget_pings(self, waiting: list[_Candidate], *, moment: Moment) -> float:
         for item in waiting:
-            self._ping(item, stamp=stamp)
-        return stamp.now + ELECTION
+            self._ping(item, moment=moment)
+        return moment.now + ELECTION
 
-    def _ping(self, candidate: _Candidate, *, stamp: Stamp) -> None:
-        spec = {**mapping(candidate.fields.get("spec")), "pingTime": format_micro_time(from_epoch(stamp.now))}
-        self._write(candidate.served, candidate.stored, {**candidate.fields, "spec": spec}, stamp=stamp)
+    def _ping(self, candidate: _Candidate, *, moment: Moment) -> None:
+        spec = {**mapping(candidate.fields.get("spec")), "pingTime": format_micro_time(from_epoch(moment.now))}
+        self._write(candidate.served, candidate.stored, {**candidate.fields, "spec": spec}, moment=moment)
 
     def _give(
         self,
@@ -172,9 +175,9 @@ class LeaseElections:
         elected: _Candidate,
         *,
         expired: bool,
-        stamp: Stamp,
+        moment: Moment,
     ) -> None:
-        winner, now = elected.stored.name, format_micro_time(from_epoch(stamp.now))
+        winner, now = elected.stored.name, format_micro_time(from_epoch(moment.now))
         old = mapping(at(lease, "spec"))
         if expired:
             spec = {name: value for name, value in old.items() if name != "preferredHolder"}
@@ -193,9 +196,9 @@ class LeaseElections:
             spec = {**old, "strategy": OLDEST, "preferredHolder": winner}
         if lease is None:
             fields = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            self._operations.create(served, namespace, fields, stamp=stamp)
+            create(self._state.own_write(served, namespace, "", moment), fields)
         elif spec != old:
-            self._operations.update(served, namespace, name, {**lease, "spec": spec}, stamp=stamp)
+            update(self._state.own_write(served, namespace, name, moment), {**lease, "spec": spec})
 
     def _name_strategy(
         self,
@@ -205,20 +208,20 @@ class LeaseElections:
         lease: Fields | None,
         strategies: set[str],
         *,
-        stamp: Stamp,
+        moment: Moment,
     ) -> None:
         strategy = next(iter(strategies)) if len(strategies) == 1 else ""
         if not strategy or text(at(lease, "spec", "strategy")) == strategy:
             return
         if lease is None:
             fields = {"metadata": {"name": name, "namespace": namespace}, "spec": {"strategy": strategy}}
-            self._operations.create(served, namespace, fields, stamp=stamp)
+            create(self._state.own_write(served, namespace, "", moment), fields)
             return
         spec = {**mapping(lease.get("spec")), "strategy": strategy}
-        self._operations.update(served, namespace, name, {**lease, "spec": spec}, stamp=stamp)
+        update(self._state.own_write(served, namespace, name, moment), {**lease, "spec": spec})
 
-    def _write(self, served: ServedResource, obj: Resource, fields: Fields, *, stamp: Stamp) -> None:
-        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamp)
+    def _write(self, served: ServedResource, obj: Resource, fields: Fields, *, moment: Moment) -> None:
+        update(self._state.own_write(served, obj.namespace, obj.name, moment), fields)
 
 
 def _best(candidates: list[_Candidate]) -> _Candidate | None:

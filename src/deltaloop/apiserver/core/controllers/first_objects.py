@@ -10,7 +10,6 @@ pkg/controlplane/reconcilers; pkg/apis/scheduling/types.go.
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 from collections.abc import Iterable
 from typing import Any, Final
@@ -22,10 +21,12 @@ from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, se
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.json_values import at, items, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -45,63 +46,63 @@ _DESCRIPTIONS: Final = {
 Fields = dict[str, Any]
 
 
-def make_namespaces(operations: Operations, stamps: Stamps) -> None:
+def make_namespaces(state: ServerState, moments: Moments) -> None:
     """Create the namespaces that exist from the start, where they are missing."""
     for name in FIRST_NAMESPACES:
-        _ensure(operations, kinds.NAMESPACE, "", {"metadata": {"name": name}}, stamps)
+        _ensure(state, kinds.NAMESPACE, "", {"metadata": {"name": name}}, moments)
 
 
-def make_first_objects(operations: Operations, stamps: Stamps) -> None:
+def make_first_objects(state: ServerState, moments: Moments) -> None:
     """Create all that exists from the start and does not depend on where the server listens, where it is missing."""
-    make_namespaces(operations, stamps)
+    make_namespaces(state, moments)
     for name, value in SYSTEM_CLASSES.items():
         fields = {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}
-        _ensure(operations, kinds.PRIORITY_CLASS, "", fields, stamps)
-    _make_range(operations, stamps)
-    _make_own_services(operations, stamps)
+        _ensure(state, kinds.PRIORITY_CLASS, "", fields, moments)
+    _make_range(state, moments)
+    _make_own_services(state, moments)
 
 
-def make_observed(operations: Operations, observed: Iterable[tuple[str, Fields]], stamps: Stamps) -> None:
+def make_observed(state: ServerState, observed: Iterable[tuple[str, Fields]], moments: Moments) -> None:
     """Create what a real server has from the start, where it is missing: the path of its collection, and itself.
 
     They are stored as a real server has them, owners of fields included, so nothing has to be filled in or checked.
     """
     for path, fields in observed:
         group, version, plural = path.split("/")
-        served = operations.registry.find(group, version, plural)
+        served = state.registry.find(group, version, plural)
         key = "/".join(filter(None, (fields["metadata"].get("namespace"), fields["metadata"]["name"])))
-        if served is None or operations.store.get(served.storage, key) is not None:
+        if served is None or state.store.get(served.storage, key) is not None:
             continue
-        stamp = stamps()
-        metadata = {**fields["metadata"], "uid": stamp.uid, "creationTimestamp": stamp.time}
-        metadata["managedFields"] = [{**entry, "time": stamp.time} for entry in metadata.get("managedFields", ())]
+        moment = moments()
+        metadata = {**fields["metadata"], "uid": moment.uid, "creationTimestamp": moment.time}
+        metadata["managedFields"] = [{**entry, "time": moment.time} for entry in metadata.get("managedFields", ())]
         made = {**fields, "metadata": metadata}
         if conditions := at(fields, "status", "conditions"):
-            timed = [{**mapping(item), "lastTransitionTime": stamp.time} for item in items(conditions)]
+            timed = [{**mapping(item), "lastTransitionTime": moment.time} for item in items(conditions)]
             made["status"] = {"conditions": timed}
-        operations.store.create(served.storage, key, made)
+        state.store.create(served.storage, key, made)
 
 
-def _make_own_services(operations: Operations, stamps: Stamps) -> None:
+def _make_own_services(state: ServerState, moments: Moments) -> None:
     """Create the APIServices of the versions that the server itself serves, where they are missing."""
-    registry = operations.registry
+    registry = state.registry
     priorities = {(item.type.group, item.type.version): item.priority for item in registry.resources()}
     for (group, version), priority in priorities.items():
         name = service_name(group, version)
-        if group != kinds.API_SERVICE.group and operations.store.get(kinds.API_SERVICE.group_resource, name) is None:
-            stamp = stamps()
-            fields = own_service(group, version, priority, managed=ON_START, uid=stamp.uid, time=stamp.time)
-            operations.store.create(kinds.API_SERVICE.group_resource, name, fields)
+        if group != kinds.API_SERVICE.group and state.store.get(kinds.API_SERVICE.group_resource, name) is None:
+            moment = moments()
+            fields = own_service(group, version, priority, managed=ON_START, uid=moment.uid, time=moment.time)
+            state.store.create(kinds.API_SERVICE.group_resource, name, fields)
 
 
-def make_own_service(operations: Operations, *, address: str, port: int, stamps: Stamps) -> None:
+def make_own_service(state: ServerState, *, address: str, port: int, moments: Moments) -> None:
     """Create the Service ``default/kubernetes`` and its endpoints, or correct them after the server has moved.
 
     Args:
-        operations: Carries out verbs on the store: create, update, delete and the others.
+        state: State of the server.
         address: Where the server listens.
         port: The port that the server listens on.
-        stamps: Give the time.
+        moments: Draws the values of a write.
     """
     service = {
         "metadata": {"name": _NAME, "labels": {"component": "apiserver", "provider": "kubernetes"}},
@@ -123,52 +124,52 @@ def make_own_service(operations: Operations, *, address: str, port: int, stamps:
         "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
         "ports": ports,
     }
-    _keep(operations, kinds.SERVICE, service, (("spec", "ports"),), stamps)
-    _keep(operations, kinds.ENDPOINTS, endpoints, (("subsets",),), stamps)
-    _keep(operations, kinds.ENDPOINT_SLICE, endpoint_slice, (("endpoints",), ("ports",)), stamps)
+    _keep(state, kinds.SERVICE, service, (("spec", "ports"),), moments)
+    _keep(state, kinds.ENDPOINTS, endpoints, (("subsets",),), moments)
+    _keep(state, kinds.ENDPOINT_SLICE, endpoint_slice, (("endpoints",), ("ports",)), moments)
 
 
-def _make_range(operations: Operations, stamps: Stamps) -> None:
+def _make_range(state: ServerState, moments: Moments) -> None:
     fields = {"metadata": {"name": _NAME}, "spec": {"cidrs": [SERVICE_RANGE]}}
-    served = _ensure(operations, _SERVICE_CIDR, "", fields, stamps)
+    served = _ensure(state, _SERVICE_CIDR, "", fields, moments)
     if served is None:
         return
-    stamp = dataclasses.replace(stamps(), manager=_RANGE_MANAGER)
+    moment = moments()
     ready = {
         "type": "Ready",
         "status": "True",
-        "lastTransitionTime": stamp.time,
+        "lastTransitionTime": moment.time,
         "message": "Kubernetes default Service CIDR is ready",
     }
     kind = served.type
     applied: Fields = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": _NAME}}
     applied["status"] = {"conditions": [ready]}
-    apply_object(operations, served, "", _NAME, applied, stamp=stamp, subresource="status")
+    apply(state.own_write(served, "", _NAME, moment, subresource="status", manager=_RANGE_MANAGER), applied)
 
 
 def _ensure(
-    operations: Operations, kind: ResourceType[Resource], namespace: str, fields: Fields, stamps: Stamps
+    state: ServerState, kind: ResourceType[Resource], namespace: str, fields: Fields, moments: Moments
 ) -> ServedResource | None:
     """Create an object if it is missing, and return its resource then."""
-    served = operations.registry.resource(kind)
-    if served is None or operations.find(served, namespace, fields["metadata"]["name"]) is not None:
+    served = state.registry.resource(kind)
+    if served is None or state.objects.get(served.storage, served.key(namespace, fields["metadata"]["name"])):
         return None
-    operations.create(served, namespace, fields, stamp=stamps())
+    create(state.own_write(served, namespace, "", moments()), fields)
     return served
 
 
 def _keep(
-    operations: Operations,
+    state: ServerState,
     kind: ResourceType[Resource],
     fields: Fields,
     paths: tuple[tuple[str, ...], ...],
-    stamps: Stamps,
+    moments: Moments,
 ) -> None:
     """Create an object in the first namespace if it is missing, or let it have what it is to have at these paths."""
-    served = operations.registry.resource(kind)
-    if served is None or _ensure(operations, kind, _NAMESPACE, fields, stamps) is not None:
+    served = state.registry.resource(kind)
+    if served is None or _ensure(state, kind, _NAMESPACE, fields, moments) is not None:
         return
-    present = decode_object(served, operations.read(served, _NAMESPACE, _NAME))
+    present = decode_object(served, state.read(served, _NAMESPACE, _NAME))
     if all(at(present, *path) == at(fields, *path) for path in paths):
         return
     for *outer, last in paths:
@@ -176,4 +177,4 @@ def _keep(
         for name in outer:
             part = mapping(part[name])
         part[last] = at(fields, *outer, last)
-    operations.update(served, _NAMESPACE, _NAME, present, stamp=stamps())
+    update(state.own_write(served, _NAMESPACE, _NAME, moments()), present)

@@ -34,13 +34,14 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.delete import FOREGROUND, ORPHAN, delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.work import Account, WorkLimitError, limited
 
@@ -100,10 +101,10 @@ class Collected:
 class GarbageCollector:
     """The graph of owners and dependents, and what is left to look at."""
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, state: ServerState) -> None:
         """Begin with everything that is in the store."""
-        self._operations = operations
-        self._store = operations.store
+        self._state = state
+        self._store = state.store
         self._places: dict[str, StoreKey] = {}
         self._dependents: defaultdict[str, set[StoreKey]] = defaultdict(set)
         self._ended: dict[str, _Ended] = {}
@@ -113,7 +114,7 @@ class GarbageCollector:
         self._steps = 0
         self._rebuild()
 
-    def run(self, *, stamps: Stamps, most: int | None = None) -> Collected:
+    def run(self, *, moments: Moments, most: int | None = None) -> Collected:
         """Work until nothing is left, or until about ``most`` small objects or much computing."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
@@ -124,7 +125,7 @@ class GarbageCollector:
             del self._pending[place]
             looked_at += self._weight(place)
             try:
-                self._examine(place, stamps=stamps)
+                self._examine(place, moments=moments)
             except NotFoundError:
                 pass  # a delete earlier in this run took it along
             except ApiError as error:
@@ -181,7 +182,7 @@ class GarbageCollector:
         elif change.old is not None:
             self._places.pop(change.old.uid, None)
             if change.old.uid in self._dependents:
-                versions = self._operations.registry.sharing(change.resource)
+                versions = self._state.registry.sharing(change.resource)
                 group = change.resource.partition(".")[2]
                 served = frozenset(version.type.api_version for version in versions)
                 self._ended[change.old.uid] = _Ended(group, change.old.namespace, served)
@@ -202,13 +203,13 @@ class GarbageCollector:
     def _look_at(self, places: Iterable[StoreKey]) -> None:
         self._pending.update(dict.fromkeys(sorted(places)))
 
-    def _examine(self, place: StoreKey, *, stamps: Stamps) -> None:
+    def _examine(self, place: StoreKey, *, moments: Moments) -> None:
         obj = self._store.get(*place)
         served = self._served(place.resource, obj)
         if obj is None or served is None:
             return
         if obj.deletion_timestamp is not None:
-            self._finish(served, place, obj, stamps=stamps)
+            self._finish(served, place, obj, moments=moments)
             return
         owners = obj.owner_references
         states = [self._state(owner, obj) for owner in owners]
@@ -217,26 +218,26 @@ class GarbageCollector:
         elif _Owner.SOLID in states:
             left = {owner.uid for owner, state in zip(owners, states, strict=True) if state is not _Owner.SOLID}
             if left:
-                self._drop_owners(served, obj, left, stamps=stamps)
+                self._drop_owners(served, obj, left, moments=moments)
         elif owners:
             waits = _Owner.WAITING in states
-            options = self._policy(served, obj, waits, stamps=stamps)
+            options = self._policy(served, obj, waits, moments=moments)
             with self._one_write():
-                self._operations.delete(served, obj.namespace, obj.name, options, stamp=stamps())
+                delete(self._state.own_write(served, obj.namespace, obj.name, moments()), options)
 
-    def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, stamps: Stamps) -> DeleteOptions:
+    def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, moments: Moments) -> DeleteOptions:
         """Return the options to delete an object with; finalizers of its own decide unless an owner waits for it."""
         dependents = self._dependents.get(obj.uid)
         if waits and dependents:
             found = [self._store.get(*dependent) for dependent in dependents]
             if any(dependent is not None and _waits(dependent) for dependent in found):
-                self._unblock_owners(served, obj, stamps=stamps)  # it may own one of its owners
+                self._unblock_owners(served, obj, moments=moments)  # it may own one of its owners
             return DeleteOptions(propagation_policy="Foreground")
         if {FOREGROUND, ORPHAN} & set(obj.finalizers):
             return DeleteOptions()
         return DeleteOptions(propagation_policy="Background")
 
-    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamps: Stamps) -> None:
+    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, moments: Moments) -> None:
         finalizers = obj.finalizers
         dependents = self._dependents.get(obj.uid, set())
         if ORPHAN in finalizers:
@@ -244,11 +245,11 @@ class GarbageCollector:
             found = [(self._store.get(*dependent), dependent.resource) for dependent in sorted(dependents)]
             left = [(each, kind) for each, name in found if each and (kind := self._served(name, each))]
             for each, kind in left[:_ORPHANS]:
-                self._drop_owners(kind, each, {obj.uid}, stamps=stamps)
+                self._drop_owners(kind, each, {obj.uid}, moments=moments)
             if len(left) <= _ORPHANS:
-                self._drop_finalizer(served, place, ORPHAN, stamps=stamps)
+                self._drop_finalizer(served, place, ORPHAN, moments=moments)
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
-            self._drop_finalizer(served, place, FOREGROUND, stamps=stamps)
+            self._drop_finalizer(served, place, FOREGROUND, moments=moments)
 
     def _blocks(self, dependent: StoreKey, uid: str) -> bool:
         found = self._store.get(*dependent)
@@ -256,23 +257,23 @@ class GarbageCollector:
             return False
         return any(owner.uid == uid and owner.block_owner_deletion for owner in found.owner_references)
 
-    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, stamps: Stamps) -> None:
+    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, moments: Moments) -> None:
         current = self._store.get(*place)
         if current is None:
             return
         fields = decode_object(served, current)
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
         with self._one_write():
-            self._operations.update(served, current.namespace, current.name, fields, stamp=stamps())
+            update(self._state.own_write(served, current.namespace, current.name, moments()), fields)
 
-    def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamps: Stamps) -> None:
+    def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, moments: Moments) -> None:
         fields = decode_object(served, obj)
         metadata = mapping(fields["metadata"])
         metadata["ownerReferences"] = [
             owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") not in uids
         ]
         with self._one_write():
-            self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
+            update(self._state.own_write(served, obj.namespace, obj.name, moments()), fields)
 
     @contextmanager
     def _one_write(self) -> Generator[None]:
@@ -284,17 +285,17 @@ class GarbageCollector:
         finally:
             self._steps += _STEPS_OF_A_WRITE - work.steps
 
-    def _unblock_owners(self, served: ServedResource, obj: Resource, *, stamps: Stamps) -> None:
+    def _unblock_owners(self, served: ServedResource, obj: Resource, *, moments: Moments) -> None:
         fields = decode_object(served, obj)
         for owner in map(mapping, items(at(fields, "metadata", "ownerReferences"))):
             if owner.get("blockOwnerDeletion") is True:
                 owner["blockOwnerDeletion"] = False
         with self._one_write():
-            self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamps())
+            update(self._state.own_write(served, obj.namespace, obj.name, moments()), fields)
 
     def _state(self, owner: OwnerReference, dependent: Resource) -> _Owner:
         group, _, version = owner.api_version.rpartition("/")
-        kind = self._operations.registry.find_kind(group, version, owner.kind)
+        kind = self._state.registry.find_kind(group, version, owner.kind)
         if kind is None:
             ended = self._ended.get(owner.uid)
             named = ended is not None and ended.is_named_by(owner, dependent.namespace)
@@ -308,7 +309,7 @@ class GarbageCollector:
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
         """Return a version of a resource: the one in which an object is stored, if it is served."""
-        versions = self._operations.registry.sharing(resource)
+        versions = self._state.registry.sharing(resource)
         own = stored_version(obj) if obj is not None else ""
         return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)
 

@@ -14,10 +14,14 @@ import msgspec
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.writes.field_validation import FieldValidation, check_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.wire.bodies import SentBody
+from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.write_options import FieldValidation
+from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.field_validation import check_object
+from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import apply_patch
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
@@ -73,7 +77,7 @@ def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
     return sorted(manifests, key=lambda manifest: _FIRST.get(text(manifest.fields["kind"]), 2))
 
 
-def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -> None:
+def load_manifest(state: ServerState, manifest: Manifest, *, moment: Moment) -> None:
     """Create an object, or merge a manifest into the one that is there.
 
     Raises:
@@ -83,20 +87,19 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
     fields = manifest.fields
     group, _, version = text(fields["apiVersion"]).rpartition("/")
     kind = text(fields["kind"])
-    served = operations.registry.find_kind(group, version, kind)
+    served = state.registry.find_kind(group, version, kind)
     if served is None:
         raise manifest.error(f"{kind} of {text(fields['apiVersion'])} is not served here; is its CRD missing?")
     name = text(at(fields, "metadata", "name"))
     namespace = (text(at(fields, "metadata", "namespace")) or "default") if served.type.namespaced else ""
     body = msgspec.json.encode(fields)
     try:
-        check_object(served, fields, body, FieldValidation.STRICT)
-        if name and operations.store.get(served.storage, served.key(namespace, name)) is not None:
-            stored = operations.patch(
-                served, namespace, name, lambda current: apply_patch(_MERGE, current, body, served), stamp=stamp
-            )
+        check_object(served, fields, SentBody(raw=body, content_type=""), FieldValidation.STRICT)
+        if name and state.store.get(served.storage, served.key(namespace, name)) is not None:
+            context = state.own_write(served, namespace, name, moment)
+            stored = patch(context, lambda current: apply_patch(_MERGE, current, body, served))
         else:
-            stored = operations.create(served, namespace, fields, stamp=stamp)
+            stored = create(state.own_write(served, namespace, "", moment), fields)
     except ApiError as error:
         raise manifest.error(str(error)) from error
     unserved = served.strategy.why_unserved(stored.to_dict())

@@ -12,10 +12,12 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
-from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.delete import delete
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.json_values import at, mapping, texts
 
 MOST: Final = 200
@@ -23,36 +25,36 @@ _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
-def clean_up(operations: Operations, *, stamps: Stamps, most: int = MOST) -> bool:
+def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
     """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
 
     Args:
-        operations: Carries out verbs on the store: create, update, delete and the others.
-        stamps: Gives what a write takes from outside: time, uid, chance, and who writes.
+        state: State of the server.
+        moments: Draws the values of a write.
         most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
     """
-    before = operations.store.revision
-    for namespace in operations.store.being_deleted(_NAMESPACES):
-        _empty(operations, namespace.name, stamps=stamps, most=most)
-    return operations.store.revision != before
+    before = state.store.revision
+    for namespace in state.store.being_deleted(_NAMESPACES):
+        _empty(state, namespace.name, moments=moments, most=most)
+    return state.store.revision != before
 
 
-def _empty(operations: Operations, namespace: str, *, stamps: Stamps, most: int) -> None:
-    store = operations.store
+def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -> None:
+    store = state.store
     left = 0
     # One version of each resource is enough: they share their objects.
-    resources = {item.type.group_resource: item for item in operations.registry.resources() if item.type.namespaced}
+    resources = {item.type.group_resource: item for item in state.registry.resources() if item.type.namespaced}
     for resource, served in sorted(resources.items()):
         for item in store.list(resource, prefix=f"{namespace}/").items:
             if item.deletion_timestamp is None:
                 if most <= 0:
                     return
-                operations.delete(served, namespace, item.name, _BACKGROUND, stamp=stamps())
+                delete(state.own_write(served, namespace, item.name, moments()), _BACKGROUND)
                 most -= 1
         left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:
         return
-    itself = operations.registry.resource(kinds.NAMESPACE)
+    itself = state.registry.resource(kinds.NAMESPACE)
     current = store.get(_NAMESPACES, namespace)
     if itself is None or current is None:
         return
@@ -61,4 +63,4 @@ def _empty(operations: Operations, namespace: str, *, stamps: Stamps, most: int)
     if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
         return
     fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
-    operations.update(itself, "", namespace, fields, stamp=stamps(), subresource="finalize")
+    update(state.own_write(itself, "", namespace, moments(), subresource="finalize"), fields)

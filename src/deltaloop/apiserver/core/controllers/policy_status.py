@@ -8,7 +8,6 @@ Source: Kubernetes pkg/controller/validatingadmissionpolicystatus/controller.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, final
 
 from deltaloop.api.resource import Resource
@@ -16,10 +15,10 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
 from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.apply import apply
+from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.crds.rules.declarations import Declared
 from deltaloop.schemas.json_values import at, integer
 
@@ -33,14 +32,14 @@ _POLICIES: Final = ResourceType[Resource](
 )
 
 
-def write_statuses(operations: Operations, *, stamps: Stamps) -> bool:
+def write_statuses(state: ServerState, *, moments: Moments) -> bool:
     """Write the status of each policy whose spec has changed since, and tell whether anything was written."""
-    served = operations.registry.resource(_POLICIES)
-    if served is None or not operations.store.count(served.storage):
+    served = state.registry.resource(_POLICIES)
+    if served is None or not state.store.count(served.storage):
         return False
-    before = operations.store.revision
-    kinds = ServedKinds(operations.registry)
-    for policy in operations.store.list(served.storage).items:
+    before = state.store.revision
+    kinds = ServedKinds(state.registry)
+    for policy in state.store.list(served.storage).items:
         fields = decode_object(served, policy)
         generation = integer(at(fields, "metadata", "generation"))
         if generation <= integer(at(fields, "status", "observedGeneration")):
@@ -53,9 +52,11 @@ def write_statuses(operations: Operations, *, stamps: Stamps) -> bool:
             "metadata": {"name": policy.name},
             "status": {"observedGeneration": generation, "typeChecking": checked},
         }
-        own = replace(stamps(), manager=_MANAGER)
-        apply_object(operations, served, "", policy.name, applied, stamp=own, force=True, subresource="status")
-    return operations.store.revision != before
+        context = state.own_write(
+            served, "", policy.name, moments(), subresource="status", manager=_MANAGER, force=True
+        )
+        apply(context, applied)
+    return state.store.revision != before
 
 
 @final

@@ -7,23 +7,24 @@ Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotecti
 
 from __future__ import annotations
 
-from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.json_values import mapping
 
 
-def release(operations: Operations, *, stamps: Stamps) -> bool:
+def release(state: ServerState, *, moments: Moments) -> bool:
     """Take the finalizer from all that may go, and tell whether anything was written."""
-    before = operations.store.revision
-    for served in operations.registry.resources():
+    before = state.store.revision
+    for served in state.registry.resources():
         protection = served.strategy.protection
         if protection is None:
             continue
-        for item in operations.store.being_deleted(served.storage):
-            if protection.finalizer in item.finalizers and not protection.in_use(item, operations.store):
+        for item in state.store.being_deleted(served.storage):
+            if protection.finalizer in item.finalizers and not protection.in_use(item, state.store):
                 fields = decode_object(served, item)
                 left = [name for name in item.finalizers if name != protection.finalizer]
                 mapping(fields["metadata"])["finalizers"] = left
-                operations.update(served, item.namespace, item.name, fields, stamp=stamps())
-    return operations.store.revision != before
+                update(state.own_write(served, item.namespace, item.name, moments()), fields)
+    return state.store.revision != before

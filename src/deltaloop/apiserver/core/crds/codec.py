@@ -14,17 +14,17 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, ConversionError, WebhookConversion
 from deltaloop.apiserver.core.crds.embedded import read_embedded, unknown_in_embedded
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
     check_readable_type,
     drop_unreadable,
     unreadable_type,
 )
-from deltaloop.apiserver.core.outside import Outside
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_values import at, copied, mapping, text
@@ -45,7 +45,7 @@ class CustomCodec:
             is lost.
         storage_version: The API version that objects are stored in.
         webhook: What converts objects to other versions; None if they are the same but for what schemas say.
-        outside: Has the webhook asked; None if it cannot be, and objects stay in their version.
+        answers: Has the webhook asked; None if it cannot be, and objects stay in their version.
     """
 
     kind: ResourceType[Resource]
@@ -53,7 +53,7 @@ class CustomCodec:
     storage_schema: Schema | None = None
     storage_version: str = ""
     webhook: WebhookConversion | None = None
-    outside: Outside | None = None
+    answers: ExternalAnswers | None = None
 
     @property
     def says_kind(self) -> bool:
@@ -65,30 +65,30 @@ class CustomCodec:
         """Without a schema and a webhook."""
         return not self.schema.source and self.webhook is None
 
-    def asking(self, outside: Outside | None) -> CustomCodec:
+    def asking(self, answers: ExternalAnswers | None) -> CustomCodec:
         """Convert by the webhook, if there is one."""
-        return self if self.webhook is None else replace(self, outside=outside)
+        return self if self.webhook is None else replace(self, answers=answers)
 
     def check_kind(self, fields: dict[str, object]) -> None:
         """Refuse what has no kind; another one is refused later."""
         unreadable = unreadable_type(fields)
         if unreadable or not fields.get("kind"):
             why = unreadable or "Object 'Kind' is missing in the body of the request"
-            raise failures.unrecognized(self.kind.kind, why)
+            raise status_errors.unrecognized(self.kind.kind, why)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
         """Refuse another kind or version, and what says none."""
         check_readable_type(fields)
         api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
         if not kind:
-            raise failures.internal("Object 'Kind' is missing in a patched object")  # there, its data is said, too
+            raise status_errors.internal("Object 'Kind' is missing in a patched object")  # there, its data is said, too
         if api_version != self.kind.api_version:
             group, _, version = api_version.rpartition("/")
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
-            raise failures.unexplained(f'{shown} to "{self.kind.api_version}"')
+            raise status_errors.unexplained(f'{shown} to "{self.kind.api_version}"')
         if kind != self.kind.kind:
             error = invalid_value("kind", f'"{kind}"', f"must be {self.kind.kind}")
-            raise failures.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
+            raise status_errors.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
 
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind and version."""
@@ -102,7 +102,7 @@ class CustomCodec:
         check_metadata_types(self.kind, fields)
         why = read_embedded(self.schema, fields)
         if why:
-            raise failures.unreadable(self.kind.kind, why, version=self.kind.version)
+            raise status_errors.unreadable(self.kind.kind, why, version=self.kind.version)
         decode_by_schema(self.schema, fields, applied=applied)
         return dropped
 
@@ -118,10 +118,10 @@ class CustomCodec:
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
         """Return an object in another version, as the webhook has it."""
-        if self.webhook is None or self.outside is None:
+        if self.webhook is None or self.answers is None:
             return fields
         named: dict[str, object] = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
-        return self.webhook.ask(self.outside, named | fields, api_version)
+        return self.webhook.ask(self.answers, named | fields, api_version)
 
     def settle(self, fields: dict[str, object]) -> None:
         """Write whole numbers without a point."""
@@ -132,7 +132,7 @@ class CustomCodec:
         stored_in = self.storage_version
         if self.webhook is not None:
             stored_in = text(fields.get("apiVersion")) or self.kind.api_version
-            if self.outside is not None and stored_in != self.storage_version:
+            if self.answers is not None and stored_in != self.storage_version:
                 fields, stored_in = self._to_stored(fields), self.storage_version
         elif self.storage_schema is not None:
             fields = copied(fields)
@@ -144,7 +144,7 @@ class CustomCodec:
         try:
             return self.in_version(fields, self.storage_version)
         except ConversionError as error:
-            raise failures.unexplained(str(error)) from None
+            raise status_errors.unexplained(str(error)) from None
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Prune and default it in place: defaults are those of the version that it is stored in."""
@@ -161,9 +161,9 @@ class CustomCodec:
     def _converted(self, webhook: WebhookConversion, stored_in: str, fields: dict[str, object]) -> dict[str, object]:
         """Return an object of another version in this one, or as it is if the webhook cannot be asked."""
         complete = webhook.complete({"apiVersion": stored_in, **fields})
-        if self.outside is not None:
+        if self.answers is not None:
             try:
-                complete = webhook.ask(self.outside, complete, self.kind.api_version)
+                complete = webhook.ask(self.answers, complete, self.kind.api_version)
             except ConversionError as error:
                 raise self._undecodable(fields, str(error)) from None
             del complete["apiVersion"]
@@ -173,4 +173,6 @@ class CustomCodec:
     def _undecodable(self, fields: dict[str, object], why: str) -> ApiError:
         metadata = mapping(fields.get("metadata"))
         namespace, name = text(metadata.get("namespace")), text(metadata.get("name"))
-        return failures.undecodable(self.kind, join_key(namespace, name), text(metadata.get("resourceVersion")), why)
+        return status_errors.undecodable(
+            self.kind, join_key(namespace, name), text(metadata.get("resourceVersion")), why
+        )

@@ -18,8 +18,8 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.apiserver.core.codec import ConversionError
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors
-from deltaloop.apiserver.core.outside import Outside
 from deltaloop.apiserver.core.webhook_calls import (
     Called,
     Endpoint,
@@ -128,7 +128,7 @@ class ConversionWebhook:
             prune(schema.tree, result)
         return result
 
-    def ask(self, outside: Outside, obj: Fields, api_version: str) -> Fields:
+    def ask(self, answers: ExternalAnswers, obj: Fields, api_version: str) -> Fields:
         """Return an object in another version, as the webhook has answered.
 
         Raises:
@@ -138,7 +138,7 @@ class ConversionWebhook:
         if obj.get("apiVersion") == api_version:
             return obj
         question = WebhookCalls((self.review((obj,), api_version),))
-        (called,) = cast("tuple[Called]", outside.ask(question))
+        (called,) = cast("tuple[Called]", answers.ask(question))
         (result,) = self.answered([obj], api_version, question.calls[0], called)
         if isinstance(result, ConversionError):
             raise result

@@ -9,7 +9,7 @@ import math
 from decimal import Decimal
 from typing import Any, Final, cast
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.schemas.go_numbers import Number, as_sent
 
 _INT64: Final = 2**63
@@ -45,7 +45,7 @@ def stored_number(value: Number) -> Number:
     number = float(as_sent(value)) if isinstance(value, int) else value
     if math.isinf(number):
         words = "json: cannot unmarshal number into Go value of type float64"
-        raise failures.bad_request(words)
+        raise status_errors.bad_request(words)
     if number.is_integer() and abs(number) < _WRITTEN_OUT:
         return int(Decimal(repr(number)))
     return number

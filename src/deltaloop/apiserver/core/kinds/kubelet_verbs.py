@@ -11,7 +11,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.strategy import Asked, Given, Option, Subresource, Writes
 from deltaloop.schemas.json_values import at, items, mapping, text
 
@@ -56,9 +56,9 @@ def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
         if not node and name == "log":
             return  # nothing was written yet
         if not node:
-            raise failures.bad_request(f"pod {asked.name} does not have a host assigned")
+            raise status_errors.bad_request(f"pod {asked.name} does not have a host assigned")
         if writes.objects.get(kinds.NODE.group_resource, node) is None:
-            raise failures.not_found(kinds.NODE, node)
+            raise status_errors.not_found(kinds.NODE, node)
         raise _without_kubelet(kinds.POD, name)
 
     done, options = 204 if name == "log" else 201, _OPTIONS.get(name, {})
@@ -71,10 +71,10 @@ def _check_container(pod: str, spec: Mapping[str, object], wanted: str) -> None:
         for field in ("containers", "initContainers", "ephemeralContainers")
     )
     if wanted and wanted not in (*own, *first, *later):
-        raise failures.bad_request(f"container {wanted} is not valid for pod {pod}")
+        raise status_errors.bad_request(f"container {wanted} is not valid for pod {pod}")
     if not wanted and len(own) > 1:
         listed = " ".join((*first, *own, *later))
-        raise failures.bad_request(f"a container name must be specified for pod {pod}, choose one of: [{listed}]")
+        raise status_errors.bad_request(f"a container name must be specified for pod {pod}, choose one of: [{listed}]")
 
 
 def _without_kubelet(kind: ResourceType[Resource], subresource: str) -> ApiError:

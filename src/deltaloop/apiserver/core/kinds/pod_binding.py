@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from deltaloop.api import kinds
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.strategy import Asked, Given, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text
@@ -43,7 +43,7 @@ def check_binding(binding: dict[str, object], *, name: str) -> None:
         InternalServerError: If its target is no node.
     """
     if text(at(binding, "metadata", "name")) != name:
-        raise failures.bad_request("name in URL does not match name in Binding object")
+        raise status_errors.bad_request("name in URL does not match name in Binding object")
     errors: list[FieldError] = []
     kind = text(at(binding, "target", "kind"))
     if kind not in ("", "Node"):
@@ -52,7 +52,7 @@ def check_binding(binding: dict[str, object], *, name: str) -> None:
         errors.append(required("target.name"))
     if errors:
         told = ", ".join(map(str, errors))
-        raise failures.unexplained(f"[{told}]" if len(errors) > 1 else told)
+        raise status_errors.unexplained(f"[{told}]" if len(errors) > 1 else told)
 
 
 def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float) -> dict[str, object]:
@@ -72,7 +72,7 @@ def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float)
         wanted, found = text(told.get(field)), text(metadata.get(field))
         if wanted and wanted != found:
             key = f"/registry/pods/{text(metadata.get('namespace'))}/{name}"
-            raise failures.precondition_conflict(
+            raise status_errors.precondition_conflict(
                 kinds.POD, name, storage_key=key, field=shown, wanted=wanted, found=found
             )
     if metadata.get("deletionTimestamp"):
@@ -91,7 +91,7 @@ def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float)
 
 
 def _refused(name: str, why: str) -> Exception:
-    return failures.conflict(kinds.POD, name, why, subresource="binding")
+    return status_errors.conflict(kinds.POD, name, why, subresource="binding")
 
 
 def _scheduled(status: dict[str, object], now: float) -> dict[str, object]:

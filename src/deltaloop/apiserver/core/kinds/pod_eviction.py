@@ -22,7 +22,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
@@ -57,11 +57,11 @@ def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) ->
     """
     where = text(at(eviction, "metadata", "namespace"))
     if where and where != namespace:
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     if text(at(eviction, "metadata", "name")) != name:
-        raise failures.bad_request("name in URL does not match name in Eviction object")
+        raise status_errors.bad_request("name in URL does not match name in Eviction object")
     options = mapping(eviction.get("deleteOptions"))
     return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
 
@@ -80,7 +80,7 @@ def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, ob
     if not found:
         return None
     if len(found) > 1:
-        raise failures.unexplained(
+        raise status_errors.unexplained(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
     if _is_free(fields, found[0].to_dict()):
@@ -112,10 +112,10 @@ def _spend(budget: Resource, pod: Resource, *, now: float) -> dict[str, object]:
     allowed = integer(status.get("disruptionsAllowed"))
     disrupted = mapping(status.get("disruptedPods"))
     if allowed < 0:
-        raise failures.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, "pdb disruptions allowed is negative")
+        raise status_errors.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, "pdb disruptions allowed is negative")
     if len(disrupted) > _MOST_DISRUPTED:
         text_ = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise failures.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, text_)
+        raise status_errors.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, text_)
     if allowed == 0:
         healthy, needed = integer(status.get("currentHealthy")), integer(status.get("desiredHealthy"))
         why = f"needs {needed} healthy pods and has {healthy} currently"

@@ -9,7 +9,7 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.schemas.faults import invalid_value
@@ -39,7 +39,7 @@ def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset:
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
     if wanted is None and paths.default is None and not may_be_unset:
-        raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
+        raise status_errors.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     metadata = mapping(fields["metadata"])
     metadata = {name: metadata[name] for name in _COPIED if name in metadata}
     status: dict[str, object] = {"replicas": integer(_first(paths.status_replicas, fields))}
@@ -69,9 +69,9 @@ def check_scale(scale: dict[str, object], *, patched: bool) -> None:
     """
     why = _unreadable(scale)
     if why and patched:
-        raise failures.invalid_patch(invalid_value("patch", "the object that results", why))
+        raise status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
     if why:
-        raise failures.unreadable("Scale", why, version="v1")
+        raise status_errors.unreadable("Scale", why, version="v1")
 
 
 def _unreadable(scale: dict[str, object]) -> str:
@@ -102,14 +102,14 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
     paths = _paths(served)
     replicas = integer(at(scale, "spec", "replicas"))
     if paths.default is None and replicas == _UNSET:
-        raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
+        raise status_errors.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     metadata = dict(mapping(current["metadata"]))
     name = text(metadata.get("name"))
     # Another uid is looked at before, by the update.
     another = text(at(scale, "metadata", "uid")) not in ("", metadata.get("uid"))
     if replicas < 0 and not (paths.default is None or another):
         error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
-        raise failures.invalid(_SCALE, name, [error])
+        raise status_errors.invalid(_SCALE, name, [error])
     for name in ("name", "namespace", "uid", "resourceVersion"):
         sent = at(scale, "metadata", name)
         if isinstance(sent, str) and sent:
@@ -142,7 +142,7 @@ def _with_replicas(fields: dict[str, object], paths: ScalePaths, replicas: objec
 
 def _paths(served: ServedResource) -> ScalePaths:
     if served.scale_paths is None:
-        raise failures.path_not_found()
+        raise status_errors.path_not_found()
     return served.scale_paths
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.metadata.go_words import json_words
 from deltaloop.schemas.json_values import json_type, text
 from deltaloop.schemas.object_meta import METADATA
@@ -35,9 +35,9 @@ def check_readable_type(fields: dict[str, Any]) -> None:
         ApiError: 500, as the real server answers.
     """
     if unreadable := unreadable_type(fields):
-        raise failures.internal(unreadable)
+        raise status_errors.internal(unreadable)
     if (version := text(fields.get("apiVersion"))).count("/") > 1:
-        raise failures.internal(f"unexpected GroupVersion string: {version}")
+        raise status_errors.internal(f"unexpected GroupVersion string: {version}")
 
 
 def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -
     if fault is not None:
         # The first half is what the object says of itself.
         said, version = text(fields.get("kind")) or kind.kind, text(fields.get("apiVersion")).rpartition("/")[2]
-        raise failures.unreadable(kind.kind, json_words(fault), said=said, version=version)
+        raise status_errors.unreadable(kind.kind, json_words(fault), said=said, version=version)
 
 
 def drop_unreadable(metadata: dict[str, Any]) -> dict[str, str]:

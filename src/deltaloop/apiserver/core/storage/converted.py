@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.codec import WebhookConversion
-from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.storage.encoding import stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import Page, RevisionStore

@@ -27,8 +27,6 @@ from typing import Final, Protocol, TypeAlias, TypeVar, final
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.store import (
-    ANY,
-    Condition,
     Objects,
     Page,
     Renumbered,
@@ -38,9 +36,6 @@ from deltaloop.apiserver.core.storage.store import (
 )
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
-    ConditionFailedError,
-    KeyExistsError,
-    KeyMissingError,
 )
 
 T = TypeVar("T")
@@ -112,6 +107,11 @@ class Draft(Objects):
             return _PROVISIONAL + len(self._writes)
         return self._ask(lambda: self._store.revision)
 
+    @property
+    def size(self) -> int:
+        """Bytes of all objects in the store."""
+        return self._store.size
+
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
         """Return an object, or None: the present one, or the one at a revision.
 
@@ -144,63 +144,13 @@ class Draft(Objects):
         """Return how many objects a resource has."""
         return len(self.list(resource).items) if self._has_written(resource) else self._count(resource)
 
-    def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a new object.
-
-        Raises:
-            KeyExistsError: If there is one already.
-            OversizedError: If it is too large.
-        """
-        if self.get(resource, key) is not None:
-            raise KeyExistsError(f"{resource} {key}")
-
-        def create(written: Renumbered) -> Resource:
-            return self._store.create(resource, key, fields, any_size=True, written=written)
-
-        return self._write(resource, key, fields, create, any_size=any_size)
-
-    def update(
-        self,
-        resource: str,
-        key: str,
-        fields: Mapping[str, object],
-        *,
-        condition: Condition = ANY,
-        always: bool = False,
-        any_size: bool = False,
-    ) -> Resource:
-        """Write an object anew; if nothing but key order differs, write nothing and return the present one.
-
-        Args:
-            resource: Name of the resource.
-            key: Key of the object.
-            fields: The object as it is to be stored.
-            condition: What the present one must be.
-            always: Whether to write it even if nothing differs.
-            any_size: Whether its size has been checked.
-
-        Raises:
-            KeyMissingError: If there is none.
-            ConditionFailedError: If it is not as expected.
-            OversizedError: If it is too large.
-        """
-        current = self._expect(resource, key, condition)
-        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
-            return current
-
-        def update(written: Renumbered) -> Resource:
-            return self._store.update(resource, key, fields, always=True, any_size=True, written=written)
-
-        return self._write(resource, key, fields, update, any_size=any_size)
-
-    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> None:
+    def delete(self, resource: str, key: str) -> None:
         """Remove an object.
 
         Raises:
-            KeyMissingError: If there is none.
-            ConditionFailedError: If it is not as expected.
+            KeyMissingError: If it does not exist.
         """
-        self._expect(resource, key, condition)
+        self._expect(resource, key)
 
         def remove() -> None:
             self._store.delete(resource, key)
@@ -246,29 +196,15 @@ class Draft(Objects):
     def _has_written(self, resource: str) -> bool:
         return any(of == resource for of, _ in self._written)
 
-    def _expect(self, resource: str, key: str, condition: Condition) -> Resource:
-        current = self.get(resource, key)
-        if current is None:
-            raise KeyMissingError(f"{resource} {key}")
-        if not condition.holds_for(current):
-            raise ConditionFailedError(f"{resource} {key}")
-        return current
-
     def _write(
-        self,
-        resource: str,
-        key: str,
-        fields: Mapping[str, object],
-        write: Callable[[Renumbered], Resource],
-        *,
-        any_size: bool,
+        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
     ) -> Resource:
+        del old
         revision = str(_PROVISIONAL + len(self._writes) + 1)
         raw = encode_object(fields, resource_version=revision)
         if not any_size:
             check_size(raw)
-        # The loop need not write it again, which takes long for some.
-        self._writes.append(partial(write, Renumbered(raw, revision)))
-        obj = Resource.from_json(raw)
-        self._written[resource, key] = obj
+        # The loop need not encode it again, which takes long for some.
+        self._writes.append(partial(self._store.adopt, resource, key, fields, Renumbered(raw, revision)))
+        obj = self._written[resource, key] = Resource.from_json(raw)
         return obj

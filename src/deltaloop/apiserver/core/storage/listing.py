@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import list_metadata
 from deltaloop.apiserver.core.storage.selection import Selection
@@ -69,14 +69,14 @@ def plan_list(query: ListQuery) -> ListPlan:
         try:
             token = decode_continue(query.continue_)
         except InvalidTokenError as error:
-            raise failures.bad_request(f"invalid continue token: {error}") from None
+            raise status_errors.bad_request(f"invalid continue token: {error}") from None
         revision = None if token.revision == PRESENT else token.revision
         return ListPlan(at=revision, limit=query.limit, start=token.start, continued=True)
     revision = parse_revision(query.resource_version)
     if revision is None:
         shown = msgspec.json.encode(query.resource_version[:64]).decode()
         why = "value out of range" if query.resource_version.isdecimal() else "invalid syntax"
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing "
             f"{shown}: {why}"
         )
@@ -108,14 +108,14 @@ def run_list(
         ServerTimeoutError: If a token names a revision from the future.
     """
     if plan.at is not None and plan.at > store.revision:
-        raise failures.too_large_resource_version(plan.at, store.revision)
+        raise status_errors.too_large_resource_version(plan.at, store.revision)
     matches = None if selection.everything else selection.matches
     try:
         page = store.list(resource, prefix=prefix, matches=matches, limit=plan.limit, start=plan.start, at=plan.at)
     except CompactedError:
         if plan.continued:
-            raise failures.expired_continue(encode_continue(PRESENT, plan.start)) from None
-        raise failures.expired_list() from None
+            raise status_errors.expired_continue(encode_continue(PRESENT, plan.start)) from None
+        raise status_errors.expired_list() from None
     token = encode_continue(page.revision, page.next_start) if page.next_start else ""
     remaining = page.remaining if selection.everything else None
     metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=always_continue)

@@ -21,12 +21,13 @@ Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Protocol, final
+from typing import Final, final
 
 import msgspec
 
@@ -34,7 +35,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
-    ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
     OversizedError,
@@ -44,23 +44,6 @@ from deltaloop.schemas.json_values import mapping
 
 _BUMP: Final = 1_000_000
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What must hold for a write to happen; None does not matter."""
-
-    revision: int | None = None
-    uid: str | None = None
-
-    def holds_for(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it."""
-        if self.revision is not None and obj.resource_version != str(self.revision):
-            return False
-        return self.uid is None or obj.uid == self.uid
-
-
-ANY: Final = Condition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,48 +61,6 @@ class Page:
     revision: int
     next_start: str = ""
     remaining: int = 0
-
-
-class Objects(Protocol):
-    """What a write needs of the store; a ``Draft`` has it, too. ``RevisionStore`` says more about each."""
-
-    @property
-    def revision(self) -> int:
-        """Revision of the last write."""
-        ...
-
-    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return an object, or None."""
-        ...
-
-    def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
-        """Return a resource's objects, in key order."""
-        ...
-
-    def count(self, resource: str) -> int:
-        """Return how many objects a resource has."""
-        ...
-
-    def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a new object."""
-        ...
-
-    def update(
-        self,
-        resource: str,
-        key: str,
-        fields: Mapping[str, object],
-        *,
-        condition: Condition = ANY,
-        always: bool = False,
-        any_size: bool = False,
-    ) -> Resource:
-        """Write an object anew."""
-        ...
-
-    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> object:
-        """Remove an object."""
-        ...
 
 
 class _Table:
@@ -180,6 +121,93 @@ def check_size(raw: bytes) -> None:
         raise OversizedError(request_size(len(raw)))
 
 
+class Objects(ABC):
+    """Stored objects as a write reads and changes them: those of the store, or those of a draft."""
+
+    @property
+    @abstractmethod
+    def revision(self) -> int:
+        """Revision of the last write."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes of all objects in the store."""
+
+    @abstractmethod
+    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
+        """Return an object, or None: the present one, or the one at a revision.
+
+        Raises:
+            CompactedError: If ``at`` lies before the window.
+        """
+
+    @abstractmethod
+    def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
+        """Return a resource's objects, in key order."""
+
+    @abstractmethod
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has."""
+
+    def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
+        """Write a new object.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object as it is to be stored.
+            any_size: Whether its size has been checked.
+
+        Raises:
+            KeyExistsError: If there is one already.
+            OversizedError: If it is too large.
+        """
+        if self.get(resource, key) is not None:
+            raise KeyExistsError(f"{resource} {key}")
+        return self._write(resource, key, None, fields, any_size=any_size)
+
+    def update(
+        self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
+    ) -> Resource:
+        """Write a changed object; if nothing but key order differs, write nothing and return the present one.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object as it is to be stored.
+            always: Whether to write it even if nothing differs.
+            any_size: Whether its size has been checked.
+
+        Raises:
+            KeyMissingError: If it does not exist.
+            OversizedError: If it is too large.
+        """
+        current = self._expect(resource, key)
+        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
+            return current
+        return self._write(resource, key, current, fields, any_size=any_size)
+
+    @abstractmethod
+    def delete(self, resource: str, key: str) -> object:
+        """Remove an object.
+
+        Raises:
+            KeyMissingError: If it does not exist.
+        """
+
+    @abstractmethod
+    def _write(
+        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
+    ) -> Resource: ...
+
+    def _expect(self, resource: str, key: str) -> Resource:
+        current = self.get(resource, key)
+        if current is None:
+            raise KeyMissingError(f"{resource} {key}")
+        return current
+
+
 @final
 class Renumbered:
     """An object that has been written already, but for the revision that it gets."""
@@ -219,7 +247,7 @@ class StoreState:
 
 
 @final
-class RevisionStore:
+class RevisionStore(Objects):
     """Objects and their history. Not safe for use from several threads."""
 
     def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
@@ -360,72 +388,13 @@ class RevisionStore:
                 found = change.old
         return found
 
-    def create(
-        self,
-        resource: str,
-        key: str,
-        fields: Mapping[str, object],
-        *,
-        any_size: bool = False,
-        written: Renumbered | None = None,
-    ) -> Resource:
-        """Write a new object.
-
-        Args:
-            resource: Name of the resource.
-            key: Key of the object.
-            fields: The object as it is to be stored.
-            any_size: Whether its size has been checked.
-            written: The same object, as a draft has written it.
-
-        Raises:
-            KeyExistsError: If there is one already.
-            OversizedError: If it is too large.
-        """
-        if self.get(resource, key) is not None:
-            raise KeyExistsError(f"{resource} {key}")
-        return self._write(resource, key, None, fields, any_size=any_size, written=written)
-
-    def update(
-        self,
-        resource: str,
-        key: str,
-        fields: Mapping[str, object],
-        *,
-        condition: Condition = ANY,
-        always: bool = False,
-        any_size: bool = False,
-        written: Renumbered | None = None,
-    ) -> Resource:
-        """Write an object anew; if nothing but key order differs, write nothing and return the present one.
-
-        Args:
-            resource: Name of the resource.
-            key: Key of the object.
-            fields: The object as it is to be stored.
-            condition: What the present one must be.
-            always: Whether to write it even if nothing differs.
-            any_size: As for ``create``.
-            written: As for ``create``.
-
-        Raises:
-            KeyMissingError: If there is none.
-            ConditionFailedError: If it is not as expected.
-            OversizedError: If it is too large.
-        """
-        current = self._expect(resource, key, condition)
-        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
-            return current
-        return self._write(resource, key, current, fields, any_size=any_size, written=written)
-
-    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> StoredChange:
+    def delete(self, resource: str, key: str) -> StoredChange:
         """Remove an object.
 
         Raises:
-            KeyMissingError: If there is none.
-            ConditionFailedError: If it is not as expected.
+            KeyMissingError: If it does not exist.
         """
-        current = self._expect(resource, key, condition)
+        current = self._expect(resource, key)
         self._tables[resource].remove(key)
         return self._append(resource, key, current, None)
 
@@ -569,29 +538,24 @@ class RevisionStore:
         if self._journal is not None:
             self._journal.renumbered(records, revision=self._revision)
 
-    def _expect(self, resource: str, key: str, condition: Condition) -> Resource:
-        current = self.get(resource, key)
-        if current is None:
-            raise KeyMissingError(f"{resource} {key}")
-        if not condition.holds_for(current):
-            raise ConditionFailedError(f"{resource} {key}")
-        return current
+    def adopt(self, resource: str, key: str, fields: Mapping[str, object], written: Renumbered) -> Resource:
+        """Write an object that a draft has encoded and checked."""
+        return self._put(
+            resource,
+            key,
+            self.get(resource, key),
+            written.at(self._revision + 1) or encode_object(fields, resource_version=str(self._revision + 1)),
+        )
 
     def _write(
-        self,
-        resource: str,
-        key: str,
-        old: Resource | None,
-        fields: Mapping[str, object],
-        *,
-        any_size: bool,
-        written: Renumbered | None,
+        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
     ) -> Resource:
-        raw = written.at(self._revision + 1) if written is not None else None
-        if raw is None:
-            raw = encode_object(fields, resource_version=str(self._revision + 1))
+        raw = encode_object(fields, resource_version=str(self._revision + 1))
         if not any_size:
             check_size(raw)
+        return self._put(resource, key, old, raw)
+
+    def _put(self, resource: str, key: str, old: Resource | None, raw: bytes) -> Resource:
         obj = Resource.from_json(raw)
         self._tables.setdefault(resource, _Table()).put(key, obj)
         self._append(resource, key, old, obj)

@@ -8,7 +8,7 @@ from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST
 
 
 class StoreError(Exception):
-    """Root of what the store refuses; ``operations`` turns it into a Status."""
+    """Root of what the store refuses; ``storing`` turns it into a Status."""
 
 
 @final
@@ -19,11 +19,6 @@ class KeyExistsError(StoreError):
 @final
 class KeyMissingError(StoreError):
     """An object that should exist does not."""
-
-
-@final
-class ConditionFailedError(StoreError):
-    """The object is not at the expected revision, or has another uid."""
 
 
 @final

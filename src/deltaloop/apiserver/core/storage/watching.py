@@ -27,8 +27,8 @@ from typing import Final, final
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status
 from deltaloop.api.watch_event import EventType
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.outside import QuestionError
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.history import StoredChange
@@ -82,7 +82,7 @@ def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selec
     """
     revision = parse_revision(query.resource_version)
     if revision is None:
-        raise failures.unexplained(
+        raise status_errors.unexplained(
             f'strconv.ParseUint: parsing "{query.resource_version[:64]}": invalid syntax',
         )
     initial = query.send_initial_events if query.send_initial_events is not None else revision == 0
@@ -277,7 +277,7 @@ class Watcher:
         if wanted > current:
             if now < self._wait_until:
                 return None
-            return self._fail(failures.too_large_resource_version(wanted, current).status)
+            return self._fail(status_errors.too_large_resource_version(wanted, current).status)
         stale_at = self._plan.stale_at
         at = stale_at if stale_at is not None and max(wanted, self._store.compacted) <= stale_at else None
         try:
@@ -286,7 +286,7 @@ class Watcher:
             if now < self._wait_until:
                 raise
             # The cache of a real server never gets as far as its store while it cannot convert what is there.
-            return self._fail(failures.too_large_resource_version(current, 0).status)
+            return self._fail(status_errors.too_large_resource_version(current, 0).status)
         self._initial.extend(page.items)
         self._initial_revision = self._cursor = page.revision
         self._runs = True
@@ -319,7 +319,7 @@ class Watcher:
                 # What it has not seen was about other resources; a running watch outlives a compaction.
                 self._cursor = error.compacted
                 return ()
-            return self._fail(failures.expired_watch(error.revision, error.compacted).status)
+            return self._fail(status_errors.expired_watch(error.revision, error.compacted).status)
         self._runs = True
         if portion.end == self._cursor:
             return None

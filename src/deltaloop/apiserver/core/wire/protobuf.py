@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast, final
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.wire.protobuf_values import (
     MESSAGES,
     NUMBERS,
@@ -70,7 +70,7 @@ def decode_body(
     try:
         own_version, own_kind, spans = _read_envelope(body)
     except MalformedMessageError as error:
-        raise failures.unrecognized(kind, str(error)) from None
+        raise status_errors.unrecognized(kind, str(error)) from None
     shown = (own_version or api_version)[:253], (own_kind or kind)[:63]
     try:
         node = type_of(*shown)
@@ -79,7 +79,7 @@ def decode_body(
         fields = _Reading(body, max_values).message(node, spans, depth=1)
     except MalformedMessageError as error:
         version = shown[0].rpartition("/")[2]
-        raise failures.unreadable(kind, str(error), said=shown[1], version=version) from None
+        raise status_errors.unreadable(kind, str(error), said=shown[1], version=version) from None
     return {"kind": shown[1], "apiVersion": shown[0], **fields}
 
 

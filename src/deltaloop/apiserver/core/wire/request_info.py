@@ -17,8 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.user import ANONYMOUS, User
-from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_boolean, parse_path
+from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_path
+from deltaloop.apiserver.core.write_options import parse_boolean
 
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
@@ -89,3 +91,22 @@ def selected_name(info: RequestInfo, query: Mapping[str, str]) -> str:
         return info.resource.name if info.resource is not None else ""
     match = _NAME_SELECTOR.search(query.get("fieldSelector", ""))
     return match[1] if match else ""
+
+
+def wanted_by(user: User, info: RequestInfo, query: Mapping[str, str]) -> Attributes:
+    """Return the permission that a request needs."""
+    path = info.resource
+    if path is None:
+        return Attributes(user=user, verb=info.verb, path=info.path)
+    # A namespace lies in itself: who may do something there may see it.
+    in_itself = (path.group, path.plural) == ("", "namespaces")
+    return Attributes(
+        user=user,
+        verb=info.verb,
+        group=path.group,
+        version=path.version,
+        resource=path.plural,
+        subresource=path.subresource,
+        namespace=path.name if in_itself else path.namespace,
+        name=selected_name(info, query),
+    )

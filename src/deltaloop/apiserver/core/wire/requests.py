@@ -17,7 +17,8 @@ from typing import Final
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.write_options import parse_boolean, parse_integer
 from deltaloop.schemas.faults import FieldError, forbidden_field, not_supported
 
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
@@ -109,10 +110,10 @@ def parse_list_query(query: Mapping[str, str]) -> ListQuery:
         field_selector=query.get("fieldSelector", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get(_MATCH, ""),
-        limit=max(0, _integer(query.get("limit", "0") or "0")),
+        limit=max(0, parse_integer(query.get("limit", "0") or "0")),
         continue_=query.get("continue", ""),
         watch=parse_boolean(query.get("watch")) or False,
-        timeout_seconds=_integer(query["timeoutSeconds"]) if query.get("timeoutSeconds") else None,
+        timeout_seconds=parse_integer(query["timeoutSeconds"]) if query.get("timeoutSeconds") else None,
         allow_watch_bookmarks=parse_boolean(query.get("allowWatchBookmarks")) or False,
         send_initial_events=parse_boolean(query.get("sendInitialEvents")),
     )
@@ -147,9 +148,9 @@ def check_list_query(query: ListQuery) -> None:
         if match == "Exact" and query.resource_version == "0":
             errors.append(forbidden_field(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"'))
     if errors:
-        raise failures.invalid_options("ListOptions", errors)
+        raise status_errors.invalid_options("ListOptions", errors)
     if query.continue_ and query.resource_version not in ("", "0"):
-        raise failures.bad_request("specifying resource version is not allowed when using continue")
+        raise status_errors.bad_request("specifying resource version is not allowed when using continue")
 
 
 def check_watch_query(query: ListQuery) -> None:
@@ -172,7 +173,7 @@ def check_watch_query(query: ListQuery) -> None:
     if query.continue_:
         errors.append(forbidden_field("continue", "continue is forbidden for watch"))
     if errors:
-        raise failures.invalid_options("ListOptions", errors)
+        raise status_errors.invalid_options("ListOptions", errors)
 
 
 def parse_revision(text: str) -> int | None:
@@ -205,36 +206,5 @@ def check_revision(text: str) -> int:
     """
     revision = parse_revision(text)
     if revision is None:
-        raise failures.unexplained(f'resourceVersion: Invalid value: "{text[:64]}": {revision_error(text)}')
+        raise status_errors.unexplained(f'resourceVersion: Invalid value: "{text[:64]}": {revision_error(text)}')
     return revision
-
-
-def parse_boolean(text: str | None) -> bool | None:
-    """Read a boolean as Go converts a query: all but ``false`` and ``0`` is true, even the bare name; None stays."""
-    return None if text is None else text.lower() != "false" and text != "0"
-
-
-def delete_query(query: Mapping[str, str]) -> dict[str, object]:
-    """Return the delete options that a query carries, where a request has no body.
-
-    Raises:
-        BadRequestError: If a number is none.
-    """
-    options: dict[str, object] = {}
-    if query.get("gracePeriodSeconds"):
-        options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
-    if "propagationPolicy" in query:
-        options["propagationPolicy"] = query["propagationPolicy"]
-    if "orphanDependents" in query:
-        options["orphanDependents"] = parse_boolean(query["orphanDependents"])
-    return options
-
-
-def _integer(text: str) -> int:
-    digits = text.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()):
-        raise failures.bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
-    number = int(digits) * (-1 if text.startswith("-") else 1) if len(digits) < 32 else _INT64
-    if not -_INT64 <= number < _INT64:
-        raise failures.bad_request(f'strconv.ParseInt: parsing "{text[:64]}": value out of range')
-    return number

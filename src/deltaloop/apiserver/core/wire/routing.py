@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.requests import ResourcePath
@@ -52,22 +52,22 @@ def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bo
     own = registry.has_built_in(path.group)
     if served is None:
         if own:
-            raise failures.path_not_found()
+            raise status_errors.path_not_found()
         return None
     everywhere = served.type.namespaced and not path.namespace
     if (path.namespace and not served.type.namespaced) or (everywhere and path.name):
         if not own:
             return None
-        raise failures.path_not_found()
+        raise status_errors.path_not_found()
     if path.subresource and not _has(served, path.subresource):
         if not own:
-            raise failures.not_found(served.type, path.name)
-        raise failures.path_not_found()
+            raise status_errors.not_found(served.type, path.name)
+        raise status_errors.path_not_found()
     extra = served.subresource(path.subresource)
     methods = _CONNECT if extra is not None else _OF_OBJECT if path.name else _OF_COLLECTION
     verb = methods.get("GET" if method == "HEAD" and not own else method)
     if verb is None or (everywhere and verb != "list"):
-        raise failures.method_not_allowed()
+        raise status_errors.method_not_allowed()
     if (verb == "list" and watch) or (verb == "get" and path.watch):
         verb = "watch"
     if extra is not None:
@@ -77,7 +77,7 @@ def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bo
     else:
         allowed = served.verbs
     if verb not in allowed:
-        raise failures.method_not_allowed()
+        raise status_errors.method_not_allowed()
     return Route(served, verb, path.namespace, path.name, path.subresource)
 
 

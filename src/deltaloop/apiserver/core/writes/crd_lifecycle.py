@@ -17,20 +17,20 @@ from typing import Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
 from deltaloop.apiserver.core.kinds.api_service import WHILE_DEFINED, follows_definitions, own_service, service_name
 from deltaloop.apiserver.core.kinds.ip_address import uid_beside
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Given
-from deltaloop.apiserver.core.writes.managed_fields import with_updated
+from deltaloop.apiserver.core.write_context import OWN_MANAGER, Moment
+from deltaloop.apiserver.core.writes.managed_fields import changed_entries
 from deltaloop.schemas.json_values import at, mapping, text
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
-_MANAGER: Final = "kube-apiserver"
 _API_SERVICES: Final = kinds.API_SERVICE.group_resource
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
@@ -61,8 +61,9 @@ class CrdLifecycle:
         # Which versions are stored is written with the CRD itself, the rest later: by the server.
         stored = {**_NO_STATUS, **mapping(crd.get("status")), "storedVersions": status["storedVersions"]}
         before = {**crd, "status": stored}
-        own = Stamp(now=given.now, manager=_MANAGER)
-        return with_updated(self._registry, served, before, {**crd, "status": status}, None, own, subresource="status")
+        writer = Writer(OWN_MANAGER, given.time, "status")
+        after = {**crd, "status": status}
+        return with_entries(after, changed_entries(self._registry, served, before, after, None, writer))
 
     def check_open(self, name: str) -> None:
         """Refuse a new custom resource whose CRD, of this name, is being deleted.
@@ -72,7 +73,7 @@ class CrdLifecycle:
         """
         crd = self._store.get(CRDS, name)
         if crd is not None and crd.deletion_timestamp is not None:
-            raise failures.method_not_allowed(
+            raise status_errors.method_not_allowed(
                 "create not allowed while custom resource definition is terminating",
             )
 
@@ -122,7 +123,7 @@ class CrdLifecycle:
         for (group, version), priority in sorted(served.items() - self._followed.items()):
             service = service_name(group, version)
             if self._store.get(_API_SERVICES, service) is None:
-                own = {"uid": uid_beside(uid, f"{service} {self._store.revision}"), "time": Stamp(now=now).time}
+                own = {"uid": uid_beside(uid, f"{service} {self._store.revision}"), "time": Moment(now).time}
                 fields = own_service(group, version, priority, managed=WHILE_DEFINED, **own)
                 self._store.create(_API_SERVICES, service, fields)
         for group, version in sorted(self._followed.keys() - served.keys()):

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.wire.bodies import SentBody
+from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value
@@ -34,36 +35,16 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SIGNS_OF_ONE: Final = 256
 
 
-class FieldValidation(Enum):
-    """The three answers to fields that have no place."""
-
-    IGNORE = "Ignore"
-    WARN = "Warn"
-    STRICT = "Strict"
-
-
 def check_object(
-    served: ServedResource,
-    fields: dict[str, Any],
-    body: bytes,
-    mode: FieldValidation,
-    *,
-    repeated: Sequence[str] | None = None,
+    served: ServedResource, fields: dict[str, Any], body: SentBody, mode: FieldValidation
 ) -> tuple[str, ...]:
-    """Return the warnings about an object as sent.
-
-    Args:
-        served: The kind that the request names, as it is served.
-        fields: The object; what Go does not know of a built-in kind is dropped from it.
-        body: It, as it was sent.
-        mode: What to do about what is found.
-        repeated: What was repeated in it, if it was YAML; None if it was not.
+    """Return the warnings about an object as sent, and drop the fields that its built-in type does not have.
 
     Raises:
         BadRequestError: If the mode is ``STRICT`` and there would be any.
     """
-    # Of YAML, JSON that came as YAML among it, all is known that comes twice.
-    sent, repeated = (body, ()) if repeated is None else (b"", repeated)
+    # YAML is searched for repeated keys when it is decoded.
+    sent, repeated = (body.raw, ()) if body.repeated is None else (b"", body.repeated)
     found = served.codec.drop_unknown(fields, sent, "whole", told=mode is not FieldValidation.IGNORE)
     if mode is FieldValidation.IGNORE:
         return ()
@@ -72,7 +53,7 @@ def check_object(
     if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
         shown = ", ".join((*_unmarshal_errors(repeated), *found))
-        raise failures.unreadable(kind, f"{_STRICT}{shown}", version=served.type.version)
+        raise status_errors.unreadable(kind, f"{_STRICT}{shown}", version=served.type.version)
     return (*repeated, *found)
 
 
@@ -97,7 +78,7 @@ def check_patched(
         _check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
-        raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
+        raise status_errors.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
     return (*found, *repeated)
 
 
@@ -120,7 +101,7 @@ def check_applied(repeated: tuple[str, ...], mode: FieldValidation) -> tuple[str
         return ()
     if repeated and mode is FieldValidation.STRICT:
         (errors,) = _unmarshal_errors(repeated)
-        raise failures.bad_request(f"error strict decoding patch: error converting YAML to JSON: {errors}")
+        raise status_errors.bad_request(f"error strict decoding patch: error converting YAML to JSON: {errors}")
     return repeated
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, final
+from typing import Final
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.checking import merging_faults
 from deltaloop.apiserver.core.apply.field_manager import (
     Writer,
@@ -25,44 +25,36 @@ from deltaloop.apiserver.core.apply.field_manager import (
     with_entries,
 )
 from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
-from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target, fault_of_entries
+from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
 from deltaloop.apiserver.core.codec import ConversionError, UndefinedVersionError
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA
 from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
 
 _STATUS: Final = "f:status"
-_LEFT_INVALID: Final = (
-    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
-    "admission controller; please fix your requests: "
-)
 
 
-def with_created(
-    registry: Registry, served: ServedResource, created: dict[str, object], stamp: Stamp
-) -> dict[str, object]:
-    """Return a new object with its entries; what the server itself has set belongs to nobody."""
-    entries = created_entries(_target(registry, served, ""), created, Writer(stamp.manager, stamp.time))
-    return with_entries(created, entries)
+def new_entries(
+    registry: Registry, served: ServedResource, created: dict[str, object], writer: Writer
+) -> list[dict[str, object]]:
+    """Return the entries of a new object; what the server itself has set belongs to nobody."""
+    return created_entries(_target(registry, served, ""), created, writer)
 
 
-def with_updated(
+def changed_entries(
     registry: Registry,
     served: ServedResource,
     before: dict[str, object],
     after: dict[str, object],
     sent: object,
-    stamp: Stamp,
-    *,
-    subresource: str = "",
-) -> dict[str, object]:
-    """Return a changed object with its entries.
+    writer: Writer,
+) -> list[dict[str, object]]:
+    """Return the entries of a changed object.
 
     Args:
         registry: Knows the other versions of the resource.
@@ -70,47 +62,12 @@ def with_updated(
         before: The object as it was.
         after: The object as it will be.
         sent: ``managedFields`` of the object that was sent, or None.
-        stamp: The time and the manager.
-        subresource: What was written to.
+        writer: Manager, time and subresource of the write.
     """
-    target = _target(registry, served, subresource)
-    # The real server loses the time of an entry on its way through a Scale.
-    time = "" if subresource == "scale" else stamp.time
     try:
-        entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+        return updated_entries(_target(registry, served, writer.subresource), before, after, sent, writer)
     except ConversionError:
-        entries = entries_of(before)  # as on a real server: the write goes on, and owners stay
-    return with_entries(after, entries)
-
-
-@final
-class Entries:
-    """The entries of an object before admission: worked out when they are asked for, once."""
-
-    def __init__(self, find: Callable[[], list[dict[str, object]]], applied: list[dict[str, object]] | None) -> None:
-        """Work them out so; an object that was applied has them already."""
-        self._find = find if applied is None else lambda: applied
-        self._found: list[dict[str, object]] | None = None
-
-    def __call__(self) -> list[dict[str, object]]:
-        """Return them."""
-        if self._found is None:
-            self._found = self._find()
-        return self._found
-
-    def admitted(self, fields: dict[str, object], stamp: Stamp) -> list[dict[str, object]]:
-        """Return the entries that admission has left; those from before, with a warning, if they cannot be read.
-
-        Source: apiserver pkg/endpoints/handlers/fieldmanager/admission.go.
-        """
-        if self._found is None:
-            return self()  # nobody was shown them
-        left = entries_of(fields)
-        fault = fault_of_entries(left)
-        if fault:
-            stamp.warn([_LEFT_INVALID + fault])
-            return self._found
-        return left
+        return entries_of(before)  # as on a real server: the write goes on, and owners stay
 
 
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
@@ -152,10 +109,9 @@ def apply_fields(
     served: ServedResource,
     live: dict[str, object] | None,
     applied: dict[str, object],
-    stamp: Stamp,
+    writer: Writer,
     *,
     force: bool,
-    subresource: str = "",
 ) -> dict[str, object]:
     """Lay an applied object over the present one and return the result with its entries.
 
@@ -164,32 +120,30 @@ def apply_fields(
         served: The kind that the request names, as it is served.
         live: The object as it is, None if there is none.
         applied: The object as sent.
-        stamp: The time and the manager.
+        writer: Manager, time and subresource of the write.
         force: Whether to take fields over from other managers.
-        subresource: What is applied to.
 
     Raises:
         BadRequestError: If it is of another kind or version, or brings entries of its own.
         ConflictError: If others own fields that would change.
         ApiError: 500 if it does not fit its type, as the real server answers.
     """
-    target = _target(registry, served, subresource)
+    target = _target(registry, served, writer.subresource)
     _check_kind(served, applied)
     if reads_as_entries(mapping(applied.get("metadata")).get("managedFields")):
-        raise failures.bad_request("metadata.managedFields must be nil")
+        raise status_errors.bad_request("metadata.managedFields must be nil")
     wrong = merging_words(merging_faults(target.type, applied))
     if wrong:
         namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
         place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"
-        raise failures.unexplained(f"failed to create typed patch object ({place}): {wrong}")
+        raise status_errors.unexplained(f"failed to create typed patch object ({place}): {wrong}")
     applied = _without_unreadable(served, applied)
-    writer = Writer(stamp.manager, "" if subresource == "scale" else stamp.time, subresource)
     try:
         return applied_object(target, live, applied, writer, force=force)
     except ConflictsError as error:
-        raise _conflict(error, shown_as=SCALE_VERSION if subresource == "scale" else "") from None
+        raise _conflict(error, shown_as=SCALE_VERSION if writer.subresource == "scale" else "") from None
     except ConversionError as error:
-        raise failures.unexplained(str(error)) from None
+        raise status_errors.unexplained(str(error)) from None
 
 
 def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> dict[str, object]:
@@ -197,7 +151,7 @@ def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> d
     if mapping(applied.get("metadata")).get("managedFields") is None:
         return applied
     if not served.codec.says_kind:
-        raise failures.not_convertible(served.type, applied, "metadata.managedFields cannot be read")
+        raise status_errors.not_convertible(served.type, applied, "metadata.managedFields cannot be read")
     return with_entries(applied, [])
 
 
@@ -206,7 +160,7 @@ def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
     conflicts = error.conflicts
     if shown_as:
         conflicts = tuple(replace(each, manager=replace(each.manager, api_version=shown_as)) for each in conflicts)
-    return failures.apply_conflict(
+    return status_errors.apply_conflict(
         conflict_message(conflicts),
         [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in conflicts],
     )
@@ -216,7 +170,7 @@ def _check_kind(served: ServedResource, applied: dict[str, object]) -> None:
     found = _gvk(text(applied.get("apiVersion")), text(applied.get("kind")))
     wanted = _gvk(served.type.api_version, served.type.kind)
     if found != wanted:
-        raise failures.bad_request(f"invalid object type: {found}")
+        raise status_errors.bad_request(f"invalid object type: {found}")
 
 
 def _gvk(api_version: str, kind: str) -> str:

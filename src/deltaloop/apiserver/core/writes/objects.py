@@ -11,18 +11,30 @@ pkg/registry/customresource/strategy.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
+from deltaloop.apiserver.core.metadata.generated_names import GENERATED_TRIES, generated_name
+from deltaloop.apiserver.core.metadata.rules import mark_errors, metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.status_errors import refuse_invalid
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.completing import initial_status
+from deltaloop.apiserver.core.wire.requests import parse_revision
+from deltaloop.apiserver.core.write_context import WriteContext
+from deltaloop.apiserver.core.writes.managed_fields import (
+    can_be_owned,
+    changed_entries,
+    entries_of,
+    new_entries,
+    with_old_times,
+)
+from deltaloop.apiserver.core.writes.sent_objects import Sent, check_said_kind, check_versions
+from deltaloop.schemas.completing import initial_status, without_zeros
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import integer, mapping, texts
+from deltaloop.schemas.json_values import copied, integer, mapping, text, texts
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (
@@ -37,13 +49,12 @@ _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletio
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-def new_object(
-    served: ServedResource, fields: dict[str, object], metadata: dict[str, object], *, stamp: Stamp
-) -> dict[str, object]:
+def new_object(context: WriteContext, fields: dict[str, object], metadata: dict[str, object]) -> dict[str, object]:
     """Return the object that a create stores, without a name if it is to be generated."""
+    served = context.served
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
-    kept["uid"] = stamp.uid
-    kept["creationTimestamp"] = stamp.time
+    kept["uid"] = context.uid
+    kept["creationTimestamp"] = context.time
     if served.flags.generation:
         kept["generation"] = 1
     result = {**fields, "metadata": kept}
@@ -184,17 +195,6 @@ def changed_warnings(strategy: Strategy, before: dict[str, object], after: dict[
     return (*strategy.warn_update(before, after), *about_wanted, *strategy.warn(after))
 
 
-def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> None:
-    """Refuse a write if there are errors that are not tolerated.
-
-    Raises:
-        InvalidError: Naming all of them.
-    """
-    found = [error for error in errors if not error.tolerated]
-    if found:
-        raise failures.invalid(served.type, name, found)
-
-
 def has_finalizers(served: ServedResource, fields: dict[str, object]) -> bool:
     """Tell whether something still holds an object that is being deleted."""
     if mapping(fields["metadata"]).get("finalizers"):
@@ -208,6 +208,182 @@ def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
         return False
     return not has_finalizers(served, fields)
+
+
+class New(NamedTuple):
+    """A new object that can be stored.
+
+    Attributes:
+        fields: The object with its managed fields.
+        name: Its name.
+        key: Its key in the store.
+        existing: The object of that name; None if there is none.
+        version: Resource version that it was sent with.
+        is_versioned: Whether that is a number.
+        is_generated: Whether the server has generated the name.
+    """
+
+    fields: dict[str, object]
+    name: str
+    key: str
+    existing: Resource | None
+    version: str
+    is_versioned: bool
+    is_generated: bool
+
+
+def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]] | None) -> New:
+    """Return a new object with its name, its managed fields, and the fields that the server sets.
+
+    Args:
+        context: The write.
+        sent: The object as admission has left it.
+        entries: Its managed fields if they are known; None makes the manager the owner of all fields.
+
+    Raises:
+        InvalidError: If the object is invalid.
+    """
+    served, strategy, objects = context.served, context.served.strategy, context.objects
+    version = text(sent.metadata.pop("resourceVersion", ""))
+    created = new_object(context, sent.fields, sent.metadata)
+    metadata = mapping(created["metadata"])
+    is_generated = not metadata.get("name") and bool(text(metadata.get("generateName")))
+    if is_generated:
+        metadata["name"] = _unused_name(context, text(metadata["generateName"]))
+    strategy.prepare_new(created)
+    name = text(mapping(created["metadata"]).get("name"))
+    if entries is None and not can_be_owned(context.registry, served, sent.fields):
+        entries = []
+    refuse_invalid(served.type, name, new_errors(served, created))
+    context.notes.stored.extend(new_warnings(strategy, created))
+    served.codec.settle(created)
+    created = with_entries(created, _entries_of_new(context, created, sent) if entries is None else entries)
+    refuse_invalid(served.type, name, strategy.finish_new(created, objects, context))
+    key = served.key(context.namespace, name)
+    existing = objects.get(served.storage, key)
+    return New(created, name, key, existing, version, bool(parse_revision(version)), is_generated)
+
+
+def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sent) -> list[dict[str, object]]:
+    """Return the managed fields of a new object; marks that it was sent with have an owner, although it lacks them."""
+    by_author = without_zeros(context.served.schema.tree, created)
+    by_author = {**by_author, "metadata": {**mapping(by_author["metadata"]), **sent.marks}}
+    return new_entries(context.registry, context.served, by_author, writer_of(context))
+
+
+def _unused_name(context: WriteContext, base: str) -> str:
+    name = ""
+    for attempt in range(GENERATED_TRIES):
+        name = generated_name(base, chance=context.chance, attempt=attempt)
+        if context.objects.get(context.served.storage, context.served.key(context.namespace, name)) is None:
+            break
+    return name
+
+
+class Changed(NamedTuple):
+    """A changed object that can be stored, and whether it is stored even if it equals the present one."""
+
+    fields: dict[str, object]
+    differs: bool
+
+
+def make_changed(
+    context: WriteContext,
+    current: Resource,
+    before: dict[str, object],
+    sent: Sent,
+    entries: list[dict[str, object]] | None,
+    *,
+    empty: bool,
+    pruned: tuple[str, ...],
+) -> Changed:
+    """Return a changed object with its managed fields and the fields that the server sets.
+
+    Args:
+        context: The write.
+        current: The present object.
+        before: The same, decoded.
+        sent: The object as admission has left it.
+        entries: Its managed fields if they are known; None makes the manager the owner of the fields that change.
+        empty: Whether it was sent with an empty part that counts as a change.
+        pruned: Paths of applied fields that are not stored; they count as changes, too.
+
+    Raises:
+        ApiError: If the object is invalid, or about another object or version.
+    """
+    served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
+    fields, metadata = sent.fields, sent.metadata
+    errors = check_versions(served, current, metadata, as_sent=sent.as_sent)
+    check_said_kind(served, fields)
+    errors += mark_errors(mapping(before["metadata"]), metadata, sent.dropped)
+    if part == "status":
+        errors = told_by_status(served, errors)
+    if not part:
+        strategy.keep(before, {**fields, "metadata": metadata})
+    after = updated_object(served, before, fields, metadata, subresource=part)
+    differs = empty or counts_as_change(served, pruned, subresource=written)
+    if differs and not written:
+        count_change(before, after)
+    errors += changed_errors(served, before, after, whole=not part)
+    notes = context.notes.stored
+    notes.extend(str(error) for error in errors if error.tolerated)
+    refuse_invalid(served.type, context.name, errors)
+    if not part:
+        notes.extend(changed_warnings(strategy, before, after))
+    elif part == "status":
+        notes.extend(strategy.warn_status(after))
+    if entries is None and not can_be_owned(context.registry, served, fields):
+        entries = entries_of(before)
+    served.codec.settle(after)
+    if entries is None:
+        found = changed_entries(
+            context.registry, served, before, after, metadata.get("managedFields"), writer_of(context)
+        )
+        after = with_entries(after, found)
+    else:
+        after = with_entries(after, entries)
+        if not pruned:
+            after = with_old_times(before, after)
+    if not part:
+        name = text(mapping(after["metadata"])["name"])
+        refuse_invalid(served.type, name, strategy.finish_update(before, after, context.objects, context))
+    return Changed(after, differs)
+
+
+def part_of(context: WriteContext) -> str:
+    """Return the part of the object that is written; a ``Scale`` changes the whole object."""
+    return "" if context.subresource == "scale" else context.subresource
+
+
+def writer_of(context: WriteContext) -> Writer:
+    """Return the writer as managed fields name it. A real server loses the time of a write through a ``Scale``."""
+    time = "" if context.subresource == "scale" else context.time
+    return Writer(context.manager, time, context.subresource)
+
+
+def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sent: Sent) -> list[dict[str, object]]:
+    """Return the managed fields that a write leaves before admission, whose changes belong to nobody.
+
+    Args:
+        context: The write.
+        before: The present object, decoded; None for a new one.
+        sent: The object as sent.
+    """
+    served = context.served
+    if not can_be_owned(context.registry, served, sent.fields):
+        return entries_of(before or {})
+    fields, metadata = copied(sent.fields), copied(sent.metadata)
+    if before is None:
+        created = new_object(context, fields, metadata)
+        served.strategy.prepare_new(created)
+        served.codec.settle(created)
+        return _entries_of_new(context, created, sent)
+    part = part_of(context)
+    if not part:
+        served.strategy.keep(before, {**fields, "metadata": metadata})
+    after = updated_object(served, before, fields, metadata, subresource=part)
+    served.codec.settle(after)
+    return changed_entries(context.registry, served, before, after, metadata.get("managedFields"), writer_of(context))
 
 
 def _desired(fields: dict[str, object]) -> bytes:

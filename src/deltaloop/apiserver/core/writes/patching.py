@@ -18,12 +18,13 @@ from typing import Final, cast
 import msgspec
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, apply_operations
 from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.wire.bodies import media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value
@@ -35,6 +36,11 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 _REJECTED: Final = "the server rejected our request due to an error in our request"
+
+
+def applies(content_type: str) -> bool:
+    """Return whether a PATCH is server-side apply."""
+    return media_type_of(content_type) == APPLY_PATCH
 
 
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
@@ -61,12 +67,12 @@ def apply_patch(
     Raises:
         ApiError: If the content type, the body or the patch is refused.
     """
-    media_type = content_type.partition(";")[0].strip().lower()
+    media_type = media_type_of(content_type)
     accepted = patch_types(resource)
     if media_type not in accepted or media_type == APPLY_PATCH:
         if not resource.flags.strategic_merge:
-            raise failures.unsupported_media_type(accepted)
-        raise failures.refused_patch(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            raise status_errors.unsupported_media_type(accepted)
+        raise status_errors.refused_patch(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     try:
         patch = _read(body)
         if media_type == JSON_PATCH:
@@ -74,7 +80,7 @@ def apply_patch(
             check_depth(result, most=MAX_STORED_DEPTH)
             return _typed(result)
         if patch is None and media_type == MERGE_PATCH:
-            raise failures.bad_request("Invalid JSON Patch")
+            raise status_errors.bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict | None):
             raise _not_decodable(patch, "value of type map[string]interface {}")
         changes = cast("dict[str, object]", patch or {})
@@ -82,7 +88,7 @@ def apply_patch(
             return _typed(merge_patch(current, changes))
         return _apply_strategic(current, changes, resource, of_kind=of_kind)
     except (RecursionError, TooDeepError):
-        raise failures.bad_request(f"error decoding patch: {TooDeepError()}") from None
+        raise status_errors.bad_request(f"error decoding patch: {TooDeepError()}") from None
 
 
 def merge_patch(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
@@ -128,7 +134,7 @@ def _typed(result: dict[str, object]) -> dict[str, object]:
 
 
 def _not_readable(why: str) -> ApiError:
-    return failures.invalid_patch(invalid_value("patch", "the object that results", why))
+    return status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
 
 
 def _read(body: bytes) -> object:
@@ -136,12 +142,12 @@ def _read(body: bytes) -> object:
         return decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         # msgspec names the position and what it expected, never the data.
-        raise failures.bad_request(f"error decoding patch: {error}") from None
+        raise status_errors.bad_request(f"error decoding patch: {error}") from None
 
 
 def _not_decodable(value: object, go: str) -> ApiError:
     found = json_type(value)
-    return failures.bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
+    return status_errors.bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
 
 
 def _apply_strategic(
@@ -151,7 +157,7 @@ def _apply_strategic(
         result: dict[str, object] = copied(strategic_merge(current, patch, resource.schema.tree))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
-        raise failures.refused_patch(error.code, reasons.get(error.code, ""), str(error)) from None
+        raise status_errors.refused_patch(error.code, reasons.get(error.code, ""), str(error)) from None
     if not of_kind:
         return result
     if (fault := convert_object(resource.schema.tree, result)) is not None:
@@ -172,7 +178,7 @@ def _apply_json_patch(current: dict[str, object], patch: object) -> dict[str, ob
             if not isinstance(value, str | None):
                 raise _not_decodable(value, f"struct field jsonPatchOp.{name} of type string")
     if len(operations) > MAX_OPERATIONS:
-        raise failures.refused_patch(
+        raise status_errors.refused_patch(
             413,
             "RequestEntityTooLarge",
             f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
@@ -181,7 +187,7 @@ def _apply_json_patch(current: dict[str, object], patch: object) -> dict[str, ob
     try:
         result = apply_operations(copied(current), operations)
     except JsonPatchError:
-        raise failures.refused_patch(422, "Invalid", _REJECTED) from None
+        raise status_errors.refused_patch(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):
-        raise failures.refused_patch(422, "Invalid", _REJECTED)
+        raise status_errors.refused_patch(422, "Invalid", _REJECTED)
     return cast("dict[str, object]", result)

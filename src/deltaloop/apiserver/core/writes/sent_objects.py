@@ -9,18 +9,41 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent
-from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, text
+
+_MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+class Sent(NamedTuple):
+    """An object as it was sent.
+
+    Attributes:
+        fields: The object with its defaults.
+        metadata: Its normalized metadata.
+        as_sent: How it was sent.
+        dropped: By the names of metadata fields that were dropped, the reason.
+        marks: Marks of a deletion that a new object was sent with.
+    """
+
+    fields: dict[str, object]
+    metadata: dict[str, object]
+    as_sent: AsSent
+    dropped: Mapping[str, str]
+    marks: Mapping[str, object] = MappingProxyType({})
 
 
 def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> Mapping[str, str]:
@@ -34,10 +57,40 @@ def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: A
         dropped = served.codec.read(fields, as_sent)
     except UnreadableObjectError as error:
         if as_sent == "patched":
-            raise failures.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
+            raise status_errors.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
         raise
     served.strategy.default(fields)
     return dropped
+
+
+def read_sent(context: WriteContext, fields: dict[str, object], as_sent: AsSent) -> Sent:
+    """Read an object as its kind, and check that it is the object that the URL names.
+
+    Raises:
+        ApiError: If it cannot be read, or is another object.
+    """
+    dropped = decode_sent(context.served, fields, as_sent=as_sent)
+    metadata = check_identity(
+        context.served, fields, namespace=context.namespace, name=context.name, patched=as_sent == "patched"
+    )
+    return Sent(fields, metadata, as_sent, dropped)
+
+
+def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) -> Sent:
+    """Read a new object. One that an update or an apply creates keeps the marks of a deletion that it was sent with.
+
+    Raises:
+        ApiError: If it cannot be read, or was meant for an object that does not exist.
+    """
+    sent = read_sent(context, fields, as_sent)
+    if not context.name:
+        return sent
+    metadata = sent.metadata
+    if "uid" in metadata and as_sent == "whole":
+        name, uid = text(metadata.get("name")), text(metadata["uid"])
+        raise _uid_conflict(context.served, context.namespace, name, wanted=uid, found="")
+    _version_sent(metadata)
+    return sent._replace(marks={name: metadata[name] for name in _MARKS if metadata.get(name) is not None})
 
 
 def check_identity(
@@ -58,7 +111,7 @@ def check_identity(
     """
     api_version = fields.get("apiVersion") or ""
     if not patched and (api_version or served.codec.says_kind) and api_version != served.type.api_version:
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({served.type.api_version})"
         )
@@ -66,17 +119,17 @@ def check_identity(
         check_said_kind(served, fields)
     unnamed = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
     if patched and name and not (served.codec.says_kind or api_version):
-        raise failures.bad_request(unnamed)  # without a version it is read as nothing at all
+        raise status_errors.bad_request(unnamed)  # without a version it is read as nothing at all
     metadata = normalized_metadata(fields)
     check_namespace(served, metadata, namespace)
     if name and "name" not in metadata:
-        raise failures.bad_request(unnamed)
+        raise status_errors.bad_request(unnamed)
     if name and metadata["name"] != name:
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
         )
     if patched and served.codec.says_kind and not api_version:
-        raise failures.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        raise status_errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     return metadata
 
 
@@ -89,7 +142,7 @@ def check_namespace(served: ServedResource, metadata: dict[str, object], namespa
     if not served.type.namespaced:
         metadata.pop("namespace", None)
     elif metadata.setdefault("namespace", namespace) != namespace:
-        raise failures.bad_request(
+        raise status_errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
 
@@ -110,10 +163,10 @@ def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
         errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
     if errors:
         group = api_version.rpartition("/")[0]
-        raise failures.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
+        raise status_errors.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
 
 
-def check_version_sent(metadata: dict[str, object]) -> int:
+def _version_sent(metadata: dict[str, object]) -> int:
     """Return the resource version that an update was sent with as a number, 0 for none.
 
     Raises:
@@ -122,14 +175,16 @@ def check_version_sent(metadata: dict[str, object]) -> int:
     wanted = text(metadata.get("resourceVersion"))
     number = parse_revision(wanted)
     if number is None:
-        raise failures.unexplained(revision_error(wanted))
+        raise status_errors.unexplained(revision_error(wanted))
     return number
 
 
-def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
+def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
     """409: an update names an object that is not there any more, or never was."""
     key = f"/registry/{served.etcd_prefix}/{served.key(namespace, name)}"
-    return failures.precondition_conflict(served.type, name, storage_key=key, field="UID", wanted=wanted, found=found)
+    return status_errors.precondition_conflict(
+        served.type, name, storage_key=key, field="UID", wanted=wanted, found=found
+    )
 
 
 def check_versions(
@@ -154,12 +209,12 @@ def check_versions(
     uid = text(metadata.get("uid"))
     another = bool(uid) and uid != current.uid
     if another and as_sent == "whole":
-        raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
+        raise _uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
     wanted = text(metadata.get("resourceVersion"))
-    number = check_version_sent(metadata)
+    number = _version_sent(metadata)
     if number == 0 and not served.flags.unconditional_update:
         error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
-        raise failures.unversioned_update(served.type, current.name, error)
+        raise status_errors.unversioned_update(served.type, current.name, error)
     if number and wanted != current.resource_version:
-        raise failures.conflict(served.type, current.name)
+        raise status_errors.conflict(served.type, current.name)
     return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []

@@ -212,7 +212,7 @@ def _params(
 
 
 def _shown(kind: ServedResource, obj: Resource, attributes: AdmissionAttributes) -> Fields:
-    asking = kind.asking(attributes.stamp.outside)
+    asking = kind.asking(attributes.context.answers)
     return asking.codec.in_version(decode_object(asking, obj), kind.type.api_version)
 
 

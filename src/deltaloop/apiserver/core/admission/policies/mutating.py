@@ -19,7 +19,7 @@ from deltaloop import cel
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.admission_request import as_sent, expression_variables, in_version
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
@@ -52,10 +52,10 @@ from deltaloop.apiserver.core.admission_expressions import (
 )
 from deltaloop.apiserver.core.apply.checking import merging_faults
 from deltaloop.apiserver.core.apply.walking import merge
-from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.json_patch import JsonPatchError, PatchTestError, apply_operations
 from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET
 from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
 from deltaloop.schemas.types import FREE
@@ -196,7 +196,7 @@ class _Round:
         except WrongValueError as error:
             raise _FailedError(str(error)) from None
         except NoNumberError as error:
-            raise failures.internal(str(error)) from None
+            raise status_errors.internal(str(error)) from None
         requested = self.attributes.served
         if served.type != requested.type and not served.codec.says_kind:
             # Upstream asks for a conversion between two versions of which none is the internal one: there is none.
@@ -213,7 +213,9 @@ class _Round:
         faults = self._config_faults + self._faults
         if faults:
             reason, message = faults[0]
-            raise failures.refused_by_policies(self.attributes.refused(message), reason, [why for _, why in faults])
+            raise status_errors.refused_by_policies(
+                self.attributes.refused(message), reason, [why for _, why in faults]
+            )
 
 
 def _denial(policy: Resource, binding: Resource | None, why: str) -> str:
@@ -257,18 +259,18 @@ def _patched(attributes: AdmissionAttributes, served: ServedResource, value: obj
     except JsonPatchError as error:
         raise _FailedError(f"JSON Patch: {error}") from None
     if not is_mapping(result):
-        raise failures.internal("the patch of a policy has made the object something else")
+        raise status_errors.internal("the patch of a policy has made the object something else")
     try:
         made, unknown = read_anew(attributes, served, result)
     except UnreadableObjectError as error:
-        raise failures.internal(error.why) from None
+        raise status_errors.internal(error.why) from None
     if unknown and not served.codec.says_kind:
-        raise failures.internal(f"strict decoding error: {', '.join(unknown)}")
+        raise status_errors.internal(f"strict decoding error: {', '.join(unknown)}")
     return made
 
 
 def _mutate(attributes: AdmissionAttributes) -> Fields | None:
-    if attributes.stamp.outside is None or is_exempt_from_policies(attributes):
+    if attributes.context.answers is None or is_exempt_from_policies(attributes):
         return None
     found = list(invocations(attributes, "mutating"))
     if not found:

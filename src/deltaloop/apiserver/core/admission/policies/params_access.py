@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.policies.bound import fields_of
@@ -33,7 +33,7 @@ def _check(attributes: AdmissionAttributes) -> None:
     why = _missing_for_policy(attributes) if is_policy else _missing_for_binding(attributes)
     if why:
         error = forbidden_field("spec.paramKind" if is_policy else "spec.paramRef", why)
-        raise failures.invalid(attributes.served.type, attributes.shown_name, [error])
+        raise status_errors.invalid(attributes.served.type, attributes.shown_name, [error])
 
 
 def _missing_for_policy(attributes: AdmissionAttributes) -> str:
@@ -91,7 +91,7 @@ def _may(attributes: AdmissionAttributes, verb: str, kind: object, *, namespace:
         namespace=namespace,
         name=name,
     )
-    return attributes.stamp.decide(wanted).allowed
+    return attributes.context.decide(wanted).allowed
 
 
 def _shown(user: User) -> str:

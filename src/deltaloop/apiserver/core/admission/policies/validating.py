@@ -21,7 +21,7 @@ import msgspec
 
 from deltaloop import cel
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.admission_request import expression_variables
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
@@ -213,7 +213,7 @@ class _Judgement:
                     f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
                     f"{failure.message}"
                 )
-                self._attributes.stamp.warn((words,))
+                self._attributes.context.notes.stored.append(words)
             elif action == "Audit":
                 self._audited.append(
                     {
@@ -237,7 +237,7 @@ class _Judgement:
         Raises:
             ApiError: If the request is refused.
         """
-        annotate = self._attributes.stamp.annotate
+        annotate = self._attributes.context.notes.annotations.setdefault
         for key, values in self._annotations.items():
             annotate(key, ", ".join(values))
         if self._audited:
@@ -245,11 +245,11 @@ class _Judgement:
         if self._refusal is not None:
             message, reason = self._refusal
             refused = self._attributes.refused(message)
-            raise failures.protected_otherwise(refused, reason, _CODES.get(reason, 422), message)
+            raise status_errors.protected_otherwise(refused, reason, _CODES.get(reason, 422), message)
 
 
 def _validate(attributes: AdmissionAttributes) -> None:
-    if attributes.stamp.outside is None or is_exempt_from_policies(attributes):
+    if attributes.context.answers is None or is_exempt_from_policies(attributes):
         return
     judgement = None
     for found in invocations(attributes, "validating"):

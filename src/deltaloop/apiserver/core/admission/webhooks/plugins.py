@@ -23,7 +23,7 @@ import msgspec
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.admission_request import (
     as_sent,
     expression_variables,
@@ -44,10 +44,10 @@ from deltaloop.apiserver.core.admission.webhooks.review import (
     patch_of,
     read_response,
 )
-from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
 from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.apiserver.core.webhook_calls import (
     Called,
     FailedCallError,
@@ -114,7 +114,7 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
             return None
         if faults:
             why = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-            raise failures.protected(attributes.served.type, attributes.name, why)
+            raise status_errors.protected(attributes.served.type, attributes.name, why)
     return _Invocation(hook, served)
 
 
@@ -127,7 +127,7 @@ def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCa
     """
     hook = invocation.hook
     if attributes.dry_run and hook.get("sideEffects") not in _NO_SIDE_EFFECTS:
-        raise failures.bad_request(f'admission webhook "{invocation.name}" does not support dry run')
+        raise status_errors.bad_request(f'admission webhook "{invocation.name}" does not support dry run')
     version = next((item for item in texts(hook.get("admissionReviewVersions")) if item in VERSIONS), None)
     if version is None:
         known = ", ".join(VERSIONS)
@@ -146,9 +146,9 @@ def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCa
 
 
 def _ask(attributes: AdmissionAttributes, calls: tuple[WebhookCall, ...]) -> tuple[Called, ...]:
-    outside = attributes.stamp.outside
-    assert outside is not None
-    return cast("tuple[Called, ...]", outside.ask(WebhookCalls(calls)))
+    answers = attributes.context.answers
+    assert answers is not None
+    return cast("tuple[Called, ...]", answers.ask(WebhookCalls(calls)))
 
 
 def _response(call: WebhookCall, called: Called, *, mutating: bool) -> AdmissionResponse:
@@ -168,21 +168,21 @@ def _response(call: WebhookCall, called: Called, *, mutating: bool) -> Admission
 
 def _note(invocation: _Invocation, attributes: AdmissionAttributes, response: AdmissionResponse) -> None:
     """Tell the client and the audit line what a webhook says beside yes or no."""
-    attributes.stamp.warn(response.warnings)
+    attributes.context.notes.stored.extend(response.warnings)
     for name, value in response.annotations.items():
         key = f"{invocation.name}/{name}"
         if not label_key_problems(key):
-            attributes.stamp.annotate(key, value)
+            attributes.context.notes.annotations.setdefault(key, value)
 
 
 def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
-    return failures.internal(f'failed calling webhook "{invocation.name}": {error}')
+    return status_errors.internal(f'failed calling webhook "{invocation.name}": {error}')
 
 
 def _is_asked(attributes: AdmissionAttributes, resource: str) -> bool:
     """Tell whether there is somebody to ask about a write, and may be."""
     configured = attributes.objects.count(resource) > 0
-    return configured and attributes.stamp.outside is not None and not is_exempt(attributes)
+    return configured and attributes.context.answers is not None and not is_exempt(attributes)
 
 
 def _mutate(attributes: AdmissionAttributes) -> dict[str, object] | None:
@@ -231,7 +231,7 @@ def _ask_one(
     if not operations:
         return attributes, True, False
     if attributes.after is None:
-        raise failures.internal(
+        raise status_errors.internal(
             f'admission webhook "{invocation.name}" attempted to modify the object, which is not supported for '
             "this operation"
         )
@@ -260,15 +260,15 @@ def _patched(
     try:
         result = apply_operations(copied(mapping(shown)), operations)
     except JsonPatchError as error:
-        raise failures.internal(str(error)) from None
+        raise status_errors.internal(str(error)) from None
     if not is_mapping(result):
-        raise failures.internal("the patch of an admission webhook has made the object something else")
+        raise status_errors.internal("the patch of an admission webhook has made the object something else")
     if has_own_kind(attributes):
         invocation.served.codec.check_made_kind(result)
     try:
         return read_anew(attributes, invocation.served, result)[0]
     except UnreadableObjectError as error:
-        raise failures.internal(error.why) from None
+        raise status_errors.internal(error.why) from None
 
 
 def _validate(attributes: AdmissionAttributes) -> None:

@@ -1,4 +1,4 @@
-"""What a delete does to one object: remove it, mark it, or nothing.
+"""The verb ``delete``: remove an object, mark it, or leave it.
 
     nothing holds it, no grace        removed; an object of some kinds is marked first
     finalizers, or a grace period     marked: deletionTimestamp and deletionGracePeriodSeconds
@@ -12,13 +12,19 @@ Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/sto
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import Status, StatusDetails
 from deltaloop.api.times import format_time, from_epoch, parse_time
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.apiserver.core.writes.admitting import admit_alone, attributes_of
 from deltaloop.apiserver.core.writes.objects import has_finalizers
+from deltaloop.apiserver.core.writes.storing import remove, unstored
 from deltaloop.schemas.json_values import integer, mapping, text, texts
 
 FOREGROUND: Final = "foregroundDeletion"
@@ -33,6 +39,47 @@ class Fate(Enum):
     UNCHANGED = auto()
 
 
+class DeleteResult(NamedTuple):
+    """The object of a delete, and whether it was removed."""
+
+    object: Resource
+    removed: bool
+
+
+def delete(
+    context: WriteContext, options: DeleteOptions, *, admitted: bool = False, one_of_many: bool = False
+) -> DeleteResult:
+    """Remove an object, or mark it to be removed when nothing holds it any more.
+
+    Args:
+        context: The write.
+        options: Options of the delete.
+        admitted: Whether it is part of a write that has passed admission.
+        one_of_many: Whether the request is about a collection; admission sees no name then.
+
+    Raises:
+        ApiError: 404, 409 for preconditions, and what admission rejects.
+    """
+    served, strategy, objects = context.served, context.served.strategy, context.objects
+    if options.policy is None and strategy.delete_warning:
+        context.notes.stored.append(strategy.delete_warning)
+    current = context.read()
+    before = decode_object(served, current)
+    fate, after = delete_object(served, before, options, now=context.now)
+    if not admitted:
+        admit_alone(context, attributes_of(context, "DELETE", "" if one_of_many else context.name, before=before))
+    if context.dry_run:
+        return DeleteResult(unstored(context, after, current.resource_version), fate is Fate.REMOVED)
+    if fate is Fate.REMOVED:
+        if after != before:
+            current = objects.update(served.storage, current.key, served.codec.stored(after))
+        return DeleteResult(with_resource_version(current, remove(context, current)), removed=True)
+    if fate is Fate.MARKED:
+        current = objects.update(served.storage, current.key, served.codec.stored(after))
+        strategy.marked(current, context.writes, context.now)
+    return DeleteResult(current, removed=False)
+
+
 def check_preconditions(served: ServedResource, current: dict[str, object], options: DeleteOptions) -> None:
     """Refuse a delete that meant another object, or another state of it.
 
@@ -43,14 +90,14 @@ def check_preconditions(served: ServedResource, current: dict[str, object], opti
     if wanted is None:
         return
     if wanted.uid is not None and wanted.uid != metadata["uid"]:
-        raise failures.delete_conflict(
+        raise status_errors.delete_conflict(
             served.type,
             text(metadata["name"]),
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
         )
     if wanted.resource_version is not None and wanted.resource_version != metadata["resourceVersion"]:
-        raise failures.delete_conflict(
+        raise status_errors.delete_conflict(
             served.type,
             text(metadata["name"]),
             f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
@@ -129,3 +176,16 @@ def _finalizers(served: ServedResource, current: dict[str, object], options: Del
     if "deletionTimestamp" not in mapping(current["metadata"]):
         present += [name for name in served.strategy.finalizers if name not in present]
     return present
+
+
+def deletion_code(options: DeleteOptions, *, removed: bool) -> int:
+    """Return the HTTP status of a DELETE: 202 for an object that is still there, if its dependents are to go first."""
+    return 202 if not removed and options.orphan_dependents is False else 200
+
+
+def deletion_answer(served: ServedResource, name: str, uid: str, *, removed: bool) -> Status | None:
+    """Return the Status that answers a DELETE; None if the object does: it is still there, or its kind returns it."""
+    if not removed or served.flags.returned_when_deleted:
+        return None
+    kind = served.type
+    return Status(status="Success", details=StatusDetails(name=name, group=kind.group, kind=kind.plural, uid=uid))

@@ -115,6 +115,17 @@ def invalid(resource: Type, name: str, errors: Sequence[FieldError]) -> ApiError
     return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
 
 
+def refuse_invalid(resource: Type, name: str, errors: Iterable[FieldError]) -> None:
+    """Reject a write that has errors which are not tolerated.
+
+    Raises:
+        InvalidError: If there are any; it names all of them.
+    """
+    found = [error for error in errors if not error.tolerated]
+    if found:
+        raise invalid(resource, name, found)
+
+
 def unversioned_update(resource: Type, name: str, error: FieldError) -> ApiError:
     """422: an update without a resource version, where one is needed; it is about the resource, not the kind."""
     return _invalid(resource.group_resource, resource.group, resource.plural, name, [error])

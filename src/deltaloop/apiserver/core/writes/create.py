@@ -1,0 +1,49 @@
+"""The verb ``create``: read the object, admit it, complete it, store it.
+
+Each verb is one transaction: it runs to its end without interruption, and the first error ends it with nothing written.
+
+Source: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.write_context import WriteContext
+from deltaloop.apiserver.core.writes.admitting import admit_new
+from deltaloop.apiserver.core.writes.objects import make_new
+from deltaloop.apiserver.core.writes.sent_bodies import read_body
+from deltaloop.apiserver.core.writes.sent_objects import read_new
+from deltaloop.apiserver.core.writes.storing import store_new
+
+
+def create_sent(context: WriteContext) -> tuple[Resource, int]:
+    """Store the object in the body of a POST, and return it with the HTTP status."""
+    fields = read_body(context)
+    try:
+        return create(context, fields), 201
+    except ApiError as error:
+        # A real server looks for an object of the name, and at the resource version, last.
+        if error.status.code in (409, 500):
+            context.notes.sent += context.notes.advice
+        raise
+
+
+def create(
+    context: WriteContext, fields: dict[str, object], *, entries: list[dict[str, object]] | None = None
+) -> Resource:
+    """Store a new object.
+
+    Args:
+        context: The write. An update or an apply that creates has the name of the object.
+        fields: The object.
+        entries: ``managedFields`` of an object that is applied; None makes the manager the owner of all fields.
+
+    Raises:
+        ApiError: If the object cannot be created; nothing has changed then.
+    """
+    applied = entries is not None
+    sent = read_new(context, fields, "applied" if applied else "whole")
+    admitted = admit_new(context, sent, entries)
+    new = make_new(context, admitted.sent, admitted.entries)
+    return store_new(context, new, admitted.attributes, applied=applied)

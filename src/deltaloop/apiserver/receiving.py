@@ -1,0 +1,109 @@
+"""Requests that write, turned into the context of the write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaloop.apiserver.answering import Answering
+from deltaloop.apiserver.body import read_body, sent_body
+from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.answers.rendering import Rendering
+from deltaloop.apiserver.core.external_answers import ExternalAnswers
+from deltaloop.apiserver.core.wire.bodies import SentBody
+from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.write_context import Moment, Notes, WriteContext
+from deltaloop.apiserver.core.write_options import DeleteOptions, FieldValidation, WriteOptions
+from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.apiserver.exchange import Exchange, options_of
+
+
+class Received(NamedTuple):
+    """A write with the form of its answer."""
+
+    context: WriteContext
+    rendering: Rendering
+
+
+async def receive(
+    answering: Answering, exchange: Exchange, route: Route, kind: str, *, applies: bool | None = None
+) -> Received:
+    """Read the options and the body of a create, an update or a patch.
+
+    Args:
+        answering: State of the server.
+        exchange: Request.
+        route: Target of the request.
+        kind: Kind of its options, such as ``CreateOptions``.
+        applies: Whether a patch is an apply; None for other verbs.
+
+    Raises:
+        ApiError: If the form of the answer, an option or the body is rejected.
+    """
+    request = exchange.request
+    rendering = answering.rendering(request, route.served)
+    options = options_of(request, kind, applies=applies)
+    body = sent_body(request, await read_body(request), protobuf_kind=_protobuf_kind(route))
+    context = context_of(
+        answering.state, answering.authorizer, answering.moment(), exchange, route, options=options, body=body
+    )
+    return Received(context, rendering)
+
+
+def context_of(
+    state: ServerState,
+    authorizer: Authorizer,
+    moment: Moment,
+    exchange: Exchange,
+    route: Route,
+    *,
+    options: WriteOptions | DeleteOptions | None,
+    body: SentBody | None = None,
+    notes: Notes | None = None,
+) -> WriteContext:
+    """Return the context of the write that a request asks for.
+
+    Args:
+        state: State of the server.
+        authorizer: Decides what users may do.
+        moment: Time, uid and random number.
+        exchange: Request.
+        route: Target of the write.
+        options: Options of the request; None if it has none.
+        body: Body of the request.
+        notes: Notes of this write; None for those of the request.
+    """
+    now, uid, chance = moment
+    answers = ExternalAnswers()
+    written = options if isinstance(options, WriteOptions) else None
+    return WriteContext(
+        served=route.served.asking(answers),
+        namespace=route.namespace,
+        name=route.name,
+        subresource=route.subresource,
+        now=now,
+        uid=uid,
+        chance=chance,
+        dry_run=options is not None and bool(options.dry_run),
+        manager=written.manager if written is not None else "",
+        validation=written.validation if written is not None else FieldValidation.WARN,
+        force=written is not None and written.force,
+        user=exchange.user,
+        options=options,
+        body=body,
+        answers=answers,
+        authorizer=authorizer,
+        request=exchange.wanted,
+        notes=exchange.notes if notes is None else notes,
+        objects=state.objects,
+        registry=state.registry,
+        admission=state.admission,
+        writes=state,
+    )
+
+
+def _protobuf_kind(route: Route) -> tuple[str, str] | None:
+    """Return version and kind of a body in protobuf; custom resources are not read from it."""
+    if route.subresource == "scale":
+        return "autoscaling/v1", "Scale"
+    kind = route.served.type
+    return (kind.api_version, kind.kind) if route.served.flags.protobuf else None
