@@ -23,9 +23,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.external_answers import QuestionError
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit
 from deltaloop.apiserver.core.webhook_calls import Called
-from deltaloop.apiserver.core.wire.bodies import media_type_of
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.apiserver.core.writes.patching import JSON_PATCH
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.schemas.work import (
     MOST_GROWN,
@@ -91,23 +89,6 @@ def _received(answer: object) -> int:
     return sum(len(each.body) for each in called if isinstance(each, Called))
 
 
-def _size_of(context: WriteContext) -> int:
-    """Return the bytes of a write: those of the present object, and those that the body stands for."""
-    present, body = context.find(), context.body
-    size = len(present.raw) if present is not None else 0
-    if body is None:
-        return size
-    return size + len(body.raw) + (LARGE if may_swell(body.content_type, body.raw) else 0)
-
-
-def may_swell(content_type: str, raw: bytes) -> bool:
-    """Return whether aliases of YAML or copies of a JSON patch may make a body stand for more than its length."""
-    media_type = media_type_of(content_type)
-    if media_type == JSON_PATCH:
-        return b"copy" in raw or b"\\" in raw  # written with an escape, it is a copy, too
-    return "yaml" in media_type and b"&" in raw
-
-
 def _conflict(context: WriteContext) -> ApiError:
     return status_errors.conflict(context.served.type, context.name)
 
@@ -144,18 +125,20 @@ class LargeWrites:
                 computes more than one request may.
             Exception: Whatever the write raises.
         """
-        size, answers = _size_of(context), context.answers
+        size, answers = context.size, context.answers
         place = 0 if size <= LARGE else 1
         while True:
             try:
                 return await self._run(write, context, _PLACES[place])
             except LongWorkError:
                 place += 1
+                context.notes.clear()
                 continue
             except GrowthError:
                 if place:
                     raise
                 place = 1  # nothing has been written
+                context.notes.clear()
                 continue
             except WorkLimitError:
                 raise status_errors.work_limit() from None
@@ -166,17 +149,18 @@ class LargeWrites:
                     raise _conflict(context) from None
                 question = asked.question
             answer = await self._answer(question)
+            context.notes.clear()
             answers.tell(question, answer)
             size += _received(answer)
             place = max(place, 0 if size <= LARGE else 1)
 
     async def _run(self, write: Callable[[WriteContext], T], context: WriteContext, place: _Place) -> tuple[T, Commit]:
         if not place.thread:
-            context.notes.clear()
             with limited(place.account()):
                 return write(context), NO_DRAFT
-        for _ in range(TRIES):
-            context.notes.clear()
+        for attempt in range(TRIES):
+            if attempt:
+                context.notes.clear()
             done = await self._beside(write, context, place)
             if done is not None:
                 return done

@@ -15,6 +15,7 @@ from deltaloop.apiserver.core.write_context import Moment, Notes, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions, FieldValidation, WriteOptions
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.exchange import Exchange, options_of
+from deltaloop.apiserver.large_writes import LARGE
 
 
 class Received(NamedTuple):
@@ -73,6 +74,12 @@ def context_of(
         notes: Notes of this write; None for those of the request.
     """
     now, uid, chance = moment
+    present = (
+        state.objects.get(route.served.storage, route.served.key(route.namespace, route.name)) if route.name else None
+    )
+    size = 0 if present is None else len(present.raw)
+    if body is not None:
+        size += len(body.raw) + (LARGE if body.may_swell() else 0)
     answers = ExternalAnswers()
     written = options if isinstance(options, WriteOptions) else None
     return WriteContext(
@@ -90,6 +97,7 @@ def context_of(
         user=exchange.user,
         options=options,
         body=body,
+        size=size,
         answers=answers,
         authorizer=authorizer,
         request=exchange.wanted,

@@ -12,7 +12,7 @@ from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, Watcher, WatchPlan
 from deltaloop.apiserver.core.write_options import parse_delete_options
-from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
+from deltaloop.apiserver.core.writes.delete import Fate, delete_object
 
 RESOURCE = "pods."
 KEY = "default/web"
@@ -167,7 +167,7 @@ def diagrams() -> list[Diagram]:
             "object-life",
             "embedded-store",
             "A Pod on a node, from creation to removal",
-            "apiserver/core/writes/deletion.py",
+            "apiserver/core/writes/delete.py",
             Machine(_Life, _life_moves, view=_life_view, identity=_life_view),
         ),
     ]

@@ -120,6 +120,7 @@ class WriteContext:
         force: Whether an apply takes fields over from other managers.
         options: Options of the request; None for the server's own writes.
         body: Body of the request; None for the server's own writes.
+        size: Bytes of the body and of the present object, from which the place of the work follows.
         answers: External answers; None if webhooks and policies cannot be called.
         authorizer: Decides what users may do.
         request: What the request was allowed to do; None for the server's own writes.
@@ -149,6 +150,7 @@ class WriteContext:
     force: bool = False
     options: WriteOptions | DeleteOptions | None = None
     body: SentBody | None = None
+    size: int = 0
     answers: ExternalAnswers | None = None
     authorizer: Authorizer = _EVERYBODY
     request: Attributes | None = None

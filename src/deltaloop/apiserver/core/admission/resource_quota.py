@@ -14,11 +14,12 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.admission.chain import Effect, Plugin
+from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_resources import Amounts, amounts, plus, pod_amounts
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Writes
+from deltaloop.apiserver.core.write_context import Effect
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 

@@ -214,7 +214,7 @@ class LeaseElections:
         if not strategy or text(at(lease, "spec", "strategy")) == strategy:
             return
         if lease is None:
-            fields = {"metadata": {"name": name, "namespace": namespace}, "spec": {"strategy": strategy}}
+            fields: Fields = {"metadata": {"name": name, "namespace": namespace}, "spec": {"strategy": strategy}}
             create(self._state.own_write(served, namespace, "", moment), fields)
             return
         spec = {**mapping(lease.get("spec")), "strategy": strategy}

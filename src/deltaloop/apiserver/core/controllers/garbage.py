@@ -103,7 +103,7 @@ class GarbageCollector:
 
     def __init__(self, state: ServerState) -> None:
         """Begin with everything that is in the store."""
-        self._state = state
+        self._server = state
         self._store = state.store
         self._places: dict[str, StoreKey] = {}
         self._dependents: defaultdict[str, set[StoreKey]] = defaultdict(set)
@@ -182,7 +182,7 @@ class GarbageCollector:
         elif change.old is not None:
             self._places.pop(change.old.uid, None)
             if change.old.uid in self._dependents:
-                versions = self._state.registry.sharing(change.resource)
+                versions = self._server.registry.sharing(change.resource)
                 group = change.resource.partition(".")[2]
                 served = frozenset(version.type.api_version for version in versions)
                 self._ended[change.old.uid] = _Ended(group, change.old.namespace, served)
@@ -223,7 +223,7 @@ class GarbageCollector:
             waits = _Owner.WAITING in states
             options = self._policy(served, obj, waits, moments=moments)
             with self._one_write():
-                delete(self._state.own_write(served, obj.namespace, obj.name, moments()), options)
+                delete(self._server.own_write(served, obj.namespace, obj.name, moments()), options)
 
     def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, moments: Moments) -> DeleteOptions:
         """Return the options to delete an object with; finalizers of its own decide unless an owner waits for it."""
@@ -264,7 +264,7 @@ class GarbageCollector:
         fields = decode_object(served, current)
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
         with self._one_write():
-            update(self._state.own_write(served, current.namespace, current.name, moments()), fields)
+            update(self._server.own_write(served, current.namespace, current.name, moments()), fields)
 
     def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, moments: Moments) -> None:
         fields = decode_object(served, obj)
@@ -273,7 +273,7 @@ class GarbageCollector:
             owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") not in uids
         ]
         with self._one_write():
-            update(self._state.own_write(served, obj.namespace, obj.name, moments()), fields)
+            update(self._server.own_write(served, obj.namespace, obj.name, moments()), fields)
 
     @contextmanager
     def _one_write(self) -> Generator[None]:
@@ -291,11 +291,11 @@ class GarbageCollector:
             if owner.get("blockOwnerDeletion") is True:
                 owner["blockOwnerDeletion"] = False
         with self._one_write():
-            update(self._state.own_write(served, obj.namespace, obj.name, moments()), fields)
+            update(self._server.own_write(served, obj.namespace, obj.name, moments()), fields)
 
     def _state(self, owner: OwnerReference, dependent: Resource) -> _Owner:
         group, _, version = owner.api_version.rpartition("/")
-        kind = self._state.registry.find_kind(group, version, owner.kind)
+        kind = self._server.registry.find_kind(group, version, owner.kind)
         if kind is None:
             ended = self._ended.get(owner.uid)
             named = ended is not None and ended.is_named_by(owner, dependent.namespace)
@@ -309,7 +309,7 @@ class GarbageCollector:
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
         """Return a version of a resource: the one in which an object is stored, if it is served."""
-        versions = self._state.registry.sharing(resource)
+        versions = self._server.registry.sharing(resource)
         own = stored_version(obj) if obj is not None else ""
         return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)
 

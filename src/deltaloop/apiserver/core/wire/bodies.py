@@ -12,6 +12,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.wire import protobuf
 from deltaloop.schemas.nesting import check_depth, decode_json
 
+JSON_PATCH: Final = "application/json-patch+json"
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -41,6 +42,13 @@ class SentBody:
     api_version: str = ""
     kind: str = ""
     repeated: tuple[str, ...] | None = None
+
+    def may_swell(self) -> bool:
+        """Return whether aliases of YAML or copies of a JSON patch may make it stand for more than its length."""
+        media_type, raw = media_type_of(self.content_type), self.raw
+        if media_type == JSON_PATCH:
+            return b"copy" in raw or b"\\" in raw  # written with an escape, it is a copy, too
+        return "yaml" in media_type and b"&" in raw
 
     def checked_media_type(self) -> str:
         """Return the media type.

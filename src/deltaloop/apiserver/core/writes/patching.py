@@ -3,7 +3,7 @@
     application/json-patch+json             RFC 6902, a list of operations; at most 10 000
     application/merge-patch+json            RFC 7386
     application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
-    application/apply-patch+yaml            server-side apply: an object, not a change (``applying``)
+    application/apply-patch+yaml            server-side apply: an object, not a change (``apply``)
 
 A body that cannot be read is a 400, one that cannot be applied a 422, another content type a 415 with the accepted
 ones.
@@ -24,14 +24,13 @@ from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, 
 from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.wire.bodies import media_type_of
+from deltaloop.apiserver.core.wire.bodies import JSON_PATCH, media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_values import copied, json_type, mapping
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 
-JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 

@@ -105,9 +105,9 @@ def _store(context: WriteContext, fields: Fields, write: Callable[..., Resource]
     Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go (``isTooLargeError``).
     """
     served = context.served
+    stored, size = served.codec.stored(fields), 0
     if context.objects.size > MAX_STORE:
         raise status_errors.store_full()
-    stored, size = served.codec.stored(fields), 0
     try:
         return write(stored)
     except OversizedError as error:

@@ -1,6 +1,6 @@
 """The plugins that ask webhooks: mutating ones one after another, validating ones at the same time.
 
-A question ends the write, which begins anew with the answer (``core/outside.py``). So all of this runs as often as
+A question ends the write, which begins anew with the answer (``core/external_answers.py``). So all of this runs as often as
 there are questions, and comes to the same place each time.
 
     failure    the webhook cannot be asked, or its answer is none: what the failure policy says, 500 or nothing
