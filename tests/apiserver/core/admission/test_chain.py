@@ -142,7 +142,9 @@ def test_a_scale_a_status_and_a_delete_are_admitted_as_what_they_are() -> None:
     watched = Watched()
     made = watched.create()
     served, moment = watched.cores.served("apps", "v1", "deployments"), watched.cores.moment()
-    update_scale(watched.state.own_write(served, NAMESPACE, "a", moment), {"spec": {"replicas": 2}})
+    update_scale(
+        watched.state.own_write(served, NAMESPACE, "a", moment, subresource="scale"), {"spec": {"replicas": 2}}
+    )
     found = decode_object(served, watched.state.read(served, NAMESPACE, "a"))
     assert at(found, "spec", "replicas") == 2
     update(

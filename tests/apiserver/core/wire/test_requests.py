@@ -10,13 +10,11 @@ from deltaloop.apiserver.core.wire.requests import (
     ResourcePath,
     check_list_query,
     check_watch_query,
-    delete_query,
-    parse_boolean,
     parse_list_query,
     parse_path,
     parse_revision,
 )
-from deltaloop.apiserver.core.write_options import check_dry_run
+from deltaloop.apiserver.core.write_options import check_dry_run, delete_query, parse_boolean
 
 
 def path(text: str) -> ResourcePath | None:
