@@ -35,7 +35,7 @@ def test_samples_depend_on_the_rooms_that_are_measured_and_on_peers(tmp_path: Pa
     found = {identity(tmp_path)}
     for name, counts in {
         "src/deltaloop/cache/core/store.py": True,
-        "src/deltaloop/runtime/manager.py": False,
+        "src/deltaloop/runtime/program/manager.py": False,
         "bench/peers/go/main.go": True,
         "bench/peers/notes.md": False,
         "bench/floor.py": True,

@@ -14,7 +14,7 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client import TlsConfig, TokenFile, bounded_files, kubeconfig, load_in_cluster, load_kubeconfig
 from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.tls import make_ssl_context
+from deltaloop.client.transport.tls import make_ssl_context
 from deltaloop.errors import ConfigError
 
 pytestmark = [pytest.mark.real_time]

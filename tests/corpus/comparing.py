@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import is_mapping
+from deltaloop.api.json_values import is_mapping
 from tests.conformance.fuzz.differential import first_difference
 from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request

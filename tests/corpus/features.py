@@ -14,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping
+from deltaloop.api.json_values import at, is_mapping, items, mapping
 from tests.corpus.reading import Project, read_folder
 from tests.corpus.schemas import Schema, features_of
 

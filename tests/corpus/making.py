@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import is_mapping, mapping
-from deltaloop.schemas.json_values import items as list_of
+from deltaloop.api.json_values import is_mapping, mapping
+from deltaloop.api.json_values import items as list_of
 from tests.corpus.schemas import BRANCHES, EMBEDDED, INT_OR_STRING, Kind, Path, Schema, child
 
 _FORMATS: Final[Mapping[str, str]] = {

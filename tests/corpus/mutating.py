@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import copied, is_mapping, mapping
+from deltaloop.api.json_values import copied, is_mapping, mapping
 from tests.corpus.making import smallest
 from tests.corpus.schemas import (
     BRANCHES,

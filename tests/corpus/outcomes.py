@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from tests.apiserver.serving import Answer
 
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

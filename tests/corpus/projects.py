@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import at, text
+from deltaloop.api.json_values import at, text
 from tests.conformance.target import CRDS
 from tests.corpus.making import fullest, object_of, smallest, with_part
 from tests.corpus.mutating import Mutation, chosen, mutations_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import mapping, text
+from deltaloop.api.json_values import mapping, text
 
 SUFFIXES: Final = (".jsonl.gz", ".jsonl")
 CRD: Final = "CustomResourceDefinition"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import at, copied, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, copied, is_mapping, items, mapping, text
 from tests.conformance.fuzz.steps import APPLY, JSON_PATCH, MERGE, STRATEGIC
 from tests.conformance.target import CRDS
 from tests.corpus.making import smallest

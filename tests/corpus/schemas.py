@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import at, is_mapping, items, json_type, mapping, string_map, text
+from deltaloop.api.json_values import at, is_mapping, items, json_type, mapping, string_map, text
 
 Schema = Mapping[str, Any]
 # Of a property its name, of a list's item its number, of a map's value its key.

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from deltaloop import cache, kinds
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.cache import Informer, InformerOptions, ListWatch, QueueKind, Reaction, ReflectorOptions
 from deltaloop.client import Client, ClientConfig, TlsConfig
-from deltaloop.pacing import Backoff
 from deltaloop.testing import Relay, RelayConnection
 from tests.client.authority import Authority
 from tests.hostile.scripted_server import ScriptedServer, Stream

@@ -92,7 +92,7 @@ def test_importing_brings_no_extra() -> None:
 # measures what that takes; here is counted what it is made of, which is the same on every machine.
 CONTROLLER = """
 import deltaloop as dl
-import deltaloop.cache.factory, deltaloop.client.transport_aiohttp
+import deltaloop.cache.factory, deltaloop.client.transport.aiohttp_transport
 dl.controller, dl.Manager, dl.connect, dl.ClientOptions
 dl.kinds.CONFIG_MAP, dl.set_controller_reference, dl.ResourceType
 """
@@ -128,11 +128,11 @@ def test_a_controller_imports_what_it_needs() -> None:
 
 def test_what_would_be_too_much_is_counted() -> None:
     more = """
-import dataclasses, re, sys, deltaloop.root_error, yaml
+import dataclasses, re, sys, deltaloop._internal.root_error, yaml
 @dataclasses.dataclass
 class More:
-    __module__ = "deltaloop.root_error"
-vars(sys.modules["deltaloop.root_error"]).update(More=More, PATTERN=re.compile("more"))
+    __module__ = "deltaloop._internal.root_error"
+vars(sys.modules["deltaloop._internal.root_error"]).update(More=More, PATTERN=re.compile("more"))
 """
     assert {what: len(names) for what, names in counted(more).items()} == {
         "modules": 3,

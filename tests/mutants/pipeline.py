@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas, DeltaType
@@ -22,7 +23,6 @@ from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listener import Listener, Registration
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
-from deltaloop.pacing import Backoff
 from tests.cache.machines import Step, step
 from tests.cache.machines_pipeline import make_machine, mark
 from tests.mutants.edited import edited

@@ -25,7 +25,7 @@ from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.exec_credential import ExecPlugin, PluginCall, PluginOutcome
-from deltaloop.client.exec_plugin import ExecCredentials
+from deltaloop.client.credentials.exec_plugin import ExecCredentials
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Manager, ManagerOptions

@@ -17,7 +17,7 @@ from deltaloop.apiserver.direct_connections import DirectConnection
 from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.errors import StreamEndedError, TransportError
-from deltaloop.client.transport import HttpRequest
+from deltaloop.client.transport.protocol import HttpRequest
 from deltaloop.testing import MemoryNetwork, embedded_harness, run_virtual
 from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.direct_transport import DirectTransport

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import deltaloop as dl
+from deltaloop.api.json_values import at
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
-from deltaloop.schemas.json_values import at
 from tests.world import build
 from tests.world.build import WorldProgram
 from tests.world.programs import free_port, running

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import items, mapping, texts
+from deltaloop.api.json_values import items, mapping, texts
 
 ABSENT: Final = "<absent>"
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import items, mapping
+from deltaloop.api.json_values import items, mapping
 
 # What Kubernetes makes random names of: no vowels, nothing that looks like something else.
 _RANDOM = "[bcdfghjklmnpqrstvwxz2456789]{5}"

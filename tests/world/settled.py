@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import deltaloop as dl
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
+from deltaloop.api.json_values import at, integer, items, mapping, text
 
 Object = dict[str, Any]
 

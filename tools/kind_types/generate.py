@@ -17,10 +17,10 @@ from typing import Any, Final, cast
 from tools.builtin_tables.generate import definitions, short_name
 
 import deltaloop.api.kinds
+from deltaloop.api.json_values import is_mapping
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.builtin_tables import builtin_tables
 from deltaloop.schemas import type_stubs
-from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.type_table import FieldShape, StructType
 
 _SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"

@@ -16,7 +16,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.list_splitter import ListSplitter
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.mutants.edited import edited
 
 

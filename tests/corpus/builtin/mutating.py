@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import copied, is_mapping, mapping, text
+from deltaloop.api.json_values import copied, is_mapping, mapping, text
 from tests.corpus.builtin.types import INT_OR_STRING, QUANTITY
 from tests.corpus.making import smallest
 from tests.corpus.mutating import REMOVED, Mutation, part_of

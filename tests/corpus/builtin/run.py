@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import mapping
+from deltaloop.api.json_values import mapping
 from tests.conformance.fuzz.steps import APPLY, MERGE
 from tests.corpus.builtin.mutating import builtin_mutations
 from tests.corpus.builtin.types import kinds_of_shapes, read_shapes

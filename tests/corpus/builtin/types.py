@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from deltaloop.api.json_values import items, mapping, text
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.schemas.json_values import items, mapping, text
 from tests.corpus.schemas import Kind, Schema, kind_served
 from tests.corpus.sending import LiveServer
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.schemas.json_values import is_mapping, items, mapping
 from tests.apiserver.serving import CRDS, Caller, serving
 from tests.interop.go_client.go_modules import ASKED, GO, run_go
 

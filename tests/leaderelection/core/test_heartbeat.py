@@ -3,8 +3,8 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
-from deltaloop.pacing import Wait
 from tests.mutants.edited import edited
 
 

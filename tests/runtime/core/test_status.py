@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.json_values import is_mapping, items, mapping, value_type
 from deltaloop.runtime.core import status as core
 from deltaloop.runtime.core.status import Kept, StatusChange, describe_error
-from deltaloop.schemas.json_values import is_mapping, items, mapping, value_type
 from tests.mutants.edited import edited_module
 
 T1, T2 = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"

@@ -30,7 +30,7 @@ from deltaloop.errors import (
     InvalidError,
 )
 from deltaloop.runtime.core.access import rules_of_access
-from deltaloop.runtime.program_access import certificate_access, restricted
+from deltaloop.runtime.program.access import certificate_access, restricted
 from deltaloop.webhooks import CertificateTiming, OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget
 from deltaloop.webhooks.certificates import secret_form, webhook_bundles
 from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.status import ForbiddenError
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HERE, chain_of
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.testing.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import pod
