@@ -171,7 +171,7 @@ def test_a_thread_that_has_ended_has_no_frames() -> None:
 
 
 ONCE = {
-    "tracebacks.py": "here it is decided",
+    "_internal/tracebacks.py": "here it is decided",
     "apiserver/filters.py": "a fault of the server itself",
     "apiserver/server.py": "a controller of the server has died",
     "blocking/background_loop.py": "at its end",

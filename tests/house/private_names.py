@@ -79,7 +79,7 @@ def _defined(node: ast.ClassDef) -> frozenset[str]:
 @cache
 def _private_in_src() -> frozenset[str]:
     texts = (path.read_text() for path in (ROOT / "src").rglob("*.py"))
-    return frozenset(name for text in texts for name in _IN_SRC.findall(text) if _PRIVATE.fullmatch(name))
+    return frozenset(name for text in texts for name in _IN_SRC.findall(text) if _PRIVATE.fullmatch(name)) - {"_internal"}
 
 
 def _inherited(module: _Module, node: ast.ClassDef) -> frozenset[str]:
@@ -107,7 +107,7 @@ def _touched(module: _Module, node: ast.AST, inherited: frozenset[str]) -> Itera
             functions = (part for part in inner.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
             yield from (function.name for function in functions if function.name in has)
         elif isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("deltaloop"):
-            parts = [*(inner.module or "").split("."), *(alias.name for alias in inner.names)]
+            parts = [*(inner.module or "").removeprefix("deltaloop._internal").split("."), *(alias.name for alias in inner.names)]
             yield from filter(_PRIVATE.fullmatch, parts)
         elif isinstance(inner, ast.Attribute) and _PRIVATE.fullmatch(inner.attr):
             is_of_ours = inner.attr in inherited

@@ -103,13 +103,13 @@ def is_dataclass(name, value):
 found = {"modules": [], "dataclasses": [], "patterns": [], "yaml": [name for name in sys.modules if name == "yaml"]}
 for name, module in [*sys.modules.items()]:
     if name.partition(".")[0] == "deltaloop":
-        found["modules"].append(name)
+        found["modules"] += [] if hasattr(module, "__path__") else [name]
         found["dataclasses"] += [f"{name}.{key}" for key, value in vars(module).items() if is_dataclass(name, value)]
         found["patterns"] += [f"{name}.{key}" for key, value in vars(module).items() if isinstance(value, re.Pattern)]
 print(json.dumps(found))
 """
 # A dataclass takes as long as a module or two; a pattern up to as long as three.
-MOST = {"modules": 211, "dataclasses": 29, "patterns": 10, "yaml": 0}
+MOST = {"modules": 196, "dataclasses": 29, "patterns": 10, "yaml": 0}
 
 
 def counted(statements: str) -> dict[str, list[str]]:
@@ -135,7 +135,7 @@ class More:
 vars(sys.modules["deltaloop._internal.root_error"]).update(More=More, PATTERN=re.compile("more"))
 """
     assert {what: len(names) for what, names in counted(more).items()} == {
-        "modules": 3,
+        "modules": 2,
         "dataclasses": 1,
         "patterns": 1,
         "yaml": 1,

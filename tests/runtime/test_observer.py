@@ -13,12 +13,13 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import RequestTimeoutError
-from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller, observing
+from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision, Raised, Returned, Stopped, decide
 from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.reconcile import observing
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.tracing import Tracing, current, end, reasons

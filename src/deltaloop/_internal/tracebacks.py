@@ -28,7 +28,7 @@ _ERRORS_OF_GROUP: Final = 3
 _TEXT_LENGTH: Final = 1000
 _KINDS_KEPT: Final = 256
 
-_OUR_FOLDER: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs imports
+_OUR_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120 - pathlib costs imports
 _STANDARD_LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep  # noqa: PTH100, PTH120 - same
 _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 

@@ -19,8 +19,9 @@ from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import HealthServerError
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller, health_server
+from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller
 from deltaloop.runtime.core.readiness import Check
+from deltaloop.runtime.program import health_server
 from deltaloop.runtime.program.health_pages import metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer
 from deltaloop.runtime.program.pages import HttpPage, Listen
