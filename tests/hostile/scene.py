@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.mutants.pipeline import MutantInformer, Mutation
+
 from deltaloop import cache, kinds
 from deltaloop._internal.pacing import Backoff
 from deltaloop.api.errors import MalformedObjectError
@@ -19,7 +21,6 @@ from deltaloop.client import Client, ClientConfig, TlsConfig
 from deltaloop.testing import Relay, RelayConnection
 from tests.client.authority import Authority
 from tests.hostile.scripted_server import ScriptedServer, Stream
-from tests.mutants.pipeline import MutantInformer, Mutation
 
 _FDS = Path("/proc/self/fd")
 # At most: a list whose version is refused, the list at the newest version, a watch, a probe, that watch once more, and

@@ -88,8 +88,8 @@ def test_importing_brings_no_extra() -> None:
     assert "typing" not in modules  # it would be most of what an import costs
 
 
-# All that the operator of bench/controller has imported by its first reconcile in a pod. ``python -m bench.imports``
-# measures what that takes; here is counted what it is made of, which is the same on every machine.
+# All that the operator of lab/bench/controller has imported by its first reconcile in a pod. ``python -m
+# lab.bench.imports`` measures what that takes; here is counted what it is made of, which is the same on every machine.
 CONTROLLER = """
 import deltaloop as dl
 import deltaloop.cache.factory, deltaloop.client.transport.aiohttp_transport

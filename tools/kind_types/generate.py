@@ -1,4 +1,4 @@
-"""Rewrite the stubs of the built-in kinds, ``src/deltaloop/types`` and of ``api/kinds.py``: ``make kind-types``.
+"""Rewrite the stubs of the built-in kinds, ``src/deltaloop/types`` and of ``api/kinds.py``: ``make generate``.
 
 Sources: the table of types that the embedded server has (``builtin_kinds.json.gz``: fields, what a server always
 writes, what it fills in) and the published schemas (dependency group ``tables``: what is required). No sentence of
