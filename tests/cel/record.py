@@ -1,7 +1,8 @@
 """Records what cel-go answers to the expressions of ``recorded.jsonl``, and to more of them, a line each, from stdin.
 
-``make cel-record < EXPRESSIONS`` writes the file anew. Go's maps have no order. Where an answer depends on it, it is
-asked for so often that each order has come: the answer that is ours stands in the file, or none, if it is not there.
+``make -C lab cel-record < EXPRESSIONS`` writes the file anew. Go's maps have no order. Where an answer depends on it,
+it is asked for so often that each order has come: the answer that is ours stands in the file, or none, if it is not
+there.
 """
 
 from __future__ import annotations

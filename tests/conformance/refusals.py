@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import copied
+from lab.corpus.builtin.types import read_shapes
+
+from deltaloop.api.json_values import copied
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 from tests.apiserver.serving import Answer, Caller
-from tests.corpus.builtin.types import read_shapes
 
 FILE: Final = Path(__file__).with_suffix(".json")
 _OBSERVED: Final = Path(__file__).parents[2] / "tools" / "builtin_tables" / "observed.json"
@@ -106,7 +107,7 @@ async def _record() -> None:
 
     assets = find_assets()
     if assets is None:
-        sys.exit("no kube-apiserver: run `make kube`")
+        sys.exit("no kube-apiserver: run `make -C lab kube`")
     rows = read_rows()
     with ControlPlane(assets) as server:
         async with RealTarget(server).open() as api:

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.mutants.pipeline import MutantInformer, Mutation
+
 from deltaloop import cache, kinds
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.cache import Informer, InformerOptions, ListWatch, QueueKind, Reaction, ReflectorOptions
 from deltaloop.client import Client, ClientConfig, TlsConfig
-from deltaloop.pacing import Backoff
 from deltaloop.testing import Relay, RelayConnection
 from tests.client.authority import Authority
 from tests.hostile.scripted_server import ScriptedServer, Stream
-from tests.mutants.pipeline import MutantInformer, Mutation
 
 _FDS = Path("/proc/self/fd")
 # At most: a list whose version is refused, the list at the newest version, a watch, a probe, that watch once more, and

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import replace
 from typing import final
 
+from deltaloop.api.json_values import at, text, texts
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import status_errors
@@ -26,7 +27,6 @@ from deltaloop.apiserver.exchange import Exchange, options_of, query_of
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.receiving import context_of
 from deltaloop.apiserver.token_signer import TokenSigner
-from deltaloop.schemas.json_values import at, text, texts
 
 Answer = tuple[int, dict[str, object]]
 Fields = dict[str, object]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 MOST_STEPS: Final = 50_000_000
 """Steps of one request, or of one evaluation outside of requests: some seconds."""

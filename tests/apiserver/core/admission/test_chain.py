@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.status import ApiError, ForbiddenError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update, update_scale
-from deltaloop.schemas.json_values import at, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
 EVERYTHING = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})

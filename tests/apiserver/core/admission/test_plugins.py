@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.status import ForbiddenError
 from deltaloop.apiserver import ServerOptions
@@ -15,7 +16,6 @@ from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HE
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.server_state import ServerState
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.testing.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import pod

@@ -9,6 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from deltaloop.api.json_values import at, integer, items, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import merge_patch
-from deltaloop.schemas.json_values import at, integer, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
 TYPES = st.sampled_from(("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"))

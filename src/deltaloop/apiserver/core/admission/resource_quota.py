@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Writes
 from deltaloop.apiserver.core.write_context import Effect
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _QUOTAS: Final = kinds.RESOURCE_QUOTA

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_micro_time, from_epoch, parse_time
@@ -37,7 +38,6 @@ from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import at, integer, mapping, text
 
 ELECTION: Final = 5.0
 LEASE_SECONDS: Final = 5

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, service_name
@@ -27,7 +28,6 @@ from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import at, items, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SERVICE_CIDR: Final = ResourceType[Resource](

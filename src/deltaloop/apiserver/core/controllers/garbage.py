@@ -31,6 +31,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -42,7 +43,6 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.delete import FOREGROUND, ORPHAN, delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.work import Account, WorkLimitError, limited
 
 _STEPS_OF_A_WRITE: Final = 200_000

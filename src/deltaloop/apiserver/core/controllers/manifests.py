@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_context import Moment
@@ -22,7 +23,6 @@ from deltaloop.apiserver.core.writes.field_validation import check_object
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.core.writes.server_state import ServerState
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
 _MERGE: Final = "application/merge-patch+json"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, texts
 from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import Moments
@@ -18,7 +19,6 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import at, mapping, texts
 
 MOST: Final = 200
 _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, final
 
+from deltaloop.api.json_values import at, integer
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.crds.rules.declarations import Declared
-from deltaloop.schemas.json_values import at, integer
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
 _POLICIES: Final = ResourceType[Resource](

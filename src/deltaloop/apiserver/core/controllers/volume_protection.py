@@ -7,11 +7,11 @@ Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotecti
 
 from __future__ import annotations
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import mapping
 
 
 def release(state: ServerState, *, moments: Moments) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import mapping, text
 from deltaloop.apiserver.core.access.escalation import RBAC_GROUP, check_escalation
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes, Operation
 from deltaloop.apiserver.core.apply.ownership import fault_of_entries
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.managed_fields import entries_of
 from deltaloop.apiserver.core.writes.objects import entries_as_sent
 from deltaloop.apiserver.core.writes.sent_objects import Sent, check_namespace
-from deltaloop.schemas.json_values import mapping, text
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 _LEFT_INVALID: Final = (

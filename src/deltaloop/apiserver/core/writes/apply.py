@@ -5,6 +5,7 @@ Source: apiserver pkg/endpoints/handlers/patch.go (``applyPatcher``).
 
 from __future__ import annotations
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.options import read_applied
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.writes.objects import writer_of
 from deltaloop.apiserver.core.writes.sent_bodies import note_advice
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.pruning import unknown_fields
 
 

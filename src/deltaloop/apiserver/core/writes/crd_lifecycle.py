@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
@@ -28,7 +29,6 @@ from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.write_context import OWN_MANAGER, Moment
 from deltaloop.apiserver.core.writes.managed_fields import changed_entries
-from deltaloop.schemas.json_values import at, mapping, text
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _API_SERVICES: Final = kinds.API_SERVICE.group_resource

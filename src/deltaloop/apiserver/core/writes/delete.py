@@ -14,6 +14,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from deltaloop.api.json_values import integer, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status, StatusDetails
 from deltaloop.api.times import format_time, from_epoch, parse_time
@@ -25,7 +26,6 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.admitting import admit_alone, attributes_of
 from deltaloop.apiserver.core.writes.objects import has_finalizers
 from deltaloop.apiserver.core.writes.storing import remove, unstored
-from deltaloop.schemas.json_values import integer, mapping, text, texts
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

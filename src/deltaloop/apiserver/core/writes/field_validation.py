@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
@@ -26,7 +27,6 @@ from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_values import copied, mapping
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from deltaloop.api.json_values import copied, integer, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
 from deltaloop.apiserver.core.metadata.generated_names import GENERATED_TRIES, generated_name
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 from deltaloop.apiserver.core.writes.sent_objects import Sent, check_said_kind, check_versions
 from deltaloop.schemas.completing import initial_status, without_zeros
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import copied, integer, mapping, text, texts
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (

@@ -5,10 +5,10 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go.
 
 from __future__ import annotations
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.metadata.rules import finalizer_warnings, owner_warnings
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.field_validation import check_object
-from deltaloop.schemas.json_values import mapping
 
 
 def read_body(context: WriteContext) -> dict[str, object]:

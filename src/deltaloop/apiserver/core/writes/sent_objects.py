@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from deltaloop.api.json_values import at, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
@@ -23,7 +24,6 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, text
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 

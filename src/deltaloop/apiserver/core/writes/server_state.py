@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import final
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
@@ -26,7 +27,6 @@ from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import DeleteResult, delete
 from deltaloop.apiserver.core.writes.storing import remove
 from deltaloop.apiserver.core.writes.update import update
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.schemas.work import unbounded_growth
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import check_allowed
@@ -21,7 +22,6 @@ from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, MAX_STORE,
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import shown
 from deltaloop.apiserver.core.writes.objects import Changed, New, ends_with_update
-from deltaloop.schemas.json_values import mapping
 
 _STORED_AS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 Fields = dict[str, object]

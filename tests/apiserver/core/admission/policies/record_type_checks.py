@@ -1,6 +1,7 @@
 """Records what a real status controller warns of in the policies of ``recorded_type_checks.jsonl``, and in more.
 
-``make type-checks-record < POLICIES`` writes the file anew; more policies are read from stdin, a line of JSON each.
+``make -C lab type-checks-record < POLICIES`` writes the file anew; more policies are read from stdin, a line of JSON
+each.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lab.kube.build import KUBE_APISERVER, go_command
+
 from tests.apiserver.core.admission.policies.type_check_answers import PUBLISHED, answer, shown
-from tests.kube.build import KUBE_APISERVER, go_command
 
 RECORDED = Path(__file__).with_name("recorded_type_checks.jsonl")
 

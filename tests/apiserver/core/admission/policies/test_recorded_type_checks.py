@@ -1,6 +1,6 @@
 """Policies, with what a real status controller warns of in each; all of it has to be ours, word for word.
 
-``make type-checks-record`` records it anew. Where ours says something else, ``ours`` stands beside it.
+``make -C lab type-checks-record`` records it anew. Where ours says something else, ``ours`` stands beside it.
 """
 
 from __future__ import annotations
