@@ -9,8 +9,7 @@ import ipaddress
 from typing import Any
 
 from deltaloop.api.kubernetes_version import MINOR
-from deltaloop.apiserver.builtin_tables import builtin_tables
-from deltaloop.apiserver.first_objects import bootstrap_policy, flow_control
+from deltaloop.apiserver.builtin_tables import bootstrap_policy, builtin_tables, flow_control
 from tests.conformance.target import CRDS, Api, conformance, widget_crd
 
 OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp")

@@ -7,8 +7,7 @@ import pytest
 
 from deltaloop.schemas.checking import NO_RULES, ObjectRules, Place
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.rule_table import RuleTable
-from deltaloop.schemas.type_table import parse_types
+from deltaloop.schemas.type_table import RuleTable, parse_types
 
 IMMUTABLE = "Invalid value: null: field is immutable"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.schemas.defaulting import apply_defaults
+from deltaloop.schemas.decoding import apply_defaults
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.work import MOST_GROWN, Account, GrowthError, limited, unbounded_growth
 

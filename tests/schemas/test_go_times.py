@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
+from deltaloop.schemas.go_numbers import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.schemas.values import MalformedValueError, read_bytes, read_micro_time, read_time
+from deltaloop.schemas.reading import MalformedValueError, read_bytes, read_micro_time, read_time
 
 ZONES = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 

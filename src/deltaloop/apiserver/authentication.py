@@ -29,9 +29,8 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.user import User, account_groups
+from deltaloop.apiserver.core.user import Attributes, User, account_groups
 from deltaloop.apiserver.core.wire.request_info import AUTHENTICATED, MASTERS, NOBODY, UNAUTHENTICATED, authenticated
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner

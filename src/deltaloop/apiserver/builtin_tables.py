@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, parse_tables
-from deltaloop.apiserver.core.kinds.resources import built_in_resources
-from deltaloop.apiserver.core.kinds.reviews import reviews
-from deltaloop.apiserver.core.kinds.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.resources import BuiltInTypes, built_in_resources, reviews
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _DATA: Final = "builtin_kinds.json.gz"
@@ -34,3 +34,21 @@ def built_in() -> tuple[ServedResource, ...]:
     """Return all that is served of built-in kinds, reviews included."""
     tables, types = builtin_tables(), builtin_types()
     return (*built_in_resources(tables, types), *reviews(tables, types))
+
+
+def bootstrap_policy() -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Return the roles and bindings: the path of the collection and the object, without uid and times."""
+    return _read("bootstrap_policy.json.gz")
+
+
+def flow_control() -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Return the FlowSchemas and PriorityLevelConfigurations, in the same form."""
+    return _read("flow_control.json.gz")
+
+
+@cache
+def _read(name: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    packed = resources.files("deltaloop.apiserver").joinpath(name).read_bytes()
+    content: dict[str, Any] = msgspec.json.decode(gzip.decompress(packed))
+    collections: dict[str, list[dict[str, Any]]] = content["objects"]
+    return tuple((path, fields) for path, objects in collections.items() for fields in objects)

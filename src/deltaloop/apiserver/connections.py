@@ -24,8 +24,7 @@ from aiohttp.http import HttpProcessingError
 from deltaloop.api.logs import http_logger
 from deltaloop.apiserver.body import LEASE
 from deltaloop.apiserver.core.status_errors import MAX_BODY
-from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
-from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
+from deltaloop.apiserver.core.wire.incoming import FREE, LARGE, Incoming, Outgoing
 
 WRITE_PATIENCE: Final = 60.0
 _DRAIN_PATIENCE: Final = 10.0

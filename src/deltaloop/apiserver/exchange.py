@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
 from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.core.write_options import WriteOptions, parse_write_options

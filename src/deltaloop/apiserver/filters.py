@@ -29,7 +29,6 @@ from deltaloop.apiserver.authentication import Authenticator
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.audit import Audited, audit_event
 from deltaloop.apiserver.core.access.rbac import Authorizer, check_allowed
-from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
@@ -146,7 +145,7 @@ class Filters:
             return await self._answer(request, segments, record)
         except ApiError as error:
             refusal = self._refusal(error, record)
-            if refusals.has_warnings(error):
+            if status_errors.has_warnings(error):
                 add_warnings(refusal, record.notes.sent)
             return refusal
         except GrowthError as error:
@@ -165,8 +164,8 @@ class Filters:
 
     def _refusal(self, error: ApiError, record: _Record) -> web.Response:
         record.refused = error.status
-        headers = {**self._headers, **refusals.headers(error.status)}
-        answer = indented_answer if refusals.is_indented(error.status) else json_answer
+        headers = {**self._headers, **status_errors.headers_of(error.status)}
+        answer = indented_answer if status_errors.is_indented(error.status) else json_answer
         return answer(error.status.to_json(), headers, status=error.status.code)
 
     async def _answer(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
@@ -214,7 +213,7 @@ class Filters:
             error = fault.refusal()
             if not fault.refuses_in_plain:
                 raise error
-            headers = {**self._headers, **refusals.headers(error.status)}
+            headers = {**self._headers, **status_errors.headers_of(error.status)}
             return text_answer(fault.code, f"{error.status.message}\n", headers)
         if fault.do == "drop":
             raise _LostError
@@ -281,7 +280,7 @@ class _Record:
 
 def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
     """Write a line for debugging; that the server has failed is an error, if it was not logged as one already."""
-    is_error = refusals.is_unexpected(code, logged=record.failed, fault=record.fault)
+    is_error = status_errors.is_unexpected(code, logged=record.failed, fault=record.fault)
     level = logging.ERROR if is_error else logging.DEBUG
     if not _log.isEnabledFor(level):
         return

@@ -20,7 +20,7 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import Authorizer
-from deltaloop.apiserver.core.kinds.reviews import is_review
+from deltaloop.apiserver.core.kinds.resources import is_review
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.strategy import Subresource
 from deltaloop.apiserver.core.wire.requests import ResourcePath

@@ -27,7 +27,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver import connections
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
-from deltaloop.apiserver.builtin_tables import built_in
+from deltaloop.apiserver.builtin_tables import bootstrap_policy, built_in, flow_control
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
@@ -38,8 +38,7 @@ from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, l
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
-from deltaloop.apiserver.core.wire.incoming import Incoming
-from deltaloop.apiserver.core.wire.outgoing import Outgoing
+from deltaloop.apiserver.core.wire.incoming import Incoming, Outgoing
 from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.server_state import ServerState
@@ -48,7 +47,6 @@ from deltaloop.apiserver.direct_connections import DirectDoor
 from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
-from deltaloop.apiserver.first_objects import bootstrap_policy, flow_control
 from deltaloop.apiserver.handlers import Handlers
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
@@ -495,7 +493,7 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
         yield "namespace", partial(repeat, clean_up)
     if "volume-protection" in options.controllers:
         from deltaloop.apiserver.controllers.repeating import repeat
-        from deltaloop.apiserver.core.controllers.volume_protection import release
+        from deltaloop.apiserver.core.controllers.namespace_cleanup import release
 
         yield "volume-protection", partial(repeat, release)
     if "policy-status" in options.controllers:

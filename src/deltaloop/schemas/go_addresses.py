@@ -11,7 +11,7 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.go_numbers import quoted
 from deltaloop.schemas.work import charge
 
 _FIELD: Final = re.compile("[0-9a-fA-F]*")

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 
 from deltaloop.schemas.go_addresses import AddressError, parse_address
-from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.go_numbers import quoted
 from deltaloop.schemas.work import charge
 
 _Mode: TypeAlias = Literal["path", "host", "zone", "user", "query", "fragment"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from deltaloop.apiserver.builtin_tables import built_in, builtin_tables
-from deltaloop.apiserver.core.kinds.reviews import is_review
-from deltaloop.apiserver.core.kinds.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.resources import BuiltInTypes, is_review
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.schemas.types import Schema
 

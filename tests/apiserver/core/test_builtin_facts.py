@@ -41,7 +41,7 @@ from deltaloop.apiserver.core.kinds import (
     service_allocation,
     stateful_set,
 )
-from deltaloop.apiserver.core.kinds.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.resources import BuiltInTypes
 from deltaloop.apiserver.core.strategy import PLAIN
 from deltaloop.schemas import checking, completing
 from deltaloop.schemas.checking import FieldRule, ObjectRules

@@ -7,8 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.crds.definition import default_crd
-from deltaloop.apiserver.core.crds.version_order import version_order
+from deltaloop.apiserver.core.crds.definition import default_crd, version_order
 from deltaloop.apiserver.core.registry import Registry
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, defined, foo_crd, version

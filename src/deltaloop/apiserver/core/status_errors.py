@@ -9,6 +9,7 @@ Source: apimachinery pkg/api/errors/errors.go; observed on a real server.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -402,3 +403,30 @@ def expired_continue(fresh: str) -> ApiError:
 def expired_watch(wanted: int, compacted: int) -> ApiError:
     """410, as an event: a watch from a revision that is no longer kept."""
     return _error(410, "Expired", f"too old resource version: {wanted} ({compacted})")
+
+
+def headers_of(status: Status) -> dict[str, str]:
+    """Return the headers that a refusal has of its own: when to come again."""
+    seconds = status.details.retry_after_seconds if status.details is not None else 0
+    return {"Retry-After": str(seconds)} if seconds else {}
+
+
+def is_indented(status: Status) -> bool:
+    """Tell whether the Status is written for people: to whoever takes no form that there is."""
+    return status.code == HTTPStatus.NOT_ACCEPTABLE
+
+
+def has_warnings(error: ApiError) -> bool:
+    """Tell whether a refusal carries the warnings about what was sent; what cannot be read has no fields to warn of."""
+    return not isinstance(error, UnreadableObjectError)
+
+
+def is_unexpected(code: int, *, logged: bool, fault: str) -> bool:
+    """Tell whether an answer is a failure of the server that nobody has heard of.
+
+    Args:
+        code: Of the answer.
+        logged: Whether it was logged already.
+        fault: What was struck on request; "" for nothing.
+    """
+    return code == HTTPStatus.INTERNAL_SERVER_ERROR and not logged and not fault

@@ -14,14 +14,13 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer
-from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.draft import Ask, ask_at_once
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Writes
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, Decision, User
 from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_options import DeleteOptions, FieldValidation, WriteOptions
 

@@ -13,7 +13,7 @@ from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type
 from deltaloop.schemas.go_addresses import Address, AddressError, Network, parse_address, parse_network
-from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.go_numbers import quoted
 
 IP: Final = Type("opaque", "net.IP")
 CIDR: Final = Type("opaque", "net.CIDR")

@@ -14,7 +14,7 @@ from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type, object_of
 from deltaloop.cel.values import UINT_MOST
-from deltaloop.schemas.go_text import quoted
+from deltaloop.schemas.go_numbers import quoted
 from deltaloop.schemas.work import charge
 
 SEMVER: Final = object_of("kubernetes.Semver")

@@ -23,8 +23,7 @@ from deltaloop.cel.values import SECOND, KeyedList, SetList
 from deltaloop.crds.rules.declarations import is_whole, with_identity
 from deltaloop.crds.rules.names import RESERVED, escaped
 from deltaloop.schemas.formats import duration_nanoseconds, fits
-from deltaloop.schemas.go_numbers import go_type
-from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
+from deltaloop.schemas.go_numbers import DATE_LAYOUT, LOCAL_LAYOUT, go_type, why_no_time
 from deltaloop.schemas.structural import INT_OR_STRING
 from deltaloop.schemas.work import charge
 

@@ -13,8 +13,7 @@ import pytest
 from deltaloop.apiserver.core.access import escalation
 from deltaloop.apiserver.core.access.escalation import compact_rules, describe_rule, missing_rules
 from deltaloop.apiserver.core.access.rbac import EVERYTHING, Rule
-from deltaloop.apiserver.core.authorization import Attributes
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 
 BOB = User(name="bob")
 VERBS, GROUPS, NAMES = ("get", "list"), ("", "apps"), ("x", "y")

@@ -10,9 +10,8 @@ import pytest
 
 from deltaloop.apiserver.core.access import rbac
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, RbacAuthorizer
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 from deltaloop.apiserver.core.wire.request_info import MASTERS
 
 USERS = (

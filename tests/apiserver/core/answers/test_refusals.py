@@ -6,7 +6,6 @@ import pytest
 
 from deltaloop.api.status import Status, StatusDetails
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import Fault
 
 
@@ -19,17 +18,17 @@ from deltaloop.apiserver.core.fault_rules import Fault
     ],
 )
 def test_when_to_come_again_is_a_header(details: StatusDetails | None, headers: dict[str, str]) -> None:
-    assert refusals.headers(Status(code=503, details=details)) == headers
+    assert status_errors.headers_of(Status(code=503, details=details)) == headers
 
 
 @pytest.mark.parametrize("code", [400, 406, 500])
 def test_who_takes_no_form_gets_one_for_people(code: int) -> None:
-    assert refusals.is_indented(Status(code=code)) is (code == 406)
+    assert status_errors.is_indented(Status(code=code)) is (code == 406)
 
 
 def test_what_cannot_be_read_has_no_warnings() -> None:
-    assert not refusals.has_warnings(status_errors.unreadable("Pod", "why"))
-    assert refusals.has_warnings(status_errors.bad_request("why"))
+    assert not status_errors.has_warnings(status_errors.unreadable("Pod", "why"))
+    assert status_errors.has_warnings(status_errors.bad_request("why"))
 
 
 @pytest.mark.parametrize(
@@ -39,14 +38,14 @@ def test_what_cannot_be_read_has_no_warnings() -> None:
 def test_only_a_failure_that_nobody_knows_of_is_unexpected(
     code: int, logged: bool, fault: str, unexpected: bool
 ) -> None:
-    assert refusals.is_unexpected(code, logged=logged, fault=fault) is unexpected
+    assert status_errors.is_unexpected(code, logged=logged, fault=fault) is unexpected
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(None, 1), (0, 1), (5, 5)])
 def test_flow_control_answers_in_plain_text_and_always_says_when(asked: int | None, seconds: int) -> None:
     fault = Fault(do="refuse", code=429, retry_after=asked)
     assert fault.refuses_in_plain
-    assert refusals.headers(fault.refusal().status) == {"Retry-After": str(seconds)}
+    assert status_errors.headers_of(fault.refusal().status) == {"Retry-After": str(seconds)}
     assert not Fault(do="refuse", code=503).refuses_in_plain
 
 

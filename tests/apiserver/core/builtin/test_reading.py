@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.core.kinds import config_map, secret
+from deltaloop.apiserver.core.kinds import secret
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.reading import read_object
 from tests.apiserver.core.built_in import built_in_registry
@@ -79,4 +79,4 @@ def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
     ],
 )
 def test_what_is_immutable_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
-    assert [error.field for error in config_map.STRATEGY.validate_update(before, after)] == fields
+    assert [error.field for error in secret.CONFIG_MAP.validate_update(before, after)] == fields

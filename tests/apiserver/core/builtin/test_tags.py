@@ -5,9 +5,9 @@ from __future__ import annotations
 from tools.builtin_tables.tags import Tags
 
 from deltaloop.apiserver.builtin_tables import builtin_tables
-from deltaloop.apiserver.core.kinds.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.resources import BuiltInTypes
 from deltaloop.schemas.checking import RuledType
-from deltaloop.schemas.rule_table import named_checks
+from deltaloop.schemas.type_table import named_checks
 
 SOURCE = """
 // +k8s:beta(since: "1.37")=+k8s:enum

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.reading import read_object
-from deltaloop.schemas.values import read_bytes, read_micro_time, read_time
+from deltaloop.schemas.reading import read_bytes, read_micro_time, read_object, read_time
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 
 

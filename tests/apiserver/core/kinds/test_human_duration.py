@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core.kinds.human_duration import age, human_duration
+from deltaloop.apiserver.core.kinds.cells import age, human_duration
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 

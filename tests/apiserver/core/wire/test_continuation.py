@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.wire.continuation import Continuation, InvalidTokenError, decode_continue, encode_continue
+from deltaloop.apiserver.core.storage.listing import Continuation, InvalidTokenError, decode_continue, encode_continue
 
 
 def test_the_form_is_the_real_servers() -> None:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from deltaloop.apiserver.core.wire.outgoing import Outgoing
+from deltaloop.apiserver.core.wire.incoming import Outgoing
 
 
 def test_alike_bodies_are_one_copy() -> None:

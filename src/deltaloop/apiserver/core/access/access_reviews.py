@@ -10,10 +10,9 @@ from typing import Final
 from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.user import User, user_fields
+from deltaloop.apiserver.core.user import Attributes, User, user_fields
 from deltaloop.schemas.faults import FieldError, invalid_value
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"

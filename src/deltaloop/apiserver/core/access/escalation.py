@@ -30,10 +30,9 @@ from deltaloop.apiserver.core.access.rbac import (
     parse_role,
     path_matches,
 )
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 from deltaloop.apiserver.core.wire.request_info import MASTERS
 
 RBAC_GROUP: Final = kinds.ROLE.group

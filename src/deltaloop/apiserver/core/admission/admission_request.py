@@ -17,12 +17,11 @@ from typing import Final
 from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Option, Subresource
-from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
+from deltaloop.apiserver.core.user import Attributes, User, account_groups, account_name, user_fields
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
 
 _SERVERS: Final = (

@@ -5,19 +5,74 @@ Source: apiserver pkg/admission/attributes.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, final
 
 from deltaloop.api.json_values import at, text
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.admission.reinvocation import Reinvocation
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Stored
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.write_context import WriteContext
+
+
+@final
+class Askable:
+    """What one plugin has asked that wants to be asked again, and what of it now has a reason."""
+
+    def __init__(self) -> None:
+        """Know of nothing yet."""
+        self._askable: set[Hashable] = set()
+        self._due: set[Hashable] = set()
+        self._left: object = None
+
+    def is_due(self, key: Hashable) -> bool:
+        """Tell whether to ask again."""
+        return key in self._due
+
+    def note(self, key: Hashable) -> None:
+        """Take that it was asked, and wants to know of later changes."""
+        self._askable.add(key)
+
+    def see_change(self) -> None:
+        """Ask all again that were asked before this change."""
+        self._due |= self._askable
+        self._askable.clear()
+
+    def see(self, obj: object) -> None:
+        """Take the object of the second round: others may have changed it since the first."""
+        if obj != self._left:
+            self.see_change()
+
+    def leave(self, obj: object) -> None:
+        """Take the object as this plugin leaves it."""
+        self._left = obj
+
+
+@final
+class Reinvocation:
+    """How far one request is.
+
+    Attributes:
+        is_second: Whether this is the second round.
+        is_wanted: Whether there is to be one.
+        shows_managers: Whether the object has the field managers already that webhooks and policies are shown.
+    """
+
+    def __init__(self) -> None:
+        """Begin the first round."""
+        self.is_second = False
+        self.is_wanted = False
+        self.shows_managers = False
+        self._asked: dict[str, Askable] = {}
+
+    def of(self, plugin: str) -> Askable:
+        """Return what a plugin has asked."""
+        return self._asked.setdefault(plugin, Askable())
+
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 

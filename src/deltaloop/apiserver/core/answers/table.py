@@ -23,7 +23,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import at, mapping, text
-from deltaloop.apiserver.core.kinds.human_duration import age
+from deltaloop.apiserver.core.kinds.cells import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
 from deltaloop.schemas.go_numbers import shown_number

@@ -64,3 +64,19 @@ def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -
         return
     fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
     update(state.own_write(itself, "", namespace, moments(), subresource="finalize"), fields)
+
+
+def release(state: ServerState, *, moments: Moments) -> bool:
+    """Take the finalizer from all that may go, and tell whether anything was written."""
+    before = state.store.revision
+    for served in state.registry.resources():
+        protection = served.strategy.protection
+        if protection is None:
+            continue
+        for item in state.store.being_deleted(served.storage):
+            if protection.finalizer in item.finalizers and not protection.in_use(item, state.store):
+                fields = decode_object(served, item)
+                left = [name for name in item.finalizers if name != protection.finalizer]
+                mapping(fields["metadata"])["finalizers"] = left
+                update(state.own_write(served, item.namespace, item.name, moments()), fields)
+    return state.store.revision != before

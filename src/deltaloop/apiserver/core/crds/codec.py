@@ -6,9 +6,11 @@ Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Final, final
+
+import msgspec
 
 from deltaloop.api.json_values import at, copied, mapping, text
 from deltaloop.api.keys import join_key
@@ -17,9 +19,10 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, ConversionError, WebhookConversion
-from deltaloop.apiserver.core.crds.embedded import read_embedded, unknown_in_embedded
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
+from deltaloop.apiserver.core.metadata.go_words import json_words
+from deltaloop.apiserver.core.metadata.rules import inner_metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
     check_readable_type,
@@ -27,10 +30,48 @@ from deltaloop.apiserver.core.metadata.types import (
     unreadable_type,
 )
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
-from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.identity import embedded_objects
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.pruning import prune, unknown_fields
+from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import Schema
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def read_embedded(schema: Schema, fields: dict[str, object]) -> str:
+    """Write the metadata of objects inside as Go writes it, in place; return why one cannot be read, "" if all can."""
+    for path, inner in embedded_objects(schema.tree, fields):
+        for name in ("apiVersion", "kind"):
+            if name in inner and not isinstance(inner[name], str):
+                return f"{path}.{name}: Invalid value: {_shown(inner[name])}: must be a string"
+        if "metadata" in inner:
+            fault = check_value(METADATA, inner["metadata"], whole=True)
+            if fault is not None:
+                return f"{path}.metadata: Invalid value: {_shown(inner['metadata'])}: {json_words(fault)}"
+            kept = normalized_metadata(inner)
+            inner["metadata"] = {name: value for name, value in kept.items() if value is not None}
+    return ""
+
+
+def unknown_in_embedded(schema: Schema, fields: dict[str, object]) -> list[str]:
+    """Drop what the metadata of objects inside does not have, in place, and return the paths."""
+    found: list[str] = []
+    for path, inner in embedded_objects(schema.tree, fields):
+        found += prune(METADATA, mapping(inner.get("metadata")), f"{path}.metadata")
+    return found
+
+
+def embedded_errors(schema: Schema, fields: dict[str, object]) -> Iterator[FieldError]:
+    """Yield what is wrong with the metadata of objects inside; what does not have its type is told elsewhere."""
+    for path, inner in embedded_objects(schema.tree, fields):
+        for error in inner_metadata_errors(mapping(inner.get("metadata"))):
+            yield msgspec.structs.replace(error, field=f"{path}.{error.field}")
+
+
+def _shown(value: object) -> str:
+    return _encode(value).decode()
 
 
 @final

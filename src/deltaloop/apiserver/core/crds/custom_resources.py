@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from deltaloop.api.json_values import is_mapping
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.crds.embedded import embedded_errors
+from deltaloop.apiserver.core.crds.codec import embedded_errors
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.crds.rules.compiled import may_have_rules, rules_of

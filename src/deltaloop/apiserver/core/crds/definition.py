@@ -15,9 +15,11 @@ Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -25,17 +27,69 @@ from deltaloop.api.json_values import at, copied, integer, is_mapping, items, ma
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core.crds.approval import approval_of
 from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, has_authority
 from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
-from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats, unsupported_sets
 from deltaloop.schemas.types import Schema
+
+APPROVED: Final = "api-approved.kubernetes.io"
+_RULE: Final = f'protected groups must have approval annotation "{APPROVED}"'
+_SOURCE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+
+
+class Approval(NamedTuple):
+    """What the annotation of a CRD says: ``status`` and ``reason`` of the condition, and its message."""
+
+    status: str
+    reason: str
+    message: str
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a CRD may be stored with it: it is approved, or says that it is not."""
+        return self.reason in ("ApprovedAnnotation", "UnapprovedAnnotation")
+
+
+def approval_of(crd: dict[str, Any]) -> Approval | None:
+    """Return the approval of a CRD; None if its group needs none."""
+    group = f".{text(at(crd, 'spec', 'group'))}"
+    if not group.endswith((".k8s.io", ".kubernetes.io")):
+        return None
+    given = text(at(crd, "metadata", "annotations", APPROVED))
+    if not given:
+        return Approval("False", "MissingAnnotation", f"{_RULE}, {_SOURCE}")
+    if given.startswith("unapproved"):
+        return Approval("False", "UnapprovedAnnotation", f"not approved: {msgspec.json.encode(given).decode()}")
+    if _is_address(given):
+        return Approval("True", "ApprovedAnnotation", f"approved in {given}")
+    words = f'{_RULE} with either a URL or a reason starting with "unapproved", {_SOURCE}'
+    return Approval("False", "InvalidAnnotation", words)
+
+
+def _is_address(given: str) -> bool:
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc)
+
+
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_order(version: str) -> tuple[int, int, int, int, str]:
+    """Return a sort key: stable before beta before alpha, higher numbers first, all other names last by alphabet."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (1, 0, 0, 0, version)
+    return (0, _STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), "")
+
 
 _WEBHOOK_PORT: Final = 443
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode

@@ -10,8 +10,7 @@ from typing import Final
 
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, mapping, text, texts
-from deltaloop.apiserver.core.admission_expressions import expression_error
-from deltaloop.apiserver.core.match_conditions import compiled_condition
+from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_many
 

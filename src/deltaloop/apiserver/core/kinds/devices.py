@@ -336,3 +336,36 @@ SLICE: Final = Strategy(
     checks=DEVICE_CHECKS, warn=_slice_warnings, finish_new=_finish_slice, finish_update=_finish_changed_slice
 )
 TEMPLATE: Final = Strategy(checks=DEVICE_CHECKS, finish_new=finish_claim)
+
+
+def _finish_new(rule: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+    taint = at(rule, "spec", "taint")
+    if is_mapping(taint):
+        taint.setdefault("timeAdded", given.time)
+    return ()
+
+
+TAINT_RULE: Final = Strategy(
+    finish_new=_finish_new,
+    finish_update=lambda _before, after, store, given: _finish_new(after, store, given),
+)
+
+
+def _state(claim: Mapping[str, object]) -> str:
+    states = ["deleted"] if at(claim, "metadata", "deletionTimestamp") is not None else []
+    if at(claim, "status", "allocation") is not None:
+        states += ["allocated", "reserved"] if items(at(claim, "status", "reservedFor")) else ["allocated"]
+    return ",".join(states) or "pending"
+
+
+def _request_defaults(request: dict[str, object]) -> None:
+    request["allocationMode"] = request.get("allocationMode") or "ExactCount"
+    if request["allocationMode"] == "ExactCount" and not request.get("count"):
+        request["count"] = 1
+
+
+CLAIM: Final = Strategy(
+    defaults=dict.fromkeys(("resource.v1.DeviceSubRequest", "resource.v1.ExactDeviceRequest"), _request_defaults),
+    finish_new=finish_claim,
+    cells={"State": _state},
+)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.json_values import at, integer, is_mapping, mapping, text
-from deltaloop.apiserver.core.kinds.human_duration import age
+from deltaloop.apiserver.core.kinds.cells import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, shown

@@ -25,6 +25,24 @@ from deltaloop.apiserver.core.metadata.rules import (
 from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 
+
+def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
+    """Let both fields say the same, in place; what the old one says counts.
+
+    Args:
+        part: What has the fields.
+        one: The old field.
+        several: The newer one.
+        key: Where each of several has the value; "" if it is the value.
+    """
+    alone, found = part.get(one), items(part.get(several))
+    first = at(found[0], key) if found and key else found[0] if found else None
+    if alone and alone != first:
+        part[several] = [{key: alone} if key else alone]
+    elif first:
+        part[one] = first
+
+
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

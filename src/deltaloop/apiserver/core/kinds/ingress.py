@@ -11,13 +11,13 @@ from typing import Final
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_family
-from deltaloop.apiserver.core.kinds.cells import load_balancer_addresses
-from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
+from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, marked_default
+from deltaloop.apiserver.core.kinds.field_checks import one_of, port_errors, port_name_errors
 from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -139,5 +139,35 @@ STRATEGY: Final = Strategy(
         "Hosts": _hosts,
         "Address": lambda ingress: ",".join(load_balancer_addresses(ingress)),
         "Ports": lambda ingress: "80, 443" if items(at(ingress, "spec", "tls")) else "80",
+    },
+)
+
+
+def _parameters(ingress_class: Mapping[str, object]) -> str:
+    parameters = at(ingress_class, "spec", "parameters")
+    if parameters is None:
+        return NONE
+    group = text(at(parameters, "apiGroup"))
+    return f"{text(at(parameters, 'kind'))}{group and f'.{group}'}/{text(at(parameters, 'name'))}"
+
+
+def _reference_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what does not go together in the scope and the namespace of parameters."""
+    scope, namespace, path = text(place.fields.get("scope")), place.fields.get("namespace"), place.below("namespace")
+    if scope == "Namespace" and namespace is None:
+        yield required(path, "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        yield from label_name_errors(text(namespace), path)
+    elif scope == "Cluster" and namespace is not None:
+        yield forbidden_field(path, "`parameters.scope` is set to 'Cluster'")
+    elif scope != "Cluster":
+        yield from one_of(scope, place.below("scope"), ("Cluster", "Namespace"))
+
+
+CLASS: Final = Strategy(
+    checks={"class_parameters": _reference_errors},
+    cells={
+        "Name": marked_default("ingressclass.kubernetes.io/is-default-class"),
+        "Parameters": _parameters,
     },
 )

@@ -21,7 +21,6 @@ from deltaloop.apiserver.core.kinds.addresses import (
     address_warnings,
     one_of_each_errors,
 )
-from deltaloop.apiserver.core.kinds.app_armor import app_armor_warnings, is_windows, set_app_armor_profiles
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
@@ -29,11 +28,16 @@ from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
 from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_placement import gate_update_errors, narrowed_errors
-from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import POD_CHECKS
 from deltaloop.apiserver.core.kinds.pod_volumes import tokens_without_account
-from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
-from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE
+from deltaloop.apiserver.core.kinds.pod_warnings import (
+    app_armor_warnings,
+    is_windows,
+    name_warnings,
+    pod_warnings,
+    set_app_armor_profiles,
+)
+from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE, qos_class
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value

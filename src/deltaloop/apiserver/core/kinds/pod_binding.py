@@ -12,11 +12,13 @@ Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 
 from __future__ import annotations
 
+from typing import Final
+
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.strategy import Asked, Given, Writes
+from deltaloop.apiserver.core.strategy import Asked, Given, Strategy, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
 
 _SCHEDULED = "PodScheduled"
@@ -105,3 +107,6 @@ def _scheduled(status: dict[str, object], now: float) -> dict[str, object]:
     since = before.get("lastTransitionTime") if before.get("status") == "True" else format_time(from_epoch(now))
     conditions[place : place + 1] = [{**said, "lastTransitionTime": since}]
     return {**status, "conditions": conditions}
+
+
+BINDING: Final = Strategy(posts_to=(kinds.POD, "binding"))

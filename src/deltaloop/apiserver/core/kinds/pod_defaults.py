@@ -5,12 +5,40 @@ Source: Kubernetes pkg/apis/core/v1/defaults.go, conversion.go; pkg/features/kub
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
-from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
-from deltaloop.apiserver.core.kinds.image_reference import image_tag
+from deltaloop.apiserver.core.kinds.field_checks import agree_on_first
+
+_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_DOMAIN: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PART: Final = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_REFERENCE: Final = re.compile(
+    rf"{_DOMAIN}/(?P<path>{_PART}(?:/{_PART})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>[^@]+))?", re.ASCII
+)
+_DIGEST: Final = re.compile("sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}")
+_IDENTIFIER: Final = re.compile("[a-f0-9]{64}")
+_LONGEST_PATH: Final = 255
+_HUB: Final = "docker.io"
+_OLD_HUB: Final = "index.docker.io"
+
+
+def image_tag(image: str) -> str:
+    """Return the tag of a reference, ``latest`` if it has neither a tag nor a digest, "" if it is not valid."""
+    domain, slash, name = image.partition("/")
+    is_domain = domain in ("localhost", _OLD_HUB) or domain != domain.lower() or any(sign in domain for sign in ".:")
+    if not (slash and is_domain):
+        domain, name = _HUB, image
+    if domain in (_HUB, _OLD_HUB):
+        domain, name = _HUB, name if "/" in name else f"library/{name}"
+    found = _REFERENCE.fullmatch(f"{domain}/{name}")
+    if found is None or _IDENTIFIER.fullmatch(image) or len(found["path"]) > _LONGEST_PATH:
+        return ""
+    if found["digest"] and not _DIGEST.fullmatch(found["digest"]):
+        return ""
+    return found["tag"] or ("" if found["digest"] else "latest")
 
 
 def _pod(pod: dict[str, object]) -> None:

@@ -16,6 +16,7 @@ Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.api import kinds
@@ -24,9 +25,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.kinds.field_checks import shown_selector
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Writes
+from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
@@ -156,3 +160,19 @@ def _refused(cause: str, *, wait: int = 0) -> ApiError:
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     details = StatusDetails(causes=(StatusCause("DisruptionBudget", cause),), retry_after_seconds=wait)
     return error_from_status(Status(message=message, reason="TooManyRequests", details=details, code=429))
+
+
+def _either_errors(place: Place) -> Iterator[FieldError]:
+    spec = place.fields
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        in_go = (
+            f'{{"MinAvailable":{shown(spec["minAvailable"])},"Selector":{shown_selector(spec.get("selector"))},'
+            f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
+            f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
+        )
+        yield invalid_value(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
+
+
+STRATEGY: Final = Strategy(
+    checks={"one_share": _either_errors},
+)

@@ -5,14 +5,40 @@ Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.api.json_values import mapping
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.quantity import MalformedQuantityError, amount
+from deltaloop.schemas.quantity import MalformedQuantityError, amount, canonical_quantity
+
+_QUALIFYING: Final = ("cpu", "memory")
+
+
+def qos_class(spec: Mapping[str, object]) -> str:
+    """Return the class of a pod by what its containers request and are limited to."""
+    containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
+    of_pod = mapping(spec.get("resources"))
+    if of_pod.get("limits") or of_pod.get("requests"):
+        containers = [{"resources": of_pod}]  # what the pod says for itself counts, and nothing else
+    requested = limited = False
+    guaranteed = True
+    for container in containers:
+        requests = _counted(at(container, "resources", "requests"))
+        limits = _counted(at(container, "resources", "limits"))
+        requested, limited = requested or bool(requests), limited or bool(limits)
+        guaranteed = guaranteed and len(limits) == len(_QUALIFYING) and requests == limits
+    if not requested and not limited:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _counted(amounts: object) -> dict[str, str]:
+    found = {name: canonical_quantity(str(at(amounts, name))) for name in _QUALIFYING if at(amounts, name) is not None}
+    return {name: value for name, value in found.items() if value != "0"}
+
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 _COMPUTE: Final = ("cpu", "memory")

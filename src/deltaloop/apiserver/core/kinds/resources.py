@@ -8,7 +8,10 @@ the flags.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -17,9 +20,91 @@ from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.kinds.cells import declared_cell
-from deltaloop.apiserver.core.kinds.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.field_checks import CHECKS
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
+from deltaloop.schemas.checking import Check, ObjectRules
+from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
+from deltaloop.schemas.type_table import RuleTable, TypeTable
+from deltaloop.schemas.types import Schema, TypeNode
+
+
+@final
+class BuiltInTypes:
+    """The types of all built-in kinds, each compiled when it is first asked for.
+
+    Attributes:
+        checks: What their rules name, by name.
+    """
+
+    def __init__(self, tables: BuiltInTables) -> None:
+        """Take the data file."""
+        self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
+        self._bodies = tables.bodies
+        rules = {name: fill for strategy in STRATEGIES.values() for name, fill in strategy.defaults.items()}
+        self._table = TypeTable(tables.types, known=KNOWN_STRUCTS, rules=rules)
+        checks = {name: check for strategy in STRATEGIES.values() for name, check in strategy.checks.items()}
+        self.checks: Mapping[str, Check] = {**CHECKS, **checks}
+        self._rules = RuleTable(tables.types, self.checks)
+
+    @property
+    def kinds(self) -> AbstractSet[tuple[str, str]]:
+        """All kinds, with their API versions before them."""
+        return self._names.keys()
+
+    def rules(self, type_: str) -> ObjectRules:
+        """Return the rules of a type."""
+        rules = self._rules.rules
+        return ObjectRules(lambda: (rules(type_, tagged=False), rules(type_, tagged=True)))
+
+    def schema(self, api_version: str, kind: str) -> Schema:
+        """Return the schema of a kind; one that says nothing for any that is not built in."""
+        name = self._names.get((api_version, kind))
+        return UNTYPED if name is None else Schema(name, partial(self._table.struct, name))
+
+    def body(self, api_version: str, kind: str) -> TypeNode | None:
+        """Return the type of what a request can carry; every API version has ``DeleteOptions``."""
+        version = "v1" if kind == "DeleteOptions" else api_version
+        name = self._names.get((version, kind)) or self._bodies.get(f"{version} {kind}")
+        return None if name is None else self._table.struct(name)
+
+
+AUTHENTICATION: Final = "authentication.k8s.io"
+AUTHORIZATION: Final = "authorization.k8s.io"
+
+
+_KINDS_OF_REVIEWS: Final = (
+    ResourceType[Resource](AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", False),
+    ResourceType[Resource](AUTHENTICATION, "v1", "TokenReview", "tokenreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", False),
+)
+
+
+def reviews(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
+    """Return the reviews as they are served."""
+    return tuple(_served_review(kind, tables, types) for kind in _KINDS_OF_REVIEWS)
+
+
+def _served_review(kind: ResourceType[Resource], tables: BuiltInTables, types: BuiltInTypes) -> ServedResource:
+    schema = types.schema(kind.api_version, kind.kind)
+    return ServedResource(
+        type=kind,
+        schema=schema,
+        codec=BuiltInCodec(kind, schema, types.kinds),
+        singular=kind.kind.lower(),
+        list_kind=f"{kind.kind}List",
+        verbs=("create",),
+        priority=tables.priority_of(kind.api_version),
+    )
+
+
+def is_review(served: ServedResource) -> bool:
+    """Tell whether a resource is a question to the server."""
+    return served.type in _KINDS_OF_REVIEWS
+
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 _PARTS: Final = ("approval", "ephemeralcontainers", "resize")

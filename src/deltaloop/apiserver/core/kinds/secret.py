@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from deltaloop.api.json_values import at, mapping, text
-from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required, too_long
 from deltaloop.schemas.nesting import decode_json
 
 _DATA: Final = ("data",)
@@ -82,4 +82,69 @@ STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=lambda before, after: immutable_errors(before, after, _DATA),
     warn=_warnings,
+)
+
+
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_LONGEST_KEY: Final = 253
+_LARGEST: Final = 1024 * 1024
+
+
+def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[FieldError]:
+    """Yield what is wrong with the keys of the fields of these names, and with the size of them all."""
+    for name in names:
+        for key in mapping(fields.get(name)):
+            for words in _key_texts(key):
+                yield invalid_value(f"{name}[{key}]", f'"{key}"', words)
+            if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
+                yield invalid_value(f"data[{key}]", f'"{key}"', "duplicate of key present in binaryData")
+    is_config_map = "binaryData" in names
+    size = 0
+    for name in names:
+        is_plain = is_config_map and name == "data"
+        for value in mapping(fields.get(name)).values():
+            if isinstance(value, str):
+                size += _length(value) if is_plain else len(value) * 3 // 4 - value.endswith("=") - value.endswith("==")
+    if size > _LARGEST:
+        yield too_long("[]" if is_config_map else "data", _LARGEST)
+
+
+def _length(value: str) -> int:
+    return len(value) if value.isascii() else len(value.encode(errors="replace"))
+
+
+def _key_texts(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield (
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
+        )
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def immutable_errors(
+    before: dict[str, object], after: dict[str, object], names: tuple[str, ...]
+) -> Iterator[FieldError]:
+    """Yield what an update changes of an immutable object: the fields of these names, and that it is immutable."""
+    if before.get("immutable") is not True:
+        return
+    if after.get("immutable") is not True:
+        yield forbidden_field("immutable", _IMMUTABLE)
+    for name in names:
+        if mapping(before.get(name)) != mapping(after.get(name)):
+            yield forbidden_field(name, _IMMUTABLE)
+
+
+_CONFIG_DATA: Final = ("data", "binaryData")
+
+CONFIG_MAP: Final = Strategy(
+    validate=lambda config_map: key_errors(config_map, _CONFIG_DATA),
+    validate_update=lambda before, after: immutable_errors(before, after, _CONFIG_DATA),
+    cells={"Data": lambda config_map: sum(len(mapping(config_map.get(name))) for name in _CONFIG_DATA)},
 )

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
-from deltaloop.api.json_values import at, items, string_map, text, texts
+from deltaloop.api.json_values import at, items, mapping, string_map, text, texts
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.field_checks import each
-from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
+from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _MOST_PARAMETERS: Final = 512
 _LONGEST_PARAMETERS: Final = 256 * 1024
@@ -77,4 +79,49 @@ STRATEGY: Final = Strategy(
     checks={"parameters": parameter_errors, "topologies": _topology_errors},
     default_of=_default_of,
     warn=_warnings,
+)
+
+
+def _capacity_warnings(capacity: Mapping[str, object]) -> Iterator[str]:
+    topology = capacity.get("nodeTopology")
+    yield from node_term_warnings(topology, "nodeTopology")
+    for label in sorted(DEPRECATED_LABELS.keys() & mapping(at(topology, "matchLabels"))):
+        yield f"nodeTopology.matchLabels.{label}: {DEPRECATED_LABELS[label]}"
+
+
+CAPACITY: Final = Strategy(warn=_capacity_warnings)
+
+
+def _resource(migration: Mapping[str, object]) -> str:
+    group = text(at(migration, "spec", "resource", "group"))
+    return text(at(migration, "spec", "resource", "resource")) + (group and f".{group}")
+
+
+VERSION_MIGRATION: Final = Strategy(cells={"Resource": _resource})
+
+
+_NAMED: Final = (
+    ("spec", "volumeAttributesClassName"),
+    ("status", "currentVolumeAttributesClassName"),
+    ("status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
+)
+
+
+def _is_in_use(attributes: Resource, store: Stored) -> bool:
+    users = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME)
+    named = (
+        at(user.to_dict(), *way) for kind in users for user in store.list(kind.group_resource).items for way in _NAMED
+    )
+    return attributes.name in named
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    for name in ("driverName", "parameters"):
+        if before.get(name) != after.get(name):
+            yield forbidden_field(name, f"updates to {name} are forbidden.")
+
+
+VOLUME_ATTRIBUTES: Final = Strategy(
+    validate_update=_update_errors,
+    protection=Protection("kubernetes.io/vac-protection", _is_in_use),
 )

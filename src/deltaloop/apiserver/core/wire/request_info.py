@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from deltaloop.apiserver.core.authorization import Attributes
-from deltaloop.apiserver.core.user import ANONYMOUS, User
+from deltaloop.apiserver.core.user import ANONYMOUS, Attributes, User
 from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_path
 from deltaloop.apiserver.core.write_options import parse_boolean
 

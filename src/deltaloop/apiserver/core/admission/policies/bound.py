@@ -30,8 +30,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.matching import matched_by_policy, may_concern
-from deltaloop.apiserver.core.admission_expressions import compiled, environment, variable_type
-from deltaloop.apiserver.core.match_conditions import unmet
+from deltaloop.apiserver.core.admission_expressions import compiled, environment, unmet, variable_type
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object

@@ -18,8 +18,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.policies.bound import fields_of
-from deltaloop.apiserver.core.authorization import Attributes
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 from deltaloop.schemas.faults import forbidden_field
 
 _GROUP: Final = "admissionregistration.k8s.io"

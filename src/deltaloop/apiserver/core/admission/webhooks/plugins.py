@@ -1,7 +1,7 @@
 """The plugins that ask webhooks: mutating ones one after another, validating ones at the same time.
 
-A question ends the write, which begins anew with the answer (``core/external_answers.py``). So all of this runs as often as
-there are questions, and comes to the same place each time.
+A question ends the write, which begins again with the answer (``core/external_answers.py``). So this code runs once for
+each question, and comes to the same place each time.
 
     failure    the webhook cannot be asked, or its answer is none: what the failure policy says, 500 or nothing
     refusal    it says no: that is the answer to the client
@@ -46,8 +46,8 @@ from deltaloop.apiserver.core.admission.webhooks.review import (
     patch_of,
     read_response,
 )
+from deltaloop.apiserver.core.admission_expressions import unmet
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
-from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.apiserver.core.webhook_calls import (
