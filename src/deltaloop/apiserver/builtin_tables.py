@@ -1,4 +1,11 @@
-"""The tables of the built-in kinds, read from the data file, and what is served by them. Core: ``core/builtin``."""
+"""The tables of the built-in kinds, read from the data file, and what is served by them. Core: ``core/builtin``.
+
+Objects that exist from the start, as data: roles and bindings where RBAC is on, and what flow control is made of.
+
+The data files are made by ``tools/first_objects`` from what a real kube-apiserver has before anybody asks it for
+something. They are a part of the code, and read with it. ``admin``, ``edit`` and ``view`` have no rules of their own:
+they select roles by label (``core/access/rbac.py``).
+"""
 
 from __future__ import annotations
 

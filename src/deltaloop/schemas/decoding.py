@@ -3,7 +3,13 @@
     decode      unknown fields go (or are named), nulls that may not be go, defaults come: on each read and each write
     validate    on each write, after the server has set its own fields
 
-Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go.
+Missing fields get their defaults; a null that may not be null is dropped, or replaced by the default.
+
+Defaults apply when an object is decoded, from a request or from the store, so a default that a CRD gains later shows
+in objects that are already there.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go; apiextensions-apiserver
+pkg/apiserver/schema/defaulting.
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 A number that was sent without a point and fits 64 bits is an integer, every other one a float. Which of both it is
 decides how it is held against bounds. It is lost when the object is stored, and where an apply reads it: 1.0 is 1.
 
-Source: go-openapi/swag conv; encoding/json, strconv.
+Why Go's ``time.Parse`` reads no instant from a text, in its words.
+
+A layout is an example of what is read by it. What comes first is told first; that there is no such day, last.
+
+Source: go-openapi/swag conv; encoding/json, strconv; Go time/format.go, ``parse``, ``getnum``, ``skip``, ``quote`` and
+``ParseError``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,11 @@
 The real server decodes a body into Go structs and writes it back with ``omitempty``: a null, an empty list and an empty
 map are gone afterwards, a struct without fields stays. Custom resources have schemas for this, but for their metadata.
 
-Source: sigs.k8s.io/json, encoding/json.
+Values that are more than their JSON type: bytes in base64, and times.
+
+Each is read and written in its own form. What is refused is never repeated.
+
+Source: sigs.k8s.io/json, encoding/json; Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """
 
 from __future__ import annotations

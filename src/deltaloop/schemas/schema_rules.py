@@ -45,13 +45,11 @@ class ExpressionChecks(Protocol):
 
     def wrong_rules(self, schema: dict[str, object], field: str, others: Sequence[FieldError]) -> Iterable[FieldError]:
         """Return what is wrong with them; ``others`` is what is wrong with the schema otherwise."""
-        ...
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
     ) -> Sequence[FieldError]:
         """Return what they say of the schema's default."""
-        ...
 
 
 def schema_errors(

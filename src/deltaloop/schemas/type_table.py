@@ -16,6 +16,8 @@ their order; of fields that are in a message of their own there: its number, its
 
 "carrier" is a struct of the table: the message that carries the value, if JSON has it otherwise.
 "merge" (a merge key, "" for plain values) and "replace" are rules of strategic merge patch.
+
+The rules of the table of types, and how those of one kind are compiled: one list for each struct that has any.
 """
 
 from __future__ import annotations

@@ -7,8 +7,11 @@ type, as the real server does. The order among fields is the object's (there it 
 What an update leaves as it was is not checked again, so that an object can be changed whose schema has become
 stricter.
 
+A number against its schema: ranges of formats, and bounds.
+
 Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
-pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
+pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta; kube-openapi
+pkg/validation/validate/values.go, validator.go.
 """
 
 from __future__ import annotations

@@ -15,4 +15,3 @@ class RunController(Protocol):
 
     def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
         """Run it."""
-        ...

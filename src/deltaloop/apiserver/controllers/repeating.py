@@ -15,7 +15,6 @@ class Step(Protocol):
 
     def __call__(self, state: ServerState, *, moments: Moments) -> bool:
         """Do it."""
-        ...
 
 
 async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:

@@ -7,7 +7,13 @@
     authorizer             who may do what
     variables              of a policy; each is computed when it is used, and once
 
-Source: apiserver pkg/admission/plugin/cel/compile.go, composition.go, activation.go.
+Match conditions: expressions that decide whether a webhook or a policy is asked at all.
+
+They know the object as it is and as it is to be, the request, and who may do what
+(``core/admission_expressions.py``).
+
+Source: apiserver pkg/admission/plugin/cel/compile.go, composition.go, activation.go; apiserver
+pkg/admission/plugin/webhook/matchconditions/matcher.go.
 """
 
 from __future__ import annotations

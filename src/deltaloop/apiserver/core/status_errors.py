@@ -3,7 +3,10 @@
 They are the exceptions of ``deltaloop.api.status``; whoever answers the request writes their ``status``. In its
 ``details``, ``kind`` is the plural resource, except for invalid objects and preconditions of a delete: the kind.
 
-Source: apimachinery pkg/api/errors/errors.go; observed on a real server.
+How a refusal is answered beside its Status: headers, form, warnings, and whether the server is to blame.
+
+Source: apimachinery pkg/api/errors/errors.go; observed on a real server; apiserver
+pkg/endpoints/handlers/responsewriters/errors.go, pkg/server/filters/priority-and-fairness.go.
 """
 
 from __future__ import annotations

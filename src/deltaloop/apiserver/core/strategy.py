@@ -46,7 +46,6 @@ class StoredItems(Protocol):
     @property
     def items(self) -> Sequence[Resource]:
         """The objects."""
-        ...
 
 
 class Stored(Protocol):
@@ -54,15 +53,12 @@ class Stored(Protocol):
 
     def get(self, resource: str, key: str) -> Resource | None:
         """Return an object, or None."""
-        ...
 
     def list(self, resource: str, *, prefix: str = "") -> StoredItems:
         """Return a resource's objects, or those of a namespace."""
-        ...
 
     def count(self, resource: str) -> int:
         """Return how many objects a resource has; that takes less than to list none."""
-        ...
 
 
 class Given(Protocol):
@@ -71,22 +67,18 @@ class Given(Protocol):
     @property
     def now(self) -> float:
         """Seconds since 1970."""
-        ...
 
     @property
     def time(self) -> str:
         """The same, as objects have it."""
-        ...
 
     @property
     def chance(self) -> float:
         """A number in [0, 1)."""
-        ...
 
     @property
     def uid(self) -> str:
         """For the object, if it is new."""
-        ...
 
 
 class Definitions(Protocol):
@@ -94,19 +86,15 @@ class Definitions(Protocol):
 
     def check_open(self, name: str) -> None:
         """Refuse a new object of a definition that is being deleted."""
-        ...
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
         """Serve what a definition says, and return it as it is to be stored."""
-        ...
 
     def finish(self, name: str, *, now: float) -> None:
         """Let go of a definition that is being deleted and has no objects any more."""
-        ...
 
     def stop_serving(self, name: str, *, now: float) -> None:
         """Serve a definition no longer."""
-        ...
 
 
 class Writes(Protocol):
@@ -115,24 +103,19 @@ class Writes(Protocol):
     @property
     def objects(self) -> Stored:
         """What is stored."""
-        ...
 
     @property
     def crds(self) -> Definitions:
         """The custom resource definitions."""
-        ...
 
     def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
         """Return an object, or refuse with 404."""
-        ...
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
         """Store an object that is there anew, as it is given."""
-        ...
 
     def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
         """Store an object with another status, as a write to its ``/status`` does."""
-        ...
 
     def delete_as(
         self,
@@ -145,19 +128,15 @@ class Writes(Protocol):
         dry_run: bool,
     ) -> object:
         """Delete an object."""
-        ...
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
-        ...
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
         """Remove such an object."""
-        ...
 
     def delete_all(self, resource: str, *, now: float) -> None:
         """Delete all objects of a definition's resource, by its plural and group."""
-        ...
 
 
 CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})

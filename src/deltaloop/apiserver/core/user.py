@@ -1,6 +1,10 @@
 """Who a request comes from.
 
-Source: apiserver pkg/authentication/user.
+What somebody wants to do, and whether they may: a question and its answer.
+
+``core/access/rbac.py`` decides; what is asked comes from requests, and from expressions of admission.
+
+Source: apiserver pkg/authentication/user; apiserver pkg/authorization/authorizer/interfaces.go.
 """
 
 from __future__ import annotations

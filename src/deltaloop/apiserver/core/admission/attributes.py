@@ -1,6 +1,13 @@
 """What admission is told of a request.
 
-Source: apiserver pkg/admission/attributes.go.
+The second round of the plugins that change an object: what is asked again, once something has changed it.
+
+If a webhook or a policy has changed the object, all plugins have another look. Of webhooks and policies, only those are
+asked again that want to be (``IfNeeded``), and after which the object was changed by others.
+
+Source: apiserver pkg/admission/attributes.go; apiserver pkg/admission/reinvocation.go,
+pkg/admission/plugin/webhook/mutating/reinvocationcontext.go,
+pkg/admission/plugin/policy/mutating/reinvocationcontext.go.
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 A namespace that is being deleted loses its objects; when none is left, its finalizer ``kubernetes`` is taken away and,
 unless something else holds it, so is the namespace.
 
-Source: Kubernetes pkg/controller/namespace/deletion.
+Lets go of claims, volumes and classes of volume attributes that are being deleted, once nothing uses them.
+
+Each kind knows by what it is used (``strategy.Protection``).
+
+Source: Kubernetes pkg/controller/namespace/deletion; Kubernetes
+pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 """
 
 from __future__ import annotations

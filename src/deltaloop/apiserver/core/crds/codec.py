@@ -1,7 +1,13 @@
 """How custom resources are read and written: by the schema of their version.
 
+Objects inside custom resources (``x-kubernetes-embedded-resource``): they have a type, and metadata as any object.
+
+    read       a wrong type refuses the whole; metadata is written as Go writes it
+    unknown    what metadata does not have is dropped, and named where the client asks for it
+    errors     the rules of names, labels and the like
+
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schemaCoercingDecoder``,
-``schemaCoercingConverter``).
+``schemaCoercingConverter``); apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, validation.go).
 """
 
 from __future__ import annotations

@@ -10,7 +10,13 @@ A CRD passes four stages, each a function:
 A name that another resource of the same group uses is not accepted; the CRD then serves what it served before, which is
 nothing for a new one. Once true, Established stays true.
 
-Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
+The approval that a CRD in a group of Kubernetes itself needs: an annotation, which a condition repeats.
+
+The order of versions of an API: which one is preferred, and which one follows another.
+
+Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; apiextensions-apiserver pkg/apihelpers
+(``GetAPIApprovalState``), pkg/controller/apiapproval; apimachinery pkg/version/helpers.go
+(``CompareKubeAwareVersionStrings``).
 """
 
 from __future__ import annotations

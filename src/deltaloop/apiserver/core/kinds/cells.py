@@ -15,7 +15,9 @@ The table of the kinds says it for most: a form, a path with dots, and what ther
     condition Dangling or ?                 the status of a condition
     state Issued,Failed or Pending          the first of these conditions that is true
 
-Source: Kubernetes pkg/printers/internalversion/printers.go.
+Ages as kubectl shows them: ``22s``, ``3m5s``, ``4h10m``, ``2d``, ``3y45d``. Coarser the older, never rounded up.
+
+Source: Kubernetes pkg/printers/internalversion/printers.go; apimachinery pkg/util/duration ``HumanDuration``.
 """
 
 from __future__ import annotations

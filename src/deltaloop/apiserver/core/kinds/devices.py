@@ -1,6 +1,11 @@
 """Devices: requests for them in claims, templates and classes, and the slices that offer them.
 
-Source: Kubernetes pkg/apis/resource/validation/validation.go.
+DeviceTaintRule: a taint says since when it is there.
+
+ResourceClaim: the device that it stands for is allocated, reserved, or not yet.
+
+Source: Kubernetes pkg/apis/resource/validation/validation.go; Kubernetes pkg/apis/resource/v1/defaults.go
+(``SetDefaults_DeviceTaint``); Kubernetes pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

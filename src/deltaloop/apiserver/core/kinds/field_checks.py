@@ -1,6 +1,9 @@
 """Checks that the rules of several kinds name, and what such checks are made of.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis/meta/v1/validation.
+An old field with one value beside a newer one with several: the first of several is the same one.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis/meta/v1/validation; Kubernetes
+pkg/apis/core/v1/conversion.go.
 """
 
 from __future__ import annotations

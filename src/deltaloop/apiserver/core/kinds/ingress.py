@@ -1,6 +1,9 @@
 """Ingress: its rules and their backends.
 
-Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go.
+IngressClass: what makes Ingresses work.
+
+Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go; Kubernetes
+pkg/apis/networking/validation/validation.go; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

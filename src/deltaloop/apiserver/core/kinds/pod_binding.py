@@ -7,6 +7,8 @@ change of what is wanted: the generation stays.
     uid or resourceVersion of the binding differ   409, of the pod
     labels and annotations of the binding          become the pod's, too
 
+Binding: what is posted to the collection binds the pod of its name.
+
 Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 """
 

@@ -1,6 +1,9 @@
 """What fills in pods and pod templates where one field follows from another.
 
-Source: Kubernetes pkg/apis/core/v1/defaults.go, conversion.go; pkg/features/kube_features.go.
+Names of container images.
+
+Source: Kubernetes pkg/apis/core/v1/defaults.go, conversion.go; pkg/features/kube_features.go;
+github.com/distribution/reference.
 """
 
 from __future__ import annotations

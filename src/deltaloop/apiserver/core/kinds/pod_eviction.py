@@ -11,7 +11,9 @@
 ``disruptionsAllowed`` is counted by a controller in a cluster. None runs here: it is what somebody has written into the
 budget's status, and a budget whose ``observedGeneration`` is behind its generation counts as not counted.
 
-Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+PodDisruptionBudget: how many pods may be missing, or how many have to be there; not both.
+
+Source: Kubernetes pkg/registry/core/pod/storage/eviction.go; Kubernetes pkg/apis/policy/validation.
 """
 
 from __future__ import annotations

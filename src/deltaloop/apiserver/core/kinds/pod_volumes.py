@@ -1,6 +1,8 @@
 """Volumes of pods and persistent volumes: one source each, and rules that compare the fields of a source.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go.
+Warnings about files of one volume whose paths overlap.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; Kubernetes pkg/api/pod/warnings.go.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """What a server warns about in pods and pod templates: what is deprecated, hidden, doubled or without effect.
 
-Source: Kubernetes pkg/api/pod/warnings.go.
+AppArmor annotations of Pods, which are deprecated: the server copies them to fields, and warns.
+
+Source: Kubernetes pkg/api/pod/warnings.go; Kubernetes pkg/registry/core/pod/strategy.go (``applyAppArmorVersionSkew``),
+pkg/api/pod/util.go, warnings.go.
 """
 
 from __future__ import annotations

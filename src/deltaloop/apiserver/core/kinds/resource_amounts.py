@@ -1,6 +1,9 @@
 """Names and amounts of resources: in containers, pods, nodes, quotas, limit ranges and storage.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go.
+The quality of service of a pod: by what its containers request and are limited to.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go; Kubernetes
+pkg/apis/core/helper/qos.
 """
 
 from __future__ import annotations

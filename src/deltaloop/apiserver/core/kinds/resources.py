@@ -2,8 +2,12 @@
 
 They come from the tables (``builtin.tables``). Reviews, which are answered and never stored, are no resources here.
 
-Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
-the flags.
+The types of the built-in kinds: the table of the data file, compiled with the defaults that no table can say.
+
+Reviews: questions to the server, which are answered and not stored.
+
+Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for the
+flags; Kubernetes, api/discovery.
 """
 
 from __future__ import annotations

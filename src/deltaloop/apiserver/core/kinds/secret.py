@@ -1,6 +1,11 @@
 """Secret: ``stringData`` is written into ``data``, the type is ``Opaque`` unless it is said, and its keys.
 
-Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation.
+The data of a ConfigMap or a Secret: keys could be names of files, and nothing changes once it is immutable.
+
+ConfigMap: its keys, and that an immutable one stays as it is (``data_keys``).
+
+Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation; Kubernetes
+pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation (``IsConfigMapKey``).
 """
 
 from __future__ import annotations

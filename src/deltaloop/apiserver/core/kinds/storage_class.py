@@ -1,6 +1,14 @@
 """StorageClass: what provides volumes, which stays so.
 
-Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage.
+CSIStorageCapacity: warnings about the labels of its nodes.
+
+StorageVersionMigration: what is stored anew, and how far that is.
+
+VolumeAttributesClass: stays as long as a volume or a claim names it.
+
+Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage; Kubernetes pkg/api/storage/util.go;
+Kubernetes pkg/printers/internalversion/printers.go; Kubernetes pkg/controller/volume/vacprotection;
+pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ class Ask(Protocol):
 
     def __call__(self, question: Callable[[], T], /) -> T:
         """Return the answer; what the question raises is raised here."""
-        ...
 
 
 def ask_at_once(question: Callable[[], T], /) -> T:

@@ -1,4 +1,4 @@
-"""Lists: which revision a request means, pages, and what becomes of a token that is too old.
+r"""Lists: which revision a request means, pages, and what becomes of a token that is too old.
 
     resourceVersion   match         limit   read at
     none              -             any     the present revision
@@ -8,7 +8,13 @@
     N                 NotOlderThan  any     the present revision, once it is at least N
     N                 Exact         any     exactly N
 
-Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and errors.go.
+Continue tokens: where the next page of a list begins, and at which revision it is read.
+
+A token is the unpadded base64url form of ``{"v":"meta.k8s.io/v1","rv":209,"start":"c1\u0000"}``. ``start`` is relative
+to the listed range. A revision of -1 means: at the present one, whatever happened since ("inconsistent continue").
+
+Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and errors.go; apiserver
+pkg/storage/continue.go.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """The bodies of requests, and of answers of webhooks, that a server has received: one bound for all of them together.
 
 The first bytes of each body are free, so that clients that send large bodies slowly cannot keep others from writing.
+
+The large answers that are being sent: one copy of those that are alike, and a bound for all of them together.
+
+A client that reads slowly, or not at all, keeps its answer in memory. Many that list the same at the same time, such as
+the informers of many processes after a restart, share one; many that list different things are told to come again.
 """
 
 from __future__ import annotations
