@@ -5,17 +5,27 @@ Objects that exist from the start, as data: roles and bindings where RBAC is on,
 The data files are made by ``tools/first_objects`` from what a real kube-apiserver has before anybody asks it for
 something. They are a part of the code, and read with it. ``admin``, ``edit`` and ``view`` have no rules of their own:
 they select roles by label (``core/access/rbac.py``).
+
+The published schemas of the built-in kinds, where the extra ``schemas`` is installed. Core: ``core/openapi.py``.
+
+They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run. What a
+server says beside them (enums, defaults) is in a data file that ``tools/builtin_tables/observe.py`` writes.
 """
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
+import logging
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.kubernetes_version import MINOR
+from deltaloop.apiserver.core.answers.published import PublishedSchemas
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, parse_tables
 from deltaloop.apiserver.core.kinds.resources import BuiltInTypes, built_in_resources, reviews
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -59,3 +69,31 @@ def _read(name: str) -> tuple[tuple[str, dict[str, Any]], ...]:
     content: dict[str, Any] = msgspec.json.decode(gzip.decompress(packed))
     collections: dict[str, list[dict[str, Any]]] = content["objects"]
     return tuple((path, fields) for path, objects in collections.items() for fields in objects)
+
+
+EXTRA: Final = "schemas"
+_ADDITIONS: Final = "schema_additions.json.gz"
+_PACKAGE: Final = "kubernetes_validate"
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+@cache
+def published_schemas() -> PublishedSchemas | None:
+    """Return the schemas; None without the extra, or if its package has none for our version of Kubernetes.
+
+    A missing version is logged once as a WARNING: the package is there, but too old.
+    """
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema" / f"v{MINOR}.0-local"
+    try:
+        content = (folder / "_definitions.json").read_bytes()
+    except OSError:
+        _log.warning(
+            "kubernetes-validate has no schemas for our Kubernetes: explain shows no fields",
+            extra={"kubernetes": MINOR, "extra": EXTRA},
+        )
+        return None
+    packed = resources.files("deltaloop.apiserver").joinpath(_ADDITIONS).read_bytes()
+    return PublishedSchemas(msgspec.json.decode(content)["$defs"], msgspec.json.decode(gzip.decompress(packed)))

@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
+from deltaloop.apiserver.builtin_tables import published_schemas
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
 from deltaloop.apiserver.core.answers.openapi_v2_protobuf import to_protobuf
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept, wants_lines
 from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
 from deltaloop.apiserver.large_writes import LARGE
-from deltaloop.apiserver.published_schemas import published_schemas
 
 VERSION: Final = {
     "major": MINOR.partition(".")[0],

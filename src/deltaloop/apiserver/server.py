@@ -482,28 +482,23 @@ def _registry(options: ServerOptions) -> Registry:
 
 
 def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
-    if "gc" in options.controllers:
-        from deltaloop.apiserver.controllers.garbage_collector import collect_garbage
+    from deltaloop.apiserver.controllers import collect_garbage, elect_holders, repeat
 
+    if "gc" in options.controllers:
         yield "gc", collect_garbage
     if "namespace" in options.controllers:
-        from deltaloop.apiserver.controllers.repeating import repeat
         from deltaloop.apiserver.core.controllers.namespace_cleanup import clean_up
 
         yield "namespace", partial(repeat, clean_up)
     if "volume-protection" in options.controllers:
-        from deltaloop.apiserver.controllers.repeating import repeat
         from deltaloop.apiserver.core.controllers.namespace_cleanup import release
 
         yield "volume-protection", partial(repeat, release)
     if "policy-status" in options.controllers:
-        from deltaloop.apiserver.controllers.repeating import repeat
         from deltaloop.apiserver.core.controllers.policy_status import write_statuses
 
         yield "policy-status", partial(repeat, write_statuses)
     if "coordinated-leases" in options.controllers:
-        from deltaloop.apiserver.controllers.coordinated_leases import elect_holders
-
         yield "coordinated-leases", elect_holders
 
 

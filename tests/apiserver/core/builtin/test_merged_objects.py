@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.metadata.go_words import converting_words
+from deltaloop.apiserver.core.metadata.types import converting_words
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.converting import convert_object
 from tests.apiserver.core.built_in import built_in_registry

@@ -16,8 +16,7 @@ from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
-from deltaloop.apiserver.core.admission.pod_resources import Amounts, amounts, plus, pod_amounts
-from deltaloop.apiserver.core.kinds.resource_amounts import qos_class
+from deltaloop.apiserver.core.kinds.resource_amounts import Amounts, amounts, plus, pod_amounts, qos_class
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Writes
 from deltaloop.apiserver.core.write_context import Effect

@@ -18,9 +18,9 @@ import msgspec
 
 from deltaloop.api.json_values import mapping, texts
 from deltaloop.apiserver.core.answers.published import PublishedSchemas, Schema, identity_fields
-from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 # Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from deltaloop.api.json_values import text
 from deltaloop.api.resource import Resource
@@ -16,8 +16,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, WebhookConversion
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
-from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
-from deltaloop.apiserver.core.metadata.types import check_readable_type, unreadable_type
+from deltaloop.apiserver.core.metadata.types import check_readable_type, converting_words, json_words, unreadable_type
 from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
@@ -39,16 +38,8 @@ class BuiltInCodec:
     schema: Schema = UNTYPED
     known: AbstractSet[tuple[str, str]] = frozenset()
     conversion: Conversion | None = None
-
-    @property
-    def says_kind(self) -> bool:
-        """It need not."""
-        return False
-
-    @property
-    def webhook(self) -> WebhookConversion | None:
-        """None converts it."""
-        return None
+    says_kind: ClassVar[bool] = False
+    webhook: ClassVar[WebhookConversion | None] = None
 
     @property
     def serves_as_stored(self) -> bool:

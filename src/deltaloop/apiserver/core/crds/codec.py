@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import msgspec
 
@@ -27,12 +27,12 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, ConversionError, WebhookConversion
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
-from deltaloop.apiserver.core.metadata.go_words import json_words
 from deltaloop.apiserver.core.metadata.rules import inner_metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
     check_readable_type,
     drop_unreadable,
+    json_words,
     unreadable_type,
 )
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
@@ -101,11 +101,7 @@ class CustomCodec:
     storage_version: str = ""
     webhook: WebhookConversion | None = None
     answers: ExternalAnswers | None = None
-
-    @property
-    def says_kind(self) -> bool:
-        """It has to."""
-        return True
+    says_kind: ClassVar[bool] = True
 
     @property
     def serves_as_stored(self) -> bool:

@@ -1,6 +1,9 @@
 """Role and ClusterRole, and what binds them to users: RoleBinding and ClusterRoleBinding.
 
-Source: Kubernetes pkg/apis/rbac/validation; pkg/printers/internalversion/printers.go.
+ServiceAccount: a token can be asked of one, which the driver signs; what it may mount is a matter of namespaces.
+
+Source: Kubernetes pkg/apis/rbac/validation; pkg/printers/internalversion/printers.go; Kubernetes
+pkg/registry/core/serviceaccount/strategy.go.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Final
 from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
-from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy, Subresource
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
 
@@ -102,4 +105,27 @@ BINDING: Final = Strategy(
         "Groups": _subjects("Group"),
         "ServiceAccounts": _subjects("ServiceAccount", _name_and_namespace),
     },
+)
+
+
+_MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
+
+
+def _warnings(account: Mapping[str, object]) -> Iterator[str]:
+    if at(account, "metadata", "annotations", _MOUNTABLE) is not None:
+        yield (
+            f"metadata.annotations[{_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces to isolate access "
+            "to mounted secrets"
+        )
+
+
+def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    if at(before, "metadata", "annotations", _MOUNTABLE) is None:
+        yield from _warnings(after)
+
+
+ACCOUNT: Final = Strategy(
+    warn_new=_warnings,
+    warn_update=_update_warnings,
+    subresources=(Subresource("token", "authentication.k8s.io", "v1", "TokenRequest", ("create",)),),
 )

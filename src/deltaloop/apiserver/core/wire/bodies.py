@@ -12,6 +12,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.wire import protobuf
 from deltaloop.schemas.nesting import check_depth, decode_json
 
+APPLY_PATCH: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")

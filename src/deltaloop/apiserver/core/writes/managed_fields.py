@@ -29,8 +29,7 @@ from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
 from deltaloop.apiserver.core.codec import ConversionError, UndefinedVersionError
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
-from deltaloop.apiserver.core.metadata.go_words import merging_words
-from deltaloop.apiserver.core.metadata.types import reads_as_entries
+from deltaloop.apiserver.core.metadata.types import merging_words, reads_as_entries
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA

@@ -20,12 +20,10 @@ import msgspec
 from deltaloop.api.json_values import copied, json_type, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, apply_operations
-from deltaloop.apiserver.core.metadata.go_words import converting_words
-from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.apiserver.core.metadata.types import converting_words, unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.wire.bodies import JSON_PATCH, media_type_of
+from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH, media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value

@@ -54,7 +54,7 @@ from deltaloop.apiserver.core.admission_expressions import (
 from deltaloop.apiserver.core.apply.checking import merging_faults
 from deltaloop.apiserver.core.apply.walking import merge
 from deltaloop.apiserver.core.json_patch import JsonPatchError, PatchTestError, apply_operations
-from deltaloop.apiserver.core.metadata.go_words import merging_words
+from deltaloop.apiserver.core.metadata.types import merging_words
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET

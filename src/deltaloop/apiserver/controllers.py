@@ -1,0 +1,92 @@
+"""Controllers that a real server leaves to the controller manager, run beside the embedded server on request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Final, Protocol
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.write_context import Moments
+from deltaloop.apiserver.core.writes.server_state import ServerState
+
+MOST: Final = 64
+"""Small objects that the garbage collector examines between two turns of the event loop."""
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+class RunController(Protocol):
+    """A controller of the server. It works until the server stops; cancellation leaves things as they are."""
+
+    def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
+        """Run it."""
+
+
+class Step(Protocol):
+    """Does a part of the pending work, and returns whether it has written an object."""
+
+    def __call__(self, state: ServerState, *, moments: Moments) -> bool:
+        """Do it."""
+
+
+async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
+    """Examine the whole store after each change."""
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            if step(state, moments=moments):
+                signal.publish()
+                await asyncio.sleep(0)  # a part of them is done; others have their turn before the next
+            else:
+                await changed.wait()
+
+
+async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
+    """Delete objects whose owners are gone, and finish foreground and orphaning deletes."""
+    from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
+
+    collector = GarbageCollector(state)
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            collected = collector.run(moments=moments, most=MOST)
+            for place, reason in collected.refused:
+                # Such as an object that was stored before a rule was there; its next change tries again.
+                _log.warning(
+                    "garbage collection was refused",
+                    extra={"resource": place.resource, "key": place.key, "reason": reason},
+                )
+            if collected.wrote:
+                signal.publish()
+            if collected.more:
+                await asyncio.sleep(0)  # others have their turn before the next
+            else:
+                await changed.wait()
+
+
+async def elect_holders(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
+    """Elect the holders of Leases from LeaseCandidates."""
+    from deltaloop.apiserver.core.controllers.coordinated_leases import LeaseElections
+
+    elections = LeaseElections(state)
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            wait: float | None = None
+            try:
+                now = moments()
+                decided = elections.run(moment=now)
+                if decided.next_due is not None:
+                    wait = max(0.0, decided.next_due - now.now)
+                if decided.wrote:
+                    signal.publish()
+            except ApiError as error:
+                # Such as a namespace that is being deleted; the next change tries again.
+                _log.warning("an election was refused", extra={"reason": error.status.message})
+            try:
+                async with asyncio.timeout(wait):
+                    await changed.wait()
+            except TimeoutError:
+                continue

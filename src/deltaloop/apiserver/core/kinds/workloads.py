@@ -1,0 +1,190 @@
+"""Deployment: its strategy of updates, and what it has in common with others that make pods (``pod_owners``).
+
+DaemonSet: an annotation counts the changes of its template.
+
+ReplicaSet, and ReplicationController, which selects by a plain map of labels.
+
+ControllerRevision: it holds something.
+
+PodTemplate: a template that nothing makes pods from by itself.
+
+Source: Kubernetes pkg/apis/apps/validation, pkg/apis/apps/v1/defaults.go; Kubernetes pkg/apis/apps/v1/conversion.go,
+pkg/apis/apps/validation, pkg/registry/apps/daemonset/strategy.go; Kubernetes pkg/apis/apps/validation,
+pkg/apis/core/validation/validation.go; Kubernetes pkg/apis/apps/validation; pkg/printers/internalversion/printers.go;
+Kubernetes pkg/registry/core/podtemplate/strategy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.kinds import pod_owners
+from deltaloop.apiserver.core.kinds.cells import NONE, format_selector
+from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_errors, share_errors
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+
+
+def _deadline_errors(place: Place) -> Iterator[FieldError]:
+    if integer(place.value) <= integer(place.beside("minReadySeconds")):
+        yield invalid_value(place.path, shown(place.value), "must be greater than minReadySeconds")
+
+
+def _strategy_errors(place: Place) -> Iterator[FieldError]:
+    kind, rolling = place.fields.get("type"), place.fields.get("rollingUpdate")
+    path = place.below("rollingUpdate")
+    if kind == "RollingUpdate":
+        for name in ("maxUnavailable", "maxSurge"):
+            yield from share_errors(at(rolling, name), f"{path}.{name}")
+        unavailable = at(rolling, "maxUnavailable")
+        yield from most_percent_errors(unavailable, f"{path}.maxUnavailable")
+        if unavailable in (0, "0%") and at(rolling, "maxSurge") in (0, "0%"):
+            yield invalid_value(f"{path}.maxUnavailable", shown(unavailable), "may not be 0 when `maxSurge` is 0")
+    elif kind != "Recreate":
+        yield pod_owners.no_strategy(place, ("Recreate", "RollingUpdate"))
+    elif rolling is not None:
+        yield forbidden_field(path, "may not be specified when strategy `type` is 'Recreate'")
+
+
+DEPLOYMENT: Final = Strategy(
+    defaults={"apps.v1.DeploymentStrategy": pod_owners.rolling_update(maxUnavailable="25%", maxSurge="25%")},
+    checks={
+        "deployment_strategy": _strategy_errors,
+        "more_than_ready_seconds": _deadline_errors,
+        "replica_set_selector": pod_owners.selector_check("deployment", ": invalid label selector"),
+        "replica_set_template": pod_owners.template_check("ReplicaSet"),
+    },
+    validate_update=pod_owners.selector_update_errors,
+    warn_new=name_warnings,
+    warn_wanted=pod_owners.template_warnings,
+    cells={
+        "Ready": pod_owners.ready_of_replicas,
+        "Selector": lambda owner: format_selector(at(owner, "spec", "selector"), empty="", wrong="<invalid>"),
+    },
+)
+
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+def _prepare_new(daemon_set: dict[str, object]) -> None:
+    metadata = mapping(daemon_set["metadata"])
+    metadata["annotations"] = {**mapping(metadata.get("annotations")), TEMPLATE_GENERATION: "1"}
+
+
+def _keep(_before: dict[str, object], after: dict[str, object]) -> None:
+    # As on its way through Go's type, where no annotation is no count: that differs, and is its writer's then.
+    metadata = mapping(after.get("metadata"))
+    metadata["annotations"] = {TEMPLATE_GENERATION: "0", **mapping(metadata.get("annotations"))}
+
+
+def _finish_update(before: dict[str, object], after: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
+    _count_template(before, after)
+    return ()
+
+
+def _count_template(before: dict[str, object], after: dict[str, object]) -> None:
+    count = text(at(before, "metadata", "annotations", TEMPLATE_GENERATION))
+    if count.isdecimal():
+        changed = at(before, "spec", "template") != at(after, "spec", "template")
+        metadata = mapping(after["metadata"])
+        counted = {TEMPLATE_GENERATION: str(int(count) + changed)}
+        metadata["annotations"] = {**mapping(metadata.get("annotations")), **counted}
+
+
+def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) -> Iterable[str]:
+    changed = at(before, "spec", "template") != at(after, "spec", "template")
+    return pod_owners.template_warnings(after) if changed else ()
+
+
+def _daemon_strategy_errors(place: Place) -> Iterator[FieldError]:
+    known, kind, rolling = ("RollingUpdate", "OnDelete"), place.fields.get("type"), place.fields.get("rollingUpdate")
+    if kind not in known:
+        yield pod_owners.no_strategy(place, known)
+    elif kind == "RollingUpdate":
+        path, none = place.below("rollingUpdate"), dict[str, bool]()
+        for name in ("maxUnavailable", "maxSurge"):
+            share = at(rolling, name)
+            yield from share_errors(share, f"{path}.{name}")
+            yield from most_percent_errors(share, f"{path}.{name}")
+            none[name] = share is None or is_none(share)
+        if not any(none.values()):
+            text_ = "may not be set when maxUnavailable is non-zero"
+            yield invalid_value(f"{path}.maxSurge", shown(at(rolling, "maxSurge")), text_)
+        elif all(none.values()):
+            yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+DAEMON_SET: Final = Strategy(
+    defaults={"apps.v1.DaemonSetUpdateStrategy": pod_owners.rolling_update(maxUnavailable=1, maxSurge=0)},
+    prepare_new=_prepare_new,
+    keep=_keep,
+    checks={
+        "daemon_set_selector": pod_owners.selector_check("daemonset"),
+        "daemon_set_strategy": _daemon_strategy_errors,
+        "daemon_set_template": pod_owners.template_check("DaemonSet"),
+    },
+    validate_update=pod_owners.selector_update_errors,
+    warn_new=pod_owners.template_warnings,
+    warn_update=_update_warnings,
+    finish_update=_finish_update,
+)
+
+
+def _controller_defaults(controller: dict[str, object]) -> None:
+    labels, spec = pod_owners.labels_of_template(controller), mapping(controller.get("spec"))
+    if labels and not spec.get("selector"):
+        spec["selector"] = dict(labels)
+
+
+def _controller_selector_errors(place: Place) -> Iterator[FieldError]:
+    selector = place.fields.get("selector")
+    if selector and is_mapping(place.fields.get("template")):
+        yield from pod_owners.selected_errors(place, {"matchLabels": selector})
+
+
+REPLICA_SET: Final = Strategy(
+    validate_update=pod_owners.selector_update_errors,
+    warn_new=name_warnings,
+    warn_wanted=pod_owners.template_warnings,
+    cells={"Desired": pod_owners.replicas},
+)
+CONTROLLER: Final = Strategy(
+    defaults={"core.v1.ReplicationController": _controller_defaults},
+    checks={
+        "replication_controller_selector": _controller_selector_errors,
+        "replication_controller_template": pod_owners.template_check("ReplicationController"),
+    },
+    warn_new=name_warnings,
+    warn_wanted=pod_owners.template_warnings,
+    dependents="orphaned",
+    cells={"Desired": pod_owners.replicas},
+)
+
+
+def _controller(revision: Mapping[str, object]) -> str:
+    owners = items(at(revision, "metadata", "ownerReferences"))
+    owner = next((item for item in owners if at(item, "controller") is True), None)
+    if owner is None:
+        return NONE
+    group = text(at(owner, "apiVersion")).rpartition("/")[0]
+    return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
+
+
+def _data_errors(place: Place) -> Iterator[FieldError]:
+    if place.value is None:
+        yield required(place.path, "data is mandatory")
+    elif not is_mapping(place.value):
+        yield required(place.path, "data must be a valid JSON object")
+
+
+REVISION: Final = Strategy(checks={"revision_data": _data_errors}, cells={"Controller": _controller})
+
+
+POD_TEMPLATE: Final = Strategy(
+    warn_new=lambda template: pod_warnings(template.get("template"), "template."),
+)
