@@ -3,8 +3,11 @@
 The authorizer of an expression asks on behalf of the request's user, or of an account that the expression names; it is
 ``WriteContext.decide`` that answers.
 
+What a webhook or a policy has made of an object: it is read anew as its kind, with its defaults.
+
 Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/cel/condition.go
-(``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go.
+(``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go; apiserver
+pkg/admission/plugin/webhook/mutating/dispatcher.go, plugin/policy/mutating/dispatcher.go.
 """
 
 from __future__ import annotations
@@ -14,15 +17,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.codec import ConversionError
+from deltaloop.apiserver.core.codec import AsSent, ConversionError
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Option, Subresource
 from deltaloop.apiserver.core.user import Attributes, User, account_groups, account_name, user_fields
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
+from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
+from deltaloop.schemas.work import check_growth
 
 _SERVERS: Final = (
     "uid",
@@ -184,3 +191,36 @@ def _answer(attributes: AdmissionAttributes, question: AccessQuestion) -> Access
     )
     decision = attributes.context.decide(wanted)
     return AccessAnswer(decision.allowed, decision.reason)
+
+
+def has_own_kind(attributes: AdmissionAttributes) -> bool:
+    """Tell whether what is written is of the resource's kind, and not of its subresource's, such as a ``Scale``."""
+    return not attributes.subresource or attributes.kind[2] == attributes.served.type.kind
+
+
+def read_anew(
+    attributes: AdmissionAttributes, served: ServedResource, result: dict[str, object], as_sent: AsSent = "patched"
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return an object in the version that was requested, and a sentence for each field that its type does not have.
+
+    Args:
+        attributes: The request.
+        served: The version of the resource that the object is in.
+        result: The object, which is changed.
+        as_sent: How it came about.
+
+    Raises:
+        ApiError: If it cannot be read.
+        GrowthError: If it is larger than the account of the work allows.
+    """
+    if not has_own_kind(attributes):
+        return result, ()
+    try:
+        check_depth(result, most=MAX_STORED_DEPTH)
+    except TooDeepError as error:
+        raise status_errors.internal(str(error)) from None
+    check_growth(len(msgspec.json.encode(result)))
+    unknown = served.codec.drop_unknown(result, b"", as_sent, told=True)
+    served.codec.read(result, as_sent)
+    served.strategy.default(result)
+    return mapping(converted(result, served, attributes.served, attributes.context.answers)), tuple(unknown)

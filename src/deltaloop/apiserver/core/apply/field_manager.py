@@ -38,7 +38,7 @@ from deltaloop.apiserver.core.apply.ownership import (
     write_owners,
 )
 from deltaloop.apiserver.core.apply.walking import compare, fields_of
-from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
+from deltaloop.apiserver.core.crds.codec import settle_numbers
 from deltaloop.schemas.nesting import decode_json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"

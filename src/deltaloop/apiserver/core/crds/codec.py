@@ -6,15 +6,20 @@ Objects inside custom resources (``x-kubernetes-embedded-resource``): they have 
     unknown    what metadata does not have is dropped, and named where the client asks for it
     errors     the rules of names, labels and the like
 
+The numbers of a custom resource as they are stored: a float that is whole becomes an integer.
+
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schemaCoercingDecoder``,
-``schemaCoercingConverter``); apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, validation.go).
+``schemaCoercingConverter``); apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, validation.go);
+apimachinery pkg/util/json; encoding/json.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, final
+from decimal import Decimal
+from typing import Any, ClassVar, Final, cast, final
 
 import msgspec
 
@@ -25,7 +30,6 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent, ConversionError, WebhookConversion
-from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.rules import inner_metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.metadata.types import (
@@ -37,11 +41,51 @@ from deltaloop.apiserver.core.metadata.types import (
 )
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
 from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.go_numbers import Number, as_sent
 from deltaloop.schemas.identity import embedded_objects
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.pruning import prune, unknown_fields
 from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import Schema
+
+_INT64: Final = 2**63
+_WRITTEN_OUT: Final = 10.0**21
+
+
+def settle_numbers(fields: dict[str, Any]) -> None:
+    """Write the numbers of an object, in place, as they are stored.
+
+    Raises:
+        BadRequestError: If there is one that is larger than any float.
+    """
+    waiting: list[Any] = [fields]
+    while waiting:
+        holder = waiting.pop()
+        found = cast("Any", holder.items() if isinstance(holder, dict) else enumerate(holder))
+        changed: list[tuple[Any, Any]] = []
+        for place, value in found:
+            if isinstance(value, dict | list):
+                waiting.append(value)
+            elif isinstance(value, float) or (isinstance(value, int) and not -_INT64 <= value < _INT64):
+                changed.append((place, stored_number(value)))
+        for place, value in changed:
+            holder[place] = value
+
+
+def stored_number(value: Number) -> Number:
+    """Return a number as it is stored: a float that is whole as an integer.
+
+    Raises:
+        BadRequestError: If it is larger than any float.
+    """
+    number = float(as_sent(value)) if isinstance(value, int) else value
+    if math.isinf(number):
+        words = "json: cannot unmarshal number into Go value of type float64"
+        raise status_errors.bad_request(words)
+    if number.is_integer() and abs(number) < _WRITTEN_OUT:
+        return int(Decimal(repr(number)))
+    return number
+
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 

@@ -1,17 +1,84 @@
 """CertificateSigningRequest: ``/approval`` sets its conditions, which a write to ``/status`` leaves to it.
 
-Source: Kubernetes pkg/registry/certificates/certificates/strategy.go.
+Checks of certificates and of requests for them, as far as their encoding shows.
+
+Source: Kubernetes pkg/registry/certificates/certificates/strategy.go; Kubernetes
+pkg/apis/certificates/validation/validation.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.cells import NONE, human_duration
-from deltaloop.apiserver.core.kinds.certificate_checks import bundle_errors, legacy_signer_errors, request_errors
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value
+
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
+_SEQUENCE: Final = 0x30
+_SHORT: Final = 0x80
+
+
+def _blocks(encoded: str) -> list[tuple[str, bytes]]:
+    """Return the kinds and the contents of the PEM blocks of a text; one that cannot be read has no content."""
+    found: list[tuple[str, bytes]] = []
+    for kind, body in _BLOCK.findall(encoded):
+        try:
+            found.append((kind, base64.b64decode("".join(body.split()), validate=True)))
+        except (binascii.Error, ValueError):
+            found.append((kind, b""))
+    return found
+
+
+def _is_whole_sequence(content: bytes) -> bool:
+    """Tell whether a content is one sequence of DER of its own length."""
+    if len(content) < 2 or content[0] != _SEQUENCE:
+        return False
+    if content[1] < _SHORT:
+        return len(content) == 2 + content[1]
+    digits = content[1] - _SHORT
+    return len(content) == 2 + digits + int.from_bytes(content[2 : 2 + digits], "big")
+
+
+def request_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless the bytes are a request for a certificate; its signature is not checked."""
+    try:
+        blocks = _blocks(base64.b64decode(place.text).decode())
+    except (binascii.Error, UnicodeDecodeError):
+        blocks = []
+    if not blocks or blocks[0][0] != "CERTIFICATE REQUEST" or not _is_whole_sequence(blocks[0][1]):
+        yield invalid_value(place.path, shown(place.value), "PEM block type must be CERTIFICATE REQUEST")
+
+
+def legacy_signer_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error for the signer that old versions of the API had."""
+    if place.value == "kubernetes.io/legacy-unknown":
+        text_ = "the legacy signerName is not allowed via this API version"
+        yield invalid_value(place.path, shown(place.value), text_)
+
+
+def bundle_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with the certificates of a bundle, and with its name, which its signer begins."""
+    signer, name = text(place.fields.get("signerName")), text(at(place.whole, "metadata", "name"))
+    start = f"{signer.replace('/', ':')}:"
+    if signer and not name.startswith(start):
+        text_ = f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"
+        yield invalid_value("metadata.name", shown(name), text_)
+    if not signer and ":" in name:
+        text_ = 'ClusterTrustBundle without signer name must not have ":" in its name'
+        yield invalid_value("metadata.name", shown(name), text_)
+    path, blocks = place.below("trustBundle"), _blocks(text(place.fields.get("trustBundle")))
+    if not blocks:
+        yield invalid_value(path, '"<value omitted>"', "at least one trust anchor must be provided")
+    for number, (kind, content) in enumerate(blocks):
+        if kind != "CERTIFICATE" or not _is_whole_sequence(content):
+            yield invalid_value(path, '"<value omitted>"', f"entry {number} does not parse as X.509")
 
 
 def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:

@@ -24,8 +24,7 @@ from deltaloop.apiserver.core.kinds.ip_address import (
     uid_beside,
 )
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
-from deltaloop.apiserver.core.kinds.service_addresses import said_errors
-from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
+from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
 from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes

@@ -16,7 +16,7 @@ from deltaloop.api.json_values import at, items, json_type, mapping, text
 from deltaloop.api.json_writing import is_other_yaml
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
+from deltaloop.apiserver.core.crds.codec import settle_numbers
 from deltaloop.apiserver.core.kinds.scaling import scale_config
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object

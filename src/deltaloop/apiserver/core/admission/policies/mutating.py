@@ -21,11 +21,16 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.admission.admission_request import as_sent, expression_variables, in_version
+from deltaloop.apiserver.core.admission.admission_request import (
+    as_sent,
+    expression_variables,
+    has_own_kind,
+    in_version,
+    read_anew,
+)
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.matching import is_exempt_from_policies
-from deltaloop.apiserver.core.admission.patched import has_own_kind, read_anew
 from deltaloop.apiserver.core.admission.policies.bound import (
     BrokenPolicy,
     Fields,

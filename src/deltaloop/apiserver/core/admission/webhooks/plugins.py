@@ -29,13 +29,14 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.admission_request import (
     as_sent,
     expression_variables,
+    has_own_kind,
     in_version,
+    read_anew,
     request_fields,
 )
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.matching import is_exempt, matched_resource
-from deltaloop.apiserver.core.admission.patched import has_own_kind, read_anew
 from deltaloop.apiserver.core.admission.webhooks.review import (
     GROUP,
     KIND,
