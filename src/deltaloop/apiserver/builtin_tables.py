@@ -1,4 +1,4 @@
-"""The tables of the built-in kinds, read from the data file, and what is served by them. Core: ``core/builtin``.
+"""The tables of the built-in kinds, read from the data file, and what is served by them.
 
 Objects that exist from the start, as data: roles and bindings where RBAC is on, and what flow control is made of.
 
@@ -6,7 +6,7 @@ The data files are made by ``tools/first_objects`` from what a real kube-apiserv
 something. They are a part of the code, and read with it. ``admin``, ``edit`` and ``view`` have no rules of their own:
 they select roles by label (``core/access/rbac.py``).
 
-The published schemas of the built-in kinds, where the extra ``schemas`` is installed. Core: ``core/openapi.py``.
+The published schemas of the built-in kinds, where the extra ``schemas`` is installed.
 
 They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run. What a
 server says beside them (enums, defaults) is in a data file that ``tools/builtin_tables/observe.py`` writes.

@@ -9,7 +9,7 @@ a visitor is one module beside this one:
     completing    defaults of built-in kinds
     defaulting    defaults of schemas
     validating    the rules of schemas
-    checking      the rules of built-in kinds (by a plan of their own: ``rule_table``)
+    checking      the rules of built-in kinds (by a plan of their own: ``type_table``)
 
 The form of a value:
 

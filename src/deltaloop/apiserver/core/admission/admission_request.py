@@ -147,7 +147,7 @@ def request_fields(attributes: AdmissionAttributes, served: ServedResource) -> F
 
 
 def expression_variables(attributes: AdmissionAttributes, served: ServedResource) -> Mapping[str, object]:
-    """Return what expressions know of a request, by the names that ``core/match_conditions.py`` declares.
+    """Return what expressions know of a request, by the names that ``core/admission_expressions.py`` declares.
 
     Args:
         attributes: The request.

@@ -6,7 +6,7 @@
 Each request goes through those plugins only that handle its operation and its resource, which is looked up once; so
 what no plugin handles costs nothing more. A plugin refuses by raising, in either phase.
 
-Once a webhook or a policy has changed the object, those that may change it have another look (``reinvocation``).
+Once a webhook or a policy has changed the object, those that may change it have another look (``Reinvocation``).
 
 Source: apiserver pkg/admission/{chain,reinvocation}.go, pkg/endpoints/handlers/{create,update,delete}.go.
 """

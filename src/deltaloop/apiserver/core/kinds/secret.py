@@ -2,7 +2,7 @@
 
 The data of a ConfigMap or a Secret: keys could be names of files, and nothing changes once it is immutable.
 
-ConfigMap: its keys, and that an immutable one stays as it is (``data_keys``).
+ConfigMap: its keys, and that an immutable one stays as it is.
 
 Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation; Kubernetes
 pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation (``IsConfigMapKey``).
