@@ -9,14 +9,14 @@ import re
 from pathlib import Path
 
 import pytest
-from lab.kube.build import KUBE_APISERVER
-from lab.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 from tools.kubernetes.__main__ import MODULES
 from tools.kubernetes.go_modules import raised
 from tools.protobuf_table.table import FIELDS
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import builtin_tables
+from lab.kube.build import KUBE_APISERVER
+from lab.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "src" / "deltaloop" / "apiserver"
