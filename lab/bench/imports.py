@@ -95,7 +95,7 @@ def steps(names: Sequence[str]) -> dict[str, list[str]]:
             found[OURS].append(name)
         elif top in sys.stdlib_module_names:
             found[STANDARD_LIBRARY].append(name)
-        elif top not in {"bench", "__main__"}:
+        elif top not in {"lab", "__main__"}:
             found[DEPENDENCIES].append(name)
     return found
 

@@ -3,8 +3,8 @@
 A corpus is a folder with a file of JSON lines for each project: ``{"from": ..., "object": ...}``, CRDs and objects.
 ``build/corpus.json`` has the figures and each class of difference with one reproduction; ``build/corpus.txt`` has the
 classes for reading. It fails if a bound of ``counting.py`` is not met. Without a real server (``make -C lab kube``)
-what the embedded one answers is only counted. The objects of built-in kinds (``builtin/shapes.yaml``) are sent after
-the projects; their figures are in ``build/corpus-builtin.json``.
+what the embedded one answers is only counted. The objects of built-in kinds (``tests/conformance/shapes.yaml``) are
+sent after the projects; their figures are in ``build/corpus-builtin.json``.
 """
 
 from __future__ import annotations

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from tests.hostile.leaks import nothing_kept
-from tests.hostile.scene import Recorder, Variant, played_as, scene
+from tests.hostile.scene import InformerOf, Recorder, Variant, played_as, scene
 from tests.hostile.scripted_server import Asked, ScriptedServer, status_reply
 
+from deltaloop import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.cache import QueueKind
+from deltaloop.cache import Informer, InformerOptions, ListWatch, QueueKind
+from deltaloop.client import Client
 from deltaloop.testing import HalfOpen
 from lab.mutants.pipeline import (
     AsksLikeMad,
     HidesTombstones,
     LosesChanges,
+    MutantInformer,
+    Mutation,
     SkipsToTheLastDelta,
     TellsDeletionsOfTheUnheardOf,
 )
@@ -89,8 +94,24 @@ async def test_a_cache_that_is_behind_is_found() -> None:
 # Informers that are broken
 
 
+def mutated(mutant: type[Mutation]) -> InformerOf:
+    """Return a function that runs an informer with a mistake."""
+
+    @asynccontextmanager
+    async def running(client: Client, options: InformerOptions) -> AsyncGenerator[Informer[Resource], None]:
+        informer = MutantInformer(ListWatch(client, kinds.CONFIG_MAP), mutant(), options=options)
+        task = asyncio.create_task(informer.run())
+        try:
+            yield informer
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    return running
+
+
 async def test_an_informer_that_loses_changes_is_found() -> None:
-    async with scene(mutant=LosesChanges) as made:
+    async with scene(informer_of=mutated(LosesChanges)) as made:
         made.server.put("object-0", "second")
         with pytest.raises(AssertionError, match="the cache equals the server"):
             await made.settled(seconds=5)
@@ -99,7 +120,7 @@ async def test_an_informer_that_loses_changes_is_found() -> None:
 
 async def test_a_lone_deletion_is_found() -> None:
     async def delete_twice() -> None:
-        async with scene(mutant=TellsDeletionsOfTheUnheardOf) as made:
+        async with scene(informer_of=mutated(TellsDeletionsOfTheUnheardOf)) as made:
             stream = await made.stream()
             stream.line("DELETED", made.server.remove("object-0"))
 
@@ -109,7 +130,7 @@ async def test_a_lone_deletion_is_found() -> None:
 
 async def test_another_object_without_a_gap_is_found() -> None:
     async def make_again() -> None:
-        async with scene(mutant=SkipsToTheLastDelta) as made:
+        async with scene(informer_of=mutated(SkipsToTheLastDelta)) as made:
             made.server.remove("object-0")
             made.server.put("object-0", "another")
 
@@ -118,7 +139,7 @@ async def test_another_object_without_a_gap_is_found() -> None:
 
 
 async def test_a_handler_that_hears_nothing_of_what_went_is_found() -> None:
-    async with scene(mutant=HidesTombstones) as made:
+    async with scene(informer_of=mutated(HidesTombstones)) as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
         made.server.objects.pop("object-1")
@@ -131,7 +152,7 @@ async def test_a_handler_that_hears_nothing_of_what_went_is_found() -> None:
 
 async def test_a_client_that_asks_like_mad_is_found() -> None:
     async def refuse() -> None:
-        async with scene(wait=False, mutant=AsksLikeMad) as made:
+        async with scene(wait=False, informer_of=mutated(AsksLikeMad)) as made:
             made.server.lists.extend([status_reply(503)] * 30)
             await made.settled()
 

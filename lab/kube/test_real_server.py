@@ -16,7 +16,7 @@ from deltaloop.testing.control_plane import ControlPlane, find_assets
 
 pytestmark = [
     pytest.mark.skipif(
-        os.environ.get("DELTALOOP_CONFORMANCE") != "real", reason="starts the real server: make conformance"
+        os.environ.get("DELTALOOP_CONFORMANCE") != "real", reason="starts the real server: make -C lab conformance"
     ),
     pytest.mark.timeout(150),
 ]

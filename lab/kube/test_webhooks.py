@@ -23,7 +23,7 @@ from deltaloop.webhooks import OwnCertificateOptions, OwnCertificates, TargetKin
 
 pytestmark = [
     pytest.mark.skipif(
-        os.environ.get("DELTALOOP_CONFORMANCE") != "real", reason="starts the real server: make conformance"
+        os.environ.get("DELTALOOP_CONFORMANCE") != "real", reason="starts the real server: make -C lab conformance"
     ),
     pytest.mark.real_time,
     pytest.mark.timeout(150),

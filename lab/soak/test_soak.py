@@ -57,7 +57,7 @@ async def test_what_is_left_behind_is_seen_within_a_day(tmp_path: Path, leak: st
     assert grows in growing(await virtual_soak(replace(VISITS, leak=leak), tmp_path))
 
 
-@pytest.mark.skipif(os.environ.get("DELTALOOP_SOAK") != "1", reason="takes a minute: make test-soak")
+@pytest.mark.skipif(os.environ.get("DELTALOOP_SOAK") != "1", reason="takes a minute: make -C lab test-soak")
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize(("leak", "seen"), [("", set[str]()), ("threads", {"threads"}), ("tasks", {"tasks"})])

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from lab.corpus.builtin.types import read_shapes
-
 from deltaloop.api.json_values import copied
+from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 from tests.apiserver.serving import Answer, Caller
 
 FILE: Final = Path(__file__).with_suffix(".json")
+_SHAPES: Final = Path(__file__).with_name("shapes.yaml")
 _OBSERVED: Final = Path(__file__).parents[2] / "tools" / "builtin_tables" / "observed.json"
 _NAMED: Final = ("APIService", "IPAddress", "ClusterTrustBundle")
 Row = list[Any]
@@ -37,7 +37,8 @@ class Refusals:
     def __init__(self, api: Caller, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
-        self._shapes = {f"{shape['kind']} {shape['metadata']['name']}": shape for shape in read_shapes()}
+        shapes = read_yaml_documents(_SHAPES.read_text(), source=_SHAPES.name)
+        self._shapes = {f"{shape['kind']} {shape['metadata']['name']}": shape for shape in shapes}
         kinds: list[dict[str, Any]] = json.loads(_OBSERVED.read_text())["kinds"]
         self._kinds = {(kind["group"], kind["version"], kind["kind"]): kind for kind in kinds}
         self._bases: dict[str, Mapping[str, Any]] = {}

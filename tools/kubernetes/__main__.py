@@ -1,5 +1,4 @@
-"""Raise the version of Kubernetes, or go back to one: ``python -m tools.kubernetes 1.x.y`` (``make -C lab
-kubernetes``).
+"""Raise or lower the version of Kubernetes: ``make -C lab kubernetes VERSION=1.x.y``.
 
 It writes the one number, the Go modules that follow from it, builds a real server of that version, and has everything
 made anew that is made from published types or from what such a server answers. What it leaves is to be read with ``git

@@ -12,7 +12,7 @@ from deltaloop.api.yaml_reader import read_yaml_documents
 from lab.corpus.schemas import Kind, Schema, kind_served
 from lab.corpus.sending import LiveServer
 
-SHAPES: Final = Path(__file__).with_name("shapes.yaml")
+SHAPES: Final = Path(__file__).parents[3] / "tests" / "conformance" / "shapes.yaml"
 # The tail of a reference names the types whose values are written as text or as a number.
 QUANTITY, INT_OR_STRING, TIME = "Quantity", "IntOrString", "Time"
 

@@ -10,7 +10,7 @@ PACKAGE = "deltaloop"
 
 # The room's own tests first; those of the rooms that stand on it are asked with --wide.
 OWN: dict[str, tuple[str, ...]] = {
-    "pacing": ("tests/pacing", "tests/workqueue"),
+    "_internal": ("tests/_internal", "tests/workqueue"),
     "workqueue": ("tests/workqueue",),
     "leaderelection": ("tests/leaderelection",),
     "events": ("tests/events",),
@@ -20,7 +20,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "blocking": ("tests/blocking",),
 }
 WIDE: dict[str, tuple[str, ...]] = {
-    "pacing": ("tests/cache", "tests/client/core", "tests/events"),
+    "_internal": ("tests/cache", "tests/client/core", "tests/events"),
     "workqueue": ("tests/runtime", "tests/blocking", "tests/hostile"),
     "leaderelection": ("tests/runtime", "tests/cli", "tests/testing"),
     "events": ("tests/runtime", "tests/metrics"),

@@ -1,4 +1,4 @@
-"""Mistakes seeded into the code, each of which the tests of ``tests.webhooks.core.certificates.test_orders`` must find."""
+"""Mistakes seeded into ``webhooks.core.certificates.orders``, which the walk must find."""
 
 from __future__ import annotations
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.apiserver.core.admission.policies.record_type_checks import RECORDED
 from tests.apiserver.core.admission.policies.type_check_answers import answer
 
+RECORDED = Path(__file__).with_name("recorded_type_checks.jsonl")
 RECORDS: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text().splitlines()]
 # The words for ``authorizer.requestResource``; and lists, which ours does not take for kinds that a rule can name.
 DIFFERENCES = 2

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from examples.database.controller import Database
 from examples.database.controller import reconcile as database
-from lab.corpus import reading
-from lab.simulation.public_kinds import does_nothing
 
 from deltaloop.crds import crd_of
 from deltaloop.errors import BrokenReferenceError
 from deltaloop.simulation import Simulation, parse_schedule
 from deltaloop.simulation.made_scenario import made_scenario
+from lab.corpus import reading
+from lab.simulation.public_kinds import does_nothing
 
 CORPUS = Path(reading.__file__).parent / "own"
 (SHAPES,) = (project for project in reading.read_folder(CORPUS) if project.name == "shapes")

@@ -9,14 +9,14 @@ import re
 from pathlib import Path
 
 import pytest
-from lab.kube.build import KUBE_APISERVER
-from lab.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 from tools.kubernetes.__main__ import MODULES
 from tools.kubernetes.go_modules import raised
 from tools.protobuf_table.table import FIELDS
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import builtin_tables
+from lab.kube.build import KUBE_APISERVER
+from lab.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "src" / "deltaloop" / "apiserver"
@@ -69,7 +69,7 @@ def test_the_programs_beside_which_it_is_tried_are_of_this_version() -> None:
     built = [KUBE_APISERVER, *(each.program for each in (CONTROLLER_MANAGER, KUBECTL, SCHEDULER))]
     assert {program.version for program in built} == {f"v{KUBERNETES}"}
     libraries = f"v{KUBERNETES.replace('1.', '0.', 1)}"
-    client = (ROOT / "tests" / "interop" / "go_client" / "go.mod").read_text()
+    client = (ROOT / "lab" / "interop" / "go_client" / "go.mod").read_text()
     assert f"k8s.io/client-go {libraries}\n" in client
 
 

@@ -14,11 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lab.kube.build import KUBE_APISERVER, go_command
-
+from tests.apiserver.core.admission.policies.test_recorded_type_checks import RECORDED
 from tests.apiserver.core.admission.policies.type_check_answers import PUBLISHED, answer, shown
 
-RECORDED = Path(__file__).with_name("recorded_type_checks.jsonl")
+from lab.kube.build import KUBE_APISERVER, go_command
 
 
 def main() -> None:
