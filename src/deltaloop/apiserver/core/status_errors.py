@@ -63,6 +63,12 @@ def qualified_kind(resource: Type) -> str:
     return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
 
 
+def shown_kind(api_version: str, kind: str) -> str:
+    """Return group, version and kind as Go writes them."""
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
+
+
 def not_found(resource: Type, name: str) -> ApiError:
     """404: no such object."""
     return _error(404, "NotFound", f'{resource.group_resource} "{name}" not found', _about(resource, name))

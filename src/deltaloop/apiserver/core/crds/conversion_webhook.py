@@ -21,6 +21,7 @@ from deltaloop.api.json_values import at, copied, is_mapping, items, json_type, 
 from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors
+from deltaloop.apiserver.core.status_errors import shown_kind
 from deltaloop.apiserver.core.webhook_calls import (
     Called,
     Endpoint,
@@ -109,7 +110,7 @@ class ConversionWebhook:
         Raises:
             ConversionError: If there is no answer, or none that is about these objects.
         """
-        source = f"conversion webhook for {_shown_kind(text(objects[0].get('apiVersion')), self.kind)}"
+        source = f"conversion webhook for {shown_kind(text(objects[0].get('apiVersion')), self.kind)}"
         try:
             found = _objects_of(read_answer(call, called), called.uid, self.review_version)
         except FailedCallError as error:
@@ -151,10 +152,6 @@ def _unversioned(obj: Fields) -> Fields:
     return {**obj, "metadata": metadata}
 
 
-def _shown_kind(api_version: str, kind: str) -> str:
-    return f"{api_version or '/'}, Kind={kind}"
-
-
 def _objects_of(answer: object, uid: str, review_version: str) -> list[object]:
     """Return the objects of an answer.
 
@@ -186,8 +183,8 @@ def _check_said(said: tuple[str, str], review_version: str) -> None:
     versions = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
     if not api_version and not kind:
         if review_version == "v1":
-            wanted = _shown_kind(f"{_GROUP}/v1", _KIND)
-            raise FailedCallError(f"expected webhook response of {wanted}, got /, Kind=")
+            wanted = shown_kind(f"{_GROUP}/v1", _KIND)
+            raise FailedCallError(f"expected webhook response of {wanted}, got {shown_kind('', '')}")
         return
     if kind == _KIND and api_version in versions:
         other = api_version.rpartition("/")[2]

@@ -134,7 +134,7 @@ def apply_fields(
     wrong = merging_words(merging_faults(target.type, applied))
     if wrong:
         namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
-        place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"
+        place = f"{namespace}/{name}; {status_errors.shown_kind(served.type.api_version, served.type.kind)}"
         raise status_errors.unexplained(f"failed to create typed patch object ({place}): {wrong}")
     applied = _without_unreadable(served, applied)
     try:
@@ -166,15 +166,10 @@ def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
 
 
 def _check_kind(served: ServedResource, applied: dict[str, object]) -> None:
-    found = _gvk(text(applied.get("apiVersion")), text(applied.get("kind")))
-    wanted = _gvk(served.type.api_version, served.type.kind)
+    found = status_errors.shown_kind(text(applied.get("apiVersion")), text(applied.get("kind")))
+    wanted = status_errors.shown_kind(served.type.api_version, served.type.kind)
     if found != wanted:
         raise status_errors.bad_request(f"invalid object type: {found}")
-
-
-def _gvk(api_version: str, kind: str) -> str:
-    group, _, version = api_version.rpartition("/")
-    return f"{group}/{version}, Kind={kind}"
 
 
 def _target(registry: Registry, served: ServedResource, subresource: str) -> Target:

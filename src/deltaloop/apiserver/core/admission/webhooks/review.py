@@ -19,6 +19,7 @@ from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.json_values import integer, is_mapping, items, json_type, mapping, text, texts
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
+from deltaloop.apiserver.core.status_errors import shown_kind
 from deltaloop.apiserver.core.webhook_calls import FailedCallError, wrong_type
 from deltaloop.schemas.nesting import decode_json
 
@@ -118,16 +119,10 @@ def _faults(review: Mapping[str, object], response: Mapping[str, object], uid: s
     if response.get("uid", "") != uid:
         found = json.dumps(text(response.get("uid")), ensure_ascii=False)
         yield f'expected response.uid="{uid}", got {found}'
-    found_kind = _shown_kind(text(review.get("apiVersion")), text(review.get("kind")))
-    wanted = _shown_kind(f"{GROUP}/v1", KIND)
+    found_kind = shown_kind(text(review.get("apiVersion")), text(review.get("kind")))
+    wanted = shown_kind(f"{GROUP}/v1", KIND)
     if found_kind != wanted:
         yield f"expected webhook response of {wanted}, got {found_kind}"
-
-
-def _shown_kind(api_version: str, kind: str) -> str:
-    """Return group, version and kind as Go writes them."""
-    group, _, version = api_version.rpartition("/")
-    return f"{group}/{version}, Kind={kind}"
 
 
 def _patch_faults(patch: bytes, patch_type: object, *, mutating: bool) -> Iterator[str]:
