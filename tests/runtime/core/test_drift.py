@@ -16,10 +16,11 @@ from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.wire.bodies import JSON_PATCH
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.patch import patch
-from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
+from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.runtime.core.drift import MISSING, Difference, Differences, Known, KnownChildren, differences
 from deltaloop.runtime.objects.builtin_types import type_of
 from tests.apiserver.core.facts import NAMESPACE, Cores

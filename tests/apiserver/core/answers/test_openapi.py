@@ -16,8 +16,8 @@ from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH
-from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH
+from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH
+from deltaloop.apiserver.core.writes.patching import MERGE_PATCH
 from deltaloop.schemas.schema_compiler import schema_from_json
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, served_foo

@@ -12,9 +12,8 @@ from deltaloop.api.json_values import is_mapping, items
 from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH
+from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH
 from deltaloop.apiserver.core.writes.patching import (
-    JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     apply_patch,

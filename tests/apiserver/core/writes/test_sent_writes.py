@@ -73,7 +73,8 @@ def test_a_put_creates_leases_and_not_their_parts() -> None:
 def test_names_of_finalizers_are_advised_on_where_they_are_written() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     fields: dict[str, object] = {"metadata": {"finalizers": ["plain"]}}
-    for subresource, sent, count in (("", fields, 1), ("status", fields, 0), ("", {"metadata": {}}, 0)):
+    plain: dict[str, object] = {"metadata": {}}
+    for subresource, sent, count in (("", fields, 1), ("status", fields, 0), ("", plain, 0)):
         context = state.own_write(FOO, "default", "a", MOMENT, subresource=subresource)
         note_advice(context, sent)
         assert len(context.notes.advice) == count

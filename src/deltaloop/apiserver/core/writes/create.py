@@ -7,6 +7,8 @@ Source: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registr
 
 from __future__ import annotations
 
+from typing import Any
+
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.write_context import WriteContext
@@ -30,7 +32,7 @@ def create_sent(context: WriteContext) -> tuple[Resource, int]:
 
 
 def create(
-    context: WriteContext, fields: dict[str, object], *, entries: list[dict[str, object]] | None = None
+    context: WriteContext, fields: dict[str, Any], *, entries: list[dict[str, object]] | None = None
 ) -> Resource:
     """Store a new object.
 

@@ -5,6 +5,8 @@ Source: apiserver pkg/endpoints/handlers/update.go, pkg/registry/generic/registr
 
 from __future__ import annotations
 
+from typing import Any
+
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
@@ -31,7 +33,7 @@ def update_sent(context: WriteContext) -> tuple[Resource, int]:
 
 def update(
     context: WriteContext,
-    fields: dict[str, object],
+    fields: dict[str, Any],
     *,
     as_sent: AsSent = "whole",
     entries: list[dict[str, object]] | None = None,
