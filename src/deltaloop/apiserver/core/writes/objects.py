@@ -321,7 +321,8 @@ def make_changed(
     if not part:
         strategy.keep(before, {**fields, "metadata": metadata})
     after = updated_object(served, before, fields, metadata, subresource=part)
-    differs = empty or counts_as_change(served, pruned, subresource=written)
+    drops = counts_as_change(served, pruned, subresource=written)
+    differs = empty or drops
     if differs and not written:
         count_change(before, after)
     errors += changed_errors(served, before, after, whole=not part)
@@ -342,7 +343,7 @@ def make_changed(
         after = with_entries(after, found)
     else:
         after = with_entries(after, entries)
-        if not pruned:
+        if not drops:
             after = with_old_times(before, after)
     if not part:
         name = text(mapping(after["metadata"])["name"])
