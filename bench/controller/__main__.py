@@ -28,7 +28,7 @@ from bench.controller.phases import CHANGE, PHASES, START, Measured, Sizes, meas
 from bench.controller.results import Results, facts, joined
 from bench.controller.servers import EMBEDDED, REAL, REPLAYED, ROOT, SERVERS
 from bench.summary import SUMMARY, write_summary
-from deltaloop.testing.control_plane import find_assets
+from deltaloop.testing.servers.control_plane import find_assets
 
 _SHORT = Sizes(objects=300, singles=50, idle=1.0, limit=60.0)
 

@@ -21,7 +21,7 @@ import trustme
 
 from bench.controller.objects import GROUP
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 
 ROOT: Final = Path(__file__).parent.parent.parent
 REPLAYED, REAL, EMBEDDED = "replayed", "real", "embedded"

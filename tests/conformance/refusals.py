@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from deltaloop.schemas.json_values import copied
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.apiserver.serving import Answer, Caller
 from tests.corpus.builtin.types import read_shapes
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets
 from tests.apiserver.serving import Caller
 from tests.cli.processes import WATCHED_COMMAND
 from tests.conformance.target import RealTarget, session_with

@@ -14,7 +14,7 @@ from aiohttp import web
 import deltaloop as dl
 from deltaloop.client import Client, load_kubeconfig
 from deltaloop.testing import eventually
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from deltaloop.webhooks import OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget, migrate_storage
 from tests.apiserver.serving import widget
 from tests.webhooks.certificates.test_own import configuration

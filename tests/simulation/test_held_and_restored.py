@@ -15,7 +15,7 @@ from deltaloop.errors import InvalidArgumentError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST, FaultKind
 from deltaloop.testing import Cluster, Harness
-from deltaloop.testing.program_transport import ProgramTransport
+from deltaloop.testing.injected_faults.program_transport import ProgramTransport
 from tests.mutants.edited import edited
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET

@@ -22,7 +22,7 @@ import pytest
 
 from deltaloop.api.times import utc_now
 from deltaloop.errors import SimulationRunningError
-from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.determinism import one_seed
 from deltaloop.simulation.under_test import is_under_test
 
 EPOCH = 1_767_225_600.0

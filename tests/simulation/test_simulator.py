@@ -29,7 +29,7 @@ from deltaloop.simulation import (
 )
 from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind, ScheduledFault
 from deltaloop.testing import Harness
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.testing.injected_faults.core.program_writes import WriteName
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]

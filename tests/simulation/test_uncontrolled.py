@@ -14,7 +14,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.simulation import Simulation, SimulationOptions
-from deltaloop.simulation.uncontrolled import looked_for
+from deltaloop.simulation.nondeterminism import looked_for
 from deltaloop.testing import Harness
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP

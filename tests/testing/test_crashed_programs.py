@@ -12,7 +12,7 @@ import deltaloop as dl
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.testing import CrashMoment, Harness, StalledError, crash_at_every_write, embedded_harness, run_virtual
-from deltaloop.testing.processes import Process
+from deltaloop.testing.deterministic_loop.processes import Process
 
 MAPS = dl.kinds.CONFIG_MAP
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from deltaloop.testing import control_plane
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError
 from tests.world import build
 
 SERVERS = ("embedded", "real")

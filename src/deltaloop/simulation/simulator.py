@@ -70,11 +70,11 @@ from deltaloop.simulation.core.schedules import (
     shorter,
     systematic,
 )
-from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.determinism import one_seed
 from deltaloop.simulation.ordered_tasks import ordered_tasks
-from deltaloop.simulation.uncontrolled import looked_for
-from deltaloop.testing.cluster import default_server_options
-from deltaloop.testing.core.program_writes import (
+from deltaloop.simulation.nondeterminism import looked_for
+from deltaloop.testing.servers.cluster import default_server_options
+from deltaloop.testing.injected_faults.core.program_writes import (
     CrashLater,
     CrashMoment,
     ForegroundDeletions,
@@ -91,11 +91,11 @@ from deltaloop.testing.core.program_writes import (
     WebhooksFail,
     WriteName,
 )
-from deltaloop.testing.core.settling import NotSettledError
+from deltaloop.testing.programs.core.settling import NotSettledError
 from deltaloop.testing.harness import Harness, embedded_harness
-from deltaloop.testing.memory_network import MemoryNetwork
-from deltaloop.testing.thread_turns import thread_turns
-from deltaloop.testing.virtual_loop import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
+from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
+from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
 
@@ -346,7 +346,7 @@ class _World:
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
         if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve some
-            from deltaloop.testing.webhook_service import authority
+            from deltaloop.testing.programs.webhook_service import authority
 
             with suppress(MissingExtraError):
                 authority()

@@ -46,8 +46,8 @@ from deltaloop.runtime.controller import require_controllers
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
 from deltaloop.schemas.json_values import mapping, text
-from deltaloop.testing.cluster import Cluster, close_in_time, closing_in_time, default_server_options
-from deltaloop.testing.core.program_writes import (
+from deltaloop.testing.servers.cluster import Cluster, close_in_time, closing_in_time, default_server_options
+from deltaloop.testing.injected_faults.core.program_writes import (
     CrashAt,
     CrashLater,
     CrashMoment,
@@ -58,18 +58,18 @@ from deltaloop.testing.core.program_writes import (
     WritePlan,
     failing_share,
 )
-from deltaloop.testing.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
-from deltaloop.testing.direct_transport import DirectTransport
-from deltaloop.testing.environment.core.models import ModelName
-from deltaloop.testing.environment.driver import ClusterEnvironment
-from deltaloop.testing.noting_transport import NotingTransport, in_foreground
-from deltaloop.testing.processes import Process, outside
-from deltaloop.testing.program_transport import text_of
-from deltaloop.testing.replica import MANAGER, Controllers, Main, Replica
-from deltaloop.testing.virtual_loop import VirtualLoop
+from deltaloop.testing.programs.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
+from deltaloop.testing.servers.direct_transport import DirectTransport
+from deltaloop.testing.cluster_models.core.models import ModelName
+from deltaloop.testing.cluster_models.driver import ClusterEnvironment
+from deltaloop.testing.injected_faults.noting_transport import NotingTransport, in_foreground
+from deltaloop.testing.deterministic_loop.processes import Process, outside
+from deltaloop.testing.injected_faults.program_transport import text_of
+from deltaloop.testing.programs.replica import MANAGER, Controllers, Main, Replica
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 
 if TYPE_CHECKING:
-    from deltaloop.testing.webhook_service import WebhookService
+    from deltaloop.testing.programs.webhook_service import WebhookService
     from deltaloop.webhooks.declaring import Webhook
 
 _FIRST_PAUSE: Final = 0.01
@@ -334,7 +334,7 @@ class Harness:
         if self.webhook_service is None:
             if self.server is None:
                 raise InvalidArgumentError("webhooks are called by an embedded server of the test's own")
-            from deltaloop.testing.webhook_service import WebhookService
+            from deltaloop.testing.programs.webhook_service import WebhookService
 
             self.webhook_service = WebhookService(self.server, self.client)
         return self.webhook_service

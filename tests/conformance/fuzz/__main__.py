@@ -11,7 +11,7 @@ import random
 import sys
 import time
 
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError, find_assets
 from tests.conformance.fuzz.differential import both
 from tests.conformance.fuzz.resources import UNCACHED
 from tests.conformance.fuzz.search import Search

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.conformance.fuzz.rules import RULES, Chance, Json, count
 from tests.conformance.target import CRDS, Api, EmbeddedTarget, RealTarget, widget_crd
 

@@ -15,7 +15,7 @@ from deltaloop.simulation.core.coverage import (
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.reports import SimulationReport, report_fields, report_page
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName, WriteReason
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName, WriteReason
 
 CREATE = WriteName("create", "configmaps")
 

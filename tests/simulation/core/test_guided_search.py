@@ -8,7 +8,7 @@ from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import MOST_AT_ONCE, Schedule, ScheduledFault, parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
 
 CREATE, PATCH, DELETE = (WriteName(verb, "configmaps") for verb in ("create", "patch", "delete"))
 

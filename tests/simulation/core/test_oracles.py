@@ -7,7 +7,7 @@ from dataclasses import replace
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.oracles import Oracle, SimulationRun, problems_of
-from deltaloop.testing.core.program_writes import ProgramWrite
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite
 
 NOTHING = EndState({})
 

@@ -18,7 +18,7 @@ from deltaloop.simulation.core.reports import (
     report_page,
 )
 from deltaloop.simulation.core.schedules import parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteReason
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, UserStep, WriteReason
 
 WHY = WriteReason(
     reconcile="<b> default/a, reconcile 3",

@@ -34,7 +34,7 @@ from deltaloop.simulation.core.schedules import (
     shorter,
     systematic,
 )
-from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
 
 RESOURCES = st.sampled_from(["secrets", "statefulsets.apps", "brokers.example.com"])
 NAMES = st.builds(

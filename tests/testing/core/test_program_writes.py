@@ -8,7 +8,7 @@ import pytest
 
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
-from deltaloop.testing.core.program_writes import (
+from deltaloop.testing.injected_faults.core.program_writes import (
     CrashAt,
     CrashMoment,
     ProgramWrite,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.testing.core.settling import QueueState, ReplicaState, Settling, left_to_do
+from deltaloop.testing.programs.core.settling import QueueState, ReplicaState, Settling, left_to_do
 
 
 def replica(

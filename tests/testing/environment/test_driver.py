@@ -11,7 +11,7 @@ import deltaloop as dl
 from deltaloop.api.kstatus import KStatus, object_status
 from deltaloop.errors import InvalidArgumentError, NotSettledError
 from deltaloop.testing import Cluster, CrashMoment, Harness, embedded_harness
-from deltaloop.testing.environment.driver import MANAGER
+from deltaloop.testing.cluster_models.driver import MANAGER
 
 DEPLOYMENT, STATEFUL_SET, POD, JOB = dl.kinds.DEPLOYMENT, dl.kinds.STATEFUL_SET, dl.kinds.POD, dl.kinds.JOB
 LABELS: dict[str, Any] = {"app": "a"}

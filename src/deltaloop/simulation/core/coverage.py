@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
 Path: TypeAlias = tuple[str, ...]

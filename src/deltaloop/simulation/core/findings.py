@@ -8,7 +8,7 @@ from deltaloop.simulation.core.coverage import Path, count_paths, count_struck
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, names_of
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.testing.injected_faults.core.program_writes import WriteName
 
 
 @final

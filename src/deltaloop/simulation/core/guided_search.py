@@ -32,7 +32,7 @@ from deltaloop.simulation.core.schedules import (
     drawn_fault,
     names_of,
 )
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
 
 _FROM_KEPT: Final = 0.5
 _OWN: Final = ("metadata", "apiVersion", "kind")

@@ -22,7 +22,7 @@ from deltaloop.schemas.json_values import text
 from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, needless_writes, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
 
 _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"

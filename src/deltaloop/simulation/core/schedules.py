@@ -27,7 +27,7 @@ number among all: a schedule that was saved still means the same write after an 
                    minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
 
 Besides, the steps of tasks may run in another order than the event loop's: ``order:random:3``, ``order:priorities:3``
-(``testing/core/task_orders.py``; the number is a seed).
+(``testing/deterministic_loop/core/task_orders.py``; the number is a seed).
 
 Sources of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
 """
@@ -41,8 +41,8 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
-from deltaloop.testing.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
+from deltaloop.testing.injected_faults.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+from deltaloop.testing.deterministic_loop.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
 
 MOST_AT_ONCE: Final = 3
 

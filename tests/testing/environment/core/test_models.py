@@ -6,7 +6,7 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.testing.environment.core.models import NAMES, kinds_of, with_what_they_need
+from deltaloop.testing.cluster_models.core.models import NAMES, kinds_of, with_what_they_need
 
 
 def test_a_model_brings_what_it_needs() -> None:
