@@ -85,10 +85,10 @@ from deltaloop.runtime.program_settings import SettingsError as SettingsError
 from deltaloop.simulation.determinism import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError
-from deltaloop.testing.servers.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.testing.conversion_round_trips import ConversionLossError as ConversionLossError
 from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
 from deltaloop.testing.programs.core.settling import NotSettledError as NotSettledError
+from deltaloop.testing.servers.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.webhooks.core.admission_review import InvalidReviewError as InvalidReviewError
 from deltaloop.webhooks.core.hub import NoConversionError as NoConversionError
 from deltaloop.webhooks.errors import CachesNotFilledError as CachesNotFilledError

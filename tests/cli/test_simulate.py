@@ -129,7 +129,7 @@ def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
 @pytest.mark.real_time
 def test_a_fault_that_meets_no_write_is_said(program: str) -> None:
     output = "nothing is wrong\nthere was no 7th create of secrets to strike\n"
-    assert simulated(program, "--replay", "lost:create:secrets:7") == (0, output)
+    assert simulated(program, "--replay", "lost-response:create:secrets:7") == (0, output)
 
 
 @pytest.mark.real_time

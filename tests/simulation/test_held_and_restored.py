@@ -13,9 +13,10 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.errors import InvalidArgumentError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
-from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST, FaultKind
+from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST
 from deltaloop.testing import Cluster, Harness
-from deltaloop.testing.injected_faults.program_transport import ProgramTransport
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
+from deltaloop.testing.programs.program_transport import ProgramTransport
 from tests.mutants.edited import edited
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
@@ -101,13 +102,13 @@ def test_what_the_user_has_done_outlasts_the_backup_and_the_environment_goes_on(
 
     simulation = Simulation(scenario)
     assert simulation.replay(RESTORED) is None
-    assert not simulation.run(RESTORED).unstruck
+    assert not simulation.run(RESTORED).unused_faults
 
 
 def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> None:
     assert FaultKind.RESTORED in ON_REQUEST
     assert FaultKind.RESTORED not in ALL_KINDS
-    kinds = (FaultKind.RESTORED, FaultKind.LOST)
+    kinds = (FaultKind.RESTORED, FaultKind.LOST_RESPONSE)
     report = Simulation(app(remembers), SimulationOptions(runs=12, faults=kinds)).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.END_STATE}
     assert all(failure.replay.startswith("restored:") for failure in report.failures), "reduced to what it needs"
@@ -156,21 +157,21 @@ def seen_at(schedule: str, simulation: type[Simulation] = Simulation) -> dict[st
         await world.start(maps, secrets)
         await world.settled()
 
-    assert not simulation(scenario).run(parse_schedule(schedule)).unstruck
+    assert not simulation(scenario).run(parse_schedule(schedule)).unused_faults
     return times
 
 
 def test_one_cache_is_behind_while_others_go_on() -> None:
     assert max(seen_at("").values()) < 1
-    for_secrets = seen_at("held-kind:create:secrets:1")
+    for_secrets = seen_at("delayed-kind:create:secrets:1")
     assert 30 <= for_secrets["key"] < 40
     assert for_secrets["settings"] < 1, "the other kind is seen as ever"
-    for_all = seen_at("held:create:secrets:1")
+    for_all = seen_at("delayed-watch:create:secrets:1")
     assert min(for_all["key"], for_all["settings"]) >= 30
-    assert "no watch of secrets brings anything" in parse_schedule("held-kind:create:secrets:1")[0].story
+    assert "no watch of secrets brings anything" in parse_schedule("delayed-kind:create:secrets:1")[0].story
 
 
 def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
     monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])
-    assert seen_at("held-kind:create:secrets:1")["key"] < 1
+    assert seen_at("delayed-kind:create:secrets:1")["key"] < 1

@@ -22,14 +22,14 @@ import pytest
 
 from deltaloop.api.times import utc_now
 from deltaloop.errors import SimulationRunningError
-from deltaloop.simulation.determinism import one_seed
+from deltaloop.simulation.determinism import deterministic
 from deltaloop.simulation.under_test import is_under_test
 
 EPOCH = 1_767_225_600.0
 
 
 def seen(seed: int, now: float = 5.0) -> list[Any]:
-    with one_seed(seed, clock=lambda: now, epoch=EPOCH):
+    with deterministic(seed, clock=lambda: now, epoch=EPOCH):
         return [
             random.random(),
             random.choice(range(1000)),
@@ -69,7 +69,7 @@ def test_time_is_the_clock_s() -> None:
 
 @pytest.mark.real_time
 def test_the_processor_s_time_is_what_it_was() -> None:
-    with one_seed(1, clock=lambda: 1e9, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 1e9, epoch=EPOCH):
         assert time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) < 1e9
         assert time.clock_gettime(time.pthread_getcpuclockid(threading.get_ident())) < 1e9
 
@@ -82,7 +82,7 @@ def test_what_a_module_draws_when_it_is_imported_shifts_nothing(
     monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
 
     def drawn() -> str:
-        with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+        with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
             importlib.import_module("draws_at_once")
             return str(uuid.uuid4())
 
@@ -95,7 +95,7 @@ def test_afterwards_all_is_as_it_was() -> None:
     seen(1)
     assert random.getstate() == state
     assert (time.time, time.sleep, os.urandom, dt.datetime, wall_time) == real
-    with pytest.raises(LookupError), one_seed(1, clock=lambda: 0.0, epoch=0.0):
+    with pytest.raises(LookupError), deterministic(1, clock=lambda: 0.0, epoch=0.0):
         raise LookupError
     assert (time.time, time.sleep, os.urandom, dt.datetime, wall_time) == real
 
@@ -103,7 +103,7 @@ def test_afterwards_all_is_as_it_was() -> None:
 @pytest.mark.real_time
 def test_dates_that_were_made_before_are_dates_still() -> None:
     before = dt.datetime(2026, 1, 1)
-    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         assert isinstance(before, dt.datetime)
         assert isinstance(before, dt.date)
         assert not isinstance("2026", dt.date)
@@ -115,11 +115,11 @@ def test_dates_that_were_made_before_are_dates_still() -> None:
 @pytest.mark.real_time
 def test_a_name_that_a_module_got_since_the_last_run_is_replaced_too() -> None:
     module = sys.modules[__name__]
-    with one_seed(1, clock=lambda: 5.0, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 5.0, epoch=EPOCH):
         pass
     setattr(module, "since_then", time.time)  # noqa: B010
     try:
-        with one_seed(1, clock=lambda: 5.0, epoch=EPOCH):
+        with deterministic(1, clock=lambda: 5.0, epoch=EPOCH):
             assert vars(module)["since_then"]() == EPOCH + 5.0
     finally:
         delattr(module, "since_then")
@@ -130,7 +130,7 @@ def test_only_one_at_a_time_decides_for_a_process() -> None:
         with pytest.raises(SimulationRunningError, match="in processes of their own"):
             seen(2)
 
-    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         other()
         thread = threading.Thread(target=other)
         thread.start()
@@ -144,7 +144,7 @@ def test_only_one_at_a_time_decides_for_a_process() -> None:
         (sys.modules[__name__], True),
         (uuid, False),
         (pytest, False),
-        (sys.modules[one_seed.__module__], False),
+        (sys.modules[deterministic.__module__], False),
     ],
 )
 def test_what_is_looked_at_is_neither_installed_nor_ours(module: Any, *, is_the_program_s: bool) -> None:
@@ -158,7 +158,7 @@ def test_a_package_whose_name_begins_with_ours_is_a_program_s_own() -> None:
 
 
 def test_a_sleep_takes_no_time() -> None:
-    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         time.sleep(3600)
         with pytest.raises(ValueError, match="non-negative"):
             time.sleep(-1)
@@ -178,6 +178,6 @@ NEVER_EQUAL = NeverEqual()
 
 @pytest.mark.real_time
 def test_what_a_module_holds_is_not_compared() -> None:
-    with one_seed(1, clock=lambda: 0.0, epoch=EPOCH):
+    with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         assert wall_time() == EPOCH
         assert isinstance(NEVER_EQUAL, NeverEqual)

@@ -14,7 +14,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.simulation import Simulation, SimulationOptions
-from deltaloop.simulation.nondeterminism import looked_for
+from deltaloop.simulation.nondeterminism import detect_nondeterminism
 from deltaloop.testing import Harness
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
@@ -68,7 +68,7 @@ def scenario_of(work: Callable[[], Awaitable[None]]) -> Callable[[Harness], Awai
 )
 def test_it_is_named_by_the_line_of_the_program(work: Callable[[], Awaitable[None]], told: str) -> None:
     report = Simulation(scenario_of(work), SimulationOptions(runs=4)).explore()
-    assert report.uncontrolled == (told,)
+    assert report.nondeterminism == (told,)
     assert told in str(report)
 
 
@@ -77,8 +77,8 @@ def test_nothing_is_told_of_a_program_that_does_nothing_of_the_kind_nor_after_a_
         await asyncio.sleep(1.0)
         await uses_a_thread_that_takes_turns()
 
-    assert not Simulation(scenario_of(works)).run().uncontrolled
-    with looked_for() as found:
+    assert not Simulation(scenario_of(works)).run().nondeterminism
+    with detect_nondeterminism() as found:
         pass
     thread = threading.Thread(target=int)
     thread.start()

@@ -19,9 +19,9 @@ from deltaloop.client.connecting import load_config
 from deltaloop.client.errors import StreamEndedError, TransportError
 from deltaloop.client.transport import HttpRequest
 from deltaloop.testing import MemoryNetwork, embedded_harness, run_virtual
+from deltaloop.testing.deterministic_loop.processes import Process
 from deltaloop.testing.servers.cluster import default_server_options
 from deltaloop.testing.servers.direct_transport import DirectTransport
-from deltaloop.testing.deterministic_loop.processes import Process
 from tests.mutants.edited import edited
 
 MAP = dl.kinds.CONFIG_MAP

@@ -190,7 +190,7 @@ async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
         await ask(harness.client)
         await harness.advance(20)
         assert harness.writes == []
-        with pytest.raises(NotSettledError, match="replica-1 is parted"):
+        with pytest.raises(NotSettledError, match="replica-1 is disconnected"):
             await harness.settled(timeout=5)
     await harness.settled(timeout=300)
     assert await answer(harness.client) == "a"
@@ -264,7 +264,9 @@ async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(d
         await harness.settled(5)
     with first.partition():
         first.resume()
-        with pytest.raises(NotSettledError, match="replica-1 is parted from the server, and nobody stands in for it"):
+        with pytest.raises(
+            NotSettledError, match="replica-1 is disconnected from the server, and nobody stands in for it"
+        ):
             await harness.settled(5)
     await harness.settled()
 
@@ -273,7 +275,7 @@ async def test_what_is_always_true_is_checked_after_every_write(deltaloop_harnes
     harness = deltaloop_harness
     looked: list[int] = []
 
-    @harness.always
+    @harness.invariant
     async def few(client: dl.Client) -> None:
         looked.append(len(harness.writes))
         assert len(looked) < 2, "too many"

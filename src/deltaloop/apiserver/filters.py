@@ -37,8 +37,8 @@ from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ANNOTATIONS, DEPRECATION, WARNINGS, Exchange, add_warnings
-from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
+from deltaloop.apiserver.injected_faults import ROOT, Faults
 from deltaloop.schemas.growth import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")

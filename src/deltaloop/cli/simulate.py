@@ -201,8 +201,8 @@ def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport,
         runs=1,
         writes=names_of(simulation.reference.writes),
         failures=() if failure is None else (failure,),
-        unstruck=len(run.unstruck),
+        unused_faults=len(run.unused_faults),
         reference=simulation.reference,
     )
-    unstruck = [f"there was no {write} to strike" for write in run.unstruck]
-    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unstruck])
+    unused = [f"there was no {write} to strike" for write in run.unused_faults]
+    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unused])

@@ -1,18 +1,16 @@
-"""One seed decides what a run sees of chance and of time.
-
-While a run lasts, these give what the seed and the run's own clock say, in the whole process:
+"""Time and randomness of a run, decided by one seed and the run's own clock, in the whole process.
 
     random.*               the module's own generator, seeded; random.Random() and numbers of its kind are the program's
     os.urandom             and with it uuid.uuid4, secrets, random.SystemRandom
-    time.time, monotonic   and their kin, and datetime.now, today, utcnow: the clock of the run's virtual event loop;
-                           time.clock_gettime, too, but for clocks of the processor's time
+    time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
+                           time.clock_gettime too, except for clocks of processor time
 
-A module that has written ``from time import time`` holds the function itself: those of the program under test are
-looked through, and get the simulated one for as long as the run lasts. Modules of the standard library and of installed
-packages are left alone, since event loops and locks need the real time.
+A module with ``from time import time`` holds the function itself: modules of the program under test get the simulated
+function for the duration of the run. The standard library and installed packages keep the real time, because event
+loops and locks need it.
 
-What stays out of reach is what asks the system by itself: other processes, threads' turns, extension modules. The order
-in which sets are walked follows the hash seed of the process: two processes agree if ``PYTHONHASHSEED`` is set.
+Other processes, turns of threads and extension modules are out of reach. The order of sets follows the hash seed of the
+process: two processes agree if ``PYTHONHASHSEED`` is set.
 """
 
 from __future__ import annotations
@@ -63,8 +61,8 @@ class SimulationRunningError(DeltaloopError):
 
 
 @contextmanager
-def one_seed(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
-    """Let one seed decide chance and time in this block; afterwards all is as it was, the state of ``random`` too.
+def deterministic(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
+    """Let one seed decide randomness and time in this block; restore both afterwards, with the state of ``random``.
 
     Args:
         seed: Any number.

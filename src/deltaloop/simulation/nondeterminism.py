@@ -1,13 +1,10 @@
-"""What a run does that its seed does not decide: threads, other processes, connections to the real network.
+"""Detection of what a run's seed does not decide: threads, other processes, connections to the real network.
 
-The interpreter tells of processes and connections itself, by audit events, whoever asks for them (PEP 578); of threads
-``Thread.start`` does, for as long as somebody looks. Those that come from the program under test are named, by the line
-of it that has led there; what the standard library, installed packages and deltaloop do of their own accord is left
-alone. Plain functions that the event loop runs in threads take turns with it and are not named, but for those of pools
-that prepare their threads: these start threads.
+Audit events (PEP 578) report processes and connections; a wrapper of ``Thread.start`` reports threads. Only the lines
+of the program under test are named. Plain functions that the event loop runs in threads take turns with it and do not
+count, except in pools that prepare their threads.
 
-An audit hook stays for as long as the process lives. This one is added by the first simulation, and asks one thing of
-each event otherwise: whether anybody looks.
+An audit hook stays for the life of the process. Outside of ``detect_nondeterminism`` it returns at once.
 """
 
 from __future__ import annotations
@@ -36,16 +33,15 @@ _TOLD: Final = {
 
 
 @final
-class Uncontrolled:
-    """What has been seen in a run.
+class Nondeterminism:
+    """Events of one run.
 
     Attributes:
-        told: For people, each once, in the order in which they came.
+        found: Texts for people, each once, oldest first.
     """
 
     def __init__(self) -> None:
-        """See nothing yet."""
-        self.told: dict[str, None] = {}
+        self.found: dict[str, None] = {}
 
     def saw(self, event: str, frame: FrameType) -> None:
         """Take an audit event.
@@ -56,7 +52,7 @@ class Uncontrolled:
         """
         place = _place(frame)
         if place:
-            self.told.setdefault(f"{place} {_TOLD[event]}")
+            self.found.setdefault(f"{place} {_TOLD[event]}")
 
 
 def _place(start: FrameType) -> str:
@@ -73,7 +69,7 @@ def _place(start: FrameType) -> str:
 class _Hook:
     """There is one in a process."""
 
-    watching: Uncontrolled | None = None
+    watching: Nondeterminism | None = None
     added = False
 
 
@@ -84,19 +80,19 @@ def _hook(event: str, _: tuple[object, ...]) -> None:
 
 
 @contextmanager
-def looked_for() -> Generator[Uncontrolled, None, None]:
-    """Look for it in this block."""
+def detect_nondeterminism() -> Generator[Nondeterminism, None, None]:
+    """Detect it in this block."""
     if not _Hook.added:
         _Hook.added = True
         sys.addaudithook(_hook)
     before, start = _Hook.watching, threading.Thread.start
-    _Hook.watching = watching = Uncontrolled()
+    _Hook.watching = watching = Nondeterminism()
 
-    def told(thread: threading.Thread) -> None:
+    def reported(thread: threading.Thread) -> None:
         watching.saw("threading.Thread.start", sys._getframe(1))  # noqa: SLF001
         start(thread)
 
-    threading.Thread.start = told  # type: ignore[method-assign, assignment]
+    threading.Thread.start = reported  # type: ignore[method-assign, assignment]
     try:
         yield watching
     finally:

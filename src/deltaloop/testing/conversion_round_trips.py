@@ -1,7 +1,7 @@
 """That conversions lose nothing, as a property: an object that goes to another version and back is what it was.
 
     def test_nothing_is_lost() -> None:
-        round_trips(to_new, to_old)
+        assert_conversion_round_trips(to_new, to_old)
 
 Objects are drawn from the schemas of the classes, always the same ones, and what fails is made smaller before it is
 told. Cores: ``core/drawn_objects.py``, ``webhooks/core/hub.py``.
@@ -51,7 +51,7 @@ class ConversionLossError(DeltaloopError, AssertionError):
         self.changes = changes
 
 
-def round_trips(
+def assert_conversion_round_trips(
     *functions: ConversionFunction,
     samples: Iterable[Mapping[str, Any]] = (),
     count: int = _COUNT,
@@ -75,7 +75,9 @@ def round_trips(
         Exception: What a conversion raises; a note says of which object.
     """
     if not functions:
-        raise InvalidArgumentError("round_trips() needs conversions: round_trips(to_new, to_old)")
+        raise InvalidArgumentError(
+            "assert_conversion_round_trips() needs conversions: assert_conversion_round_trips(to_new, to_old)"
+        )
     conversion = KindConversion(functions)
     types = {each.version: each for function in functions for each in (function.source, function.target)}
     types |= {each.kind.version: each.kind for each in functions if each.kind is not None}

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 
 from deltaloop.apiserver import ServerOptions
-from deltaloop.testing.injected_faults.core.program_writes import CrashMoment
-from deltaloop.testing.harness import Harness, embedded_harness
 from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
+from deltaloop.testing.harness import Harness, embedded_harness
+from deltaloop.testing.injected_faults.core.program_writes import CrashMoment
 
 _logger = logging.getLogger(__name__)
 

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from deltaloop.apiserver import ApiServer, ServerOptions
     from deltaloop.blocking import BackgroundLoop
     from deltaloop.client import Client
-    from deltaloop.testing.servers.cluster import Cluster
-    from deltaloop.testing.harness import Harness
     from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
+    from deltaloop.testing.harness import Harness
     from deltaloop.testing.injected_faults.relay import Relay
+    from deltaloop.testing.servers.cluster import Cluster
 
 T = TypeVar("T")
 

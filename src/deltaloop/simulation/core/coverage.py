@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.oracles import SimulationRun
-from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
-from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
+from deltaloop.simulation.core.schedules import ON_REQUEST, Schedule, ScheduledFault
+from deltaloop.testing.injected_faults.core.program_writes import WEBHOOK_FAULTS, FaultKind, ProgramWrite, WriteName
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
 Path: TypeAlias = tuple[str, ...]
@@ -29,7 +29,7 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
         schedule: The faults.
         run: What came of them.
     """
-    missed = {*run.unstruck}
+    missed = {*run.unused_faults}
     for fault in schedule:
         if isinstance(fault, ScheduledFault) and fault.write not in missed:
             kinds = counts.setdefault(fault.write, {})

@@ -21,8 +21,14 @@ import msgspec
 from deltaloop.schemas.json_values import text
 from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, needless_writes, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
-from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
-from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
+from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, replay_text, schedule_text
+from deltaloop.testing.injected_faults.core.program_writes import (
+    FaultKind,
+    ProgramWrite,
+    UserStep,
+    WriteName,
+    WriteReason,
+)
 
 _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
@@ -33,7 +39,7 @@ _LAST_LINES: Final = 20
 _WHICH: Final = 2  # the parts of a place that name an object
 _WRONG: Final = {
     Oracle.END_STATE: "what it leaves is wrong",
-    Oracle.REMADE: "what was in it is lost",
+    Oracle.RECREATED: "what was in it is lost",
     Oracle.LEADERSHIP: "its lease was lost",
 }
 _STYLE: Final = """
@@ -103,7 +109,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
             for each in self.run.writes
             if each.carried_out
             and (each.resource in resources and each.key == key)
-            and (problem.oracle is not Oracle.REMADE or each.verb == "delete")
+            and (problem.oracle is not Oracle.RECREATED or each.verb == "delete")
             and (problem.oracle is not Oracle.LEADERSHIP or each.lost_lease)
         ]
         return found[-1:] == [write.number]
@@ -183,24 +189,24 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         runs: How many runs there were.
         writes: The writes of the run without faults: the places where faults were tried.
         failures: What goes wrong, by the fewest faults that it takes.
-        unstruck: Faults that were planned and never met their write.
+        unused_faults: Faults that were planned and never met their write.
         complete: Whether every schedule of one fault was tried.
         coverage: How often each write was struck, by kind of fault.
         paths: How many reconciles of all runs have written the same, with the same answers: controller, then writes.
         states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
-        uncontrolled: What no seed decides, for people; with it, a run may not come again as it was.
+        nondeterminism: What no seed decides, for people; with it, a run may not come again as it was.
         reference: The run without faults.
     """
 
     runs: int
     writes: tuple[WriteName, ...]
     failures: tuple[Failure, ...]
-    unstruck: int = 0
+    unused_faults: int = 0
     complete: bool = True
     coverage: Coverage = msgspec.field(default_factory=dict[WriteName, Mapping[FaultKind, int]])
     paths: Mapping[Path, int] = msgspec.field(default_factory=dict[Path, int])
     states: int = 0
-    uncontrolled: tuple[str, ...] = ()
+    nondeterminism: tuple[str, ...] = ()
     reference: SimulationRun | None = None
 
     @property
@@ -214,8 +220,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         tried = f"{self.runs} runs over {len(self.writes)} writes"
         if not self.complete:
             tried += ", not all of them"
-        if self.unstruck:
-            tried += f" ({self.unstruck} faults met no write)"
+        if self.unused_faults:
+            tried += f" ({self.unused_faults} faults met no write)"
         found = len(self.failures)
         wrong = "one way" if found == 1 else f"{found} ways"
         return f"{tried}: {wrong} to go wrong" if found else f"{tried}: nothing is wrong"
@@ -223,8 +229,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
         needless = ["\n".join(needless_lines(self))] if self.needless else []
-        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.uncontrolled])]
-        return "\n\n".join([self.summary, *told, *needless, *(left_open if self.uncontrolled else [])])
+        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.nondeterminism])]
+        return "\n\n".join([self.summary, *told, *needless, *(left_open if self.nondeterminism else [])])
 
 
 def needless_lines(report: SimulationReport) -> list[str]:
@@ -240,9 +246,9 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
     return {
         "runs": report.runs,
         "complete": report.complete,
-        "unstruck": report.unstruck,
+        "unused_faults": report.unused_faults,
         "states": report.states,
-        "uncontrolled": [*report.uncontrolled],
+        "nondeterminism": [*report.nondeterminism],
         "coverage": {
             str(name): {kind.value: count for kind, count in kinds.items()} for name, kinds in report.coverage.items()
         },
@@ -361,8 +367,8 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         ]
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
         parts += [_table(failure.run, failure)]
-    if report.uncontrolled:
-        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.uncontrolled), "</ul>"]
+    if report.nondeterminism:
+        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.nondeterminism), "</ul>"]
     if report.coverage:
         parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
     if report.paths:

@@ -1,7 +1,4 @@
-"""Answers an API server in place of webhooks, and fails: it says nothing at all, or no to everything.
-
-No core: what an answer looks like is said by ``webhooks/core/``, and what a server makes of it is decided there.
-"""
+"""Server that stands in for webhooks and fails: it never responds, or rejects all reviews."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import msgspec
 
 from deltaloop.api.status import Status
 from deltaloop.schemas.json_values import mapping, text
-from deltaloop.testing.injected_faults.core.program_writes import WebhookFailure
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 from deltaloop.webhooks.core.admission_review import admission_response
 from deltaloop.webhooks.core.conversion_review import unconverted_response
 
@@ -29,19 +26,19 @@ class FailingWebhooks:
     """Listens on this machine, like a program with webhooks.
 
     Attributes:
-        port: Where it listens; 0 before the start.
+        port: Port on which it listens; 0 before the start.
     """
 
-    def __init__(self, how: WebhookFailure, context: ssl.SSLContext) -> None:
+    def __init__(self, how: FaultKind, context: ssl.SSLContext) -> None:
         """Fail in one way.
 
         Args:
-            how: ``SLOW`` never answers, ``WRONG`` refuses everything.
-            context: The certificate of the program in whose place it is.
+            how: ``WEBHOOK_TIMEOUT`` never responds, ``WEBHOOK_REJECTS`` rejects all reviews.
+            context: TLS context with the certificate of the program that it replaces.
         """
         self.port: int = 0
-        self._context = None if how is WebhookFailure.SLOW else context
-        self._answers = how is not WebhookFailure.SLOW
+        self._context = None if how is FaultKind.WEBHOOK_TIMEOUT else context
+        self._answers = how is not FaultKind.WEBHOOK_TIMEOUT
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Any, Final, Self, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
-from deltaloop.testing.injected_faults.core.relay import Close, Direction, Finish, RelayFault, RelayMachine, Send
 from deltaloop.testing.deterministic_loop.memory_network import MemoryTransport
+from deltaloop.testing.injected_faults.core.relay import Close, Direction, Finish, RelayFault, RelayMachine, Send
 
 _LINGER_NOT_AT_ALL: Final = struct.pack("ii", 1, 0)
 _BACKLOG: Final = 128

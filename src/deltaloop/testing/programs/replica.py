@@ -1,8 +1,4 @@
-"""One program under test, with everything of its own, in a simulated process that may crash.
-
-What it does there is a workload (``workloads.py``). Its requests go by a transport that can fail and writes down what
-was written (``program_transport.py``). Core: ``core/program_writes.py`` (writes, faults, crashes).
-"""
+"""Program under test: a workload in a simulated process that may crash, with a transport that can fail."""
 
 from __future__ import annotations
 
@@ -16,21 +12,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.apiserver import ApiServer, Fault
 from deltaloop.client import Client, ClientConfig
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Controller, Manager, ManagerOptions
-from deltaloop.testing.injected_faults.core.program_writes import StaleRestart, WriteReason
-from deltaloop.testing.programs.core.settling import ReplicaState
 from deltaloop.testing.deterministic_loop.processes import Process
-from deltaloop.testing.injected_faults.program_transport import ProgramTransport
+from deltaloop.testing.injected_faults.core.program_writes import LASTS, WriteReason
+from deltaloop.testing.programs.core.settling import ReplicaState
+from deltaloop.testing.programs.program_transport import ProgramTransport
 from deltaloop.testing.programs.workloads import ManagedControllers, OtherProgram, Workload
+from deltaloop.testing.programs.world import World
 from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
-    from deltaloop.apiserver import ApiServer
-    from deltaloop.testing.harness import Harness
     from deltaloop.webhooks.declaring import Webhook
 
 _RESTART_AFTER: Final = 1.0
@@ -85,7 +80,7 @@ class Replica:
 
     def __init__(
         self,
-        harness: Harness,
+        world: World,
         name: str,
         runs: Controllers | Main,
         config: ClientConfig,
@@ -93,7 +88,7 @@ class Replica:
         """Made by a harness; nothing runs yet."""
         self.name = name
         self.identity: str = name
-        self._harness = harness
+        self._world = world
         self._runs = runs
         self._config = config
         self._starts = 0
@@ -101,7 +96,7 @@ class Replica:
         self._restart: asyncio.Task[None] | None = None
         self._ended_by = ""
         self._errors = ErrorSummaries()
-        self._parted = self._refuses = False
+        self._disconnected = self._refuses = False
 
     # -- state
 
@@ -129,7 +124,7 @@ class Replica:
     @property
     def webhook_port(self) -> int:
         """Where its webhooks answer, for those who can reach it; 0 if they do not."""
-        if self._parted or not self.alive or not isinstance(self._workload, ManagedControllers):
+        if self._disconnected or not self.alive or not isinstance(self._workload, ManagedControllers):
             return 0
         server = self._workload.manager.webhook_server
         return 0 if server is None or server.not_ready() else server.port
@@ -141,8 +136,8 @@ class Replica:
 
     @property
     def held_up(self) -> bool:
-        """Whether it is parted from the server, or stands still: it does nothing until that is over."""
-        return self.alive and (self._transport.parted or self._process.paused)
+        """Whether it is disconnected from the server, or stands still: it does nothing until that is over."""
+        return self.alive and (self._transport.disconnected or self._process.paused)
 
     def state(self) -> ReplicaState | None:
         """Return what it has to do; None if it is gone for good.
@@ -164,7 +159,7 @@ class Replica:
             name=self.name,
             starting=not self._workload.is_up,
             stands_by=not self.leads,
-            parted=self._transport.parted,
+            disconnected=self._transport.disconnected,
             paused=self._process.paused,
             does=", ".join(controller.name for controller in self.controllers) or self.name,
             queues=queues,
@@ -176,24 +171,23 @@ class Replica:
 
     # -- life
 
-    async def start(self, stale: StaleRestart | None = None) -> None:
-        """Start it, anew after an end: with empty caches, and another identity.
+    async def start(self, behind: int = 0) -> None:
+        """Start it, after an end with empty caches and another identity.
 
         Args:
-            stale: How far behind what it is shown first is; None is not at all.
+            behind: Number of revisions by which the state is behind that its caches receive at first.
 
         Raises:
             Exception: What its manager raises before it works.
         """
         self._starts += 1
-        self._first_write = len(self._harness.writes)
+        self._first_write = len(self._world.writes)
         if self._starts > 1:
             self.identity = f"{self.name}-{self._starts}"
-        harness = self._harness
-        self._inner = harness.open_transport(self._config)
+        self._inner = self._world.open_transport(self._config)
         self._process = process = Process(self.name)
         try:
-            self._begin(process, stale)
+            self._begin(process, behind)
         except BaseException:
             self.bury()  # there is no task that would end
             raise
@@ -201,31 +195,29 @@ class Replica:
             await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
         if self._task.done() and isinstance(self._runs, Controllers):
             self._task.result()
-        harness.lead_webhooks()
+        self._world.lead_webhooks()
 
-    def _begin(self, process: Process, stale: StaleRestart | None) -> None:
-        harness = self._harness
+    def _begin(self, process: Process, behind: int) -> None:
         self._transport = ProgramTransport(
             self._inner,
+            world=self._world,
             process=process,
-            plan=harness.plan,
-            recorder=harness,
             crash=self.crash_and_restart,
             reason=self._reason,
-            lags_until=0.0 if stale is None else asyncio.get_running_loop().time() + stale.seconds,
+            lags_until=asyncio.get_running_loop().time() + LASTS if behind else 0.0,
         )
-        if stale is not None:
-            self._show_the_past(stale, self._transport)
-        if self._parted:
-            self._transport.part(refuse=self._refuses)
-        client = Client(self._config, transport=self._transport, options=harness.client.options)
+        if behind:
+            self._show_the_past(behind, self._transport)
+        if self._disconnected:
+            self._transport.disconnect(refuse=self._refuses)
+        client = Client(self._config, transport=self._transport, options=self._world.client.options)
         self._workload = self._made(client, process)
         self._task = process.start(self._workload.run(), name=self.identity)
         if isinstance(self._runs, Main):
             self._task.add_done_callback(partial(self._ended, process), context=contextvars.Context())
 
     def _made(self, client: Client, process: Process) -> Workload:
-        runs, harness = self._runs, self._harness
+        runs, world = self._runs, self._world
         if not isinstance(runs, Controllers):
             return OtherProgram(
                 self.name, client, runs.function, quiet_after=runs.quiet_after, last_write_at=self._last_write_at
@@ -235,12 +227,12 @@ class Replica:
             client,
             component=runs.controllers[0].name if runs.controllers else "webhooks",
             instance=self.identity,
-            watchers=[harness.events.append],
+            watchers=[world.events.append],
             clock=clock,
-            chance=harness.chance,
+            chance=world.random,
         )
         elector = self._elector(client, runs.election, process)
-        options, service = runs.options, harness.webhook_service
+        options, service = runs.options, world.webhook_service
         if service is not None and runs.webhooks:
             from deltaloop.testing.programs.webhook_service import LISTEN
 
@@ -254,22 +246,22 @@ class Replica:
             certificates=None if service is None else service.certificate,
             options=options,
         )
-        return ManagedControllers(self.name, client, recorder, manager, server=harness.server)
+        return ManagedControllers(self.name, client, recorder, manager, server=world.server)
 
     def _reason(self) -> WriteReason | None:
-        own = [write for write in self._harness.writes[self._first_write :] if write.replica == self.name]
+        own = [write for write in self._world.writes[self._first_write :] if write.replica == self.name]
         reason = self._workload.reason(own)
         return None if reason is None else replace(reason, life=self._starts)
 
     def _last_write_at(self) -> float:
-        return next((write.at for write in reversed(self._harness.writes) if write.replica == self.name), 0.0)
+        return next((write.at for write in reversed(self._world.writes) if write.replica == self.name), 0.0)
 
     def _elector(self, client: Client, election: LeaderElectionConfig | None, process: Process) -> LeaderElector | None:
         if election is None:
             return None
         lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
         config = replace(election, own_thread=False)  # it would live on, when this program crashes
-        clock, chance = asyncio.get_running_loop().time, self._harness.chance
+        clock, chance = asyncio.get_running_loop().time, self._world.random
         return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
 
     async def stop(self) -> None:
@@ -284,7 +276,7 @@ class Replica:
             self._process.resume()
             self._workload.stop()
             await asyncio.wait({self._task})
-            self._harness.lead_webhooks()
+            self._world.lead_webhooks()
             if not self._task.cancelled():
                 self._task.result()
 
@@ -296,16 +288,16 @@ class Replica:
         if self._restart is not None:
             self._restart.cancel()
         self.bury()
-        await self._harness.idle()  # the server notices
+        await self._world.idle()  # the server notices
 
-    def crash_and_restart(self, stale: StaleRestart | None = None) -> None:
+    def crash_and_restart(self, behind: int = 0) -> None:
         """Crash, and start again a second later, as a kubelet does it; for planned crashes.
 
         Args:
-            stale: How far behind what it is shown then is; None is not at all.
+            behind: Number of revisions by which the state is behind that its caches receive then.
         """
         self.bury()
-        later = self._start_later(stale)
+        later = self._start_later(behind)
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
     def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
@@ -322,28 +314,26 @@ class Replica:
         """Crash its process, if there is one that has not crashed."""
         if not self._process.crashed:
             self._process.crash()
-            self._harness.buried.append((self._process, self._inner))
-            self._harness.lead_webhooks()
+            self._world.buried.append((self._process, self._inner))
+            self._world.lead_webhooks()
 
-    async def _start_later(self, stale: StaleRestart | None) -> None:
+    async def _start_later(self, behind: int) -> None:
         await asyncio.sleep(_RESTART_AFTER)
-        await self.start(stale)
+        await self.start(behind)
 
-    def _show_the_past(self, stale: StaleRestart, transport: ProgramTransport) -> None:
+    def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
         """Have each list and watch of its caches begin in the past."""
-        server, cached = self._harness.server, self._workload.cached
+        server, cached = self._world.server, self._workload.cached
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
         # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
         # shown the past in its place.
         for kind in cached or ():
-            server.faults.add(
-                Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=stale.behind, count=1)
-            )
+            server.faults.add(Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=behind, count=1))
         if cached is not None:
             self._note_pasts(server, server.revision, cached)
             return
-        number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=stale.behind))
+        number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=behind))
         started = partial(self._has_started, server, number, server.revision, transport)
         asyncio.get_running_loop().call_later(_STARTS_WITHIN, started, context=contextvars.Context())
 
@@ -353,7 +343,7 @@ class Replica:
 
     def _note_pasts(self, server: ApiServer, revision: int, kinds: Collection[str]) -> None:
         found = [revision - changed + 1 for changed in server.revisions_of(kinds) if changed <= revision]
-        self._harness.pasts.append(tuple(sorted(found)))
+        self._world.pasts.append(tuple(sorted(found)))
 
     async def restart(self, *, crash: bool = False) -> None:
         """End it and start it anew, with empty caches and another identity; one that is gone is only started.
@@ -389,29 +379,33 @@ class Replica:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Let it not reach the server in this block; ``part`` and ``heal`` do the same without one."""
-        self.part(refuse=refuse)
+        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do.
+
+        Args:
+            refuse: Whether to cut its connections and refuse new ones. By default all traffic is silently dropped.
+        """
+        self.disconnect(refuse=refuse)
         try:
             yield
         finally:
-            self.heal()
+            self.reconnect()
 
-    def part(self, *, refuse: bool = False) -> None:
-        """Let it not reach the server, from now on until ``heal``; after a restart neither.
+    def disconnect(self, *, refuse: bool = False) -> None:
+        """Disconnect it from the server until ``reconnect``, also after a restart.
 
         Args:
-            refuse: Whether its connections are cut and new ones refused. By default nothing arrives and nobody is told,
-                as by a network that has lost its way; what was on its way comes when it heals.
+            refuse: Whether to cut its connections and refuse new ones. By default nothing arrives until it is
+                reconnected, and it receives no error.
         """
-        self._parted, self._refuses = True, refuse
-        self._transport.part(refuse=refuse)
-        self._harness.lead_webhooks()
+        self._disconnected, self._refuses = True, refuse
+        self._transport.disconnect(refuse=refuse)
+        self._world.lead_webhooks()
 
-    def heal(self) -> None:
+    def reconnect(self) -> None:
         """Let it reach the server again."""
-        self._parted = False
-        self._transport.heal()
-        self._harness.lead_webhooks()
+        self._disconnected = False
+        self._transport.reconnect()
+        self._world.lead_webhooks()
 
     def __repr__(self) -> str:
         return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"

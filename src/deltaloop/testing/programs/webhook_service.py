@@ -1,9 +1,6 @@
-"""The Service of the webhooks of programs under test, on an embedded server: which of them the server is sent to.
+"""Service of the webhooks of programs under test: it leads an embedded server to the first program that is ready.
 
-In a cluster a Service leads to the ready Pods behind it. Here it leads to the first program that runs, is ready and can
-be reached; if there is none, the server is told that there are no endpoints, and failure policies decide. For a while
-it may lead to nobody, or to somebody who fails (``failing_webhooks.py``). No core: what a server makes of it is decided
-there.
+If no program is ready, the server learns that there are no endpoints, and failure policies decide.
 """
 
 from __future__ import annotations
@@ -14,9 +11,9 @@ from functools import cache
 from typing import Final, Protocol, final
 
 from deltaloop.apiserver import ApiServer
-from deltaloop.apiserver.tls import CertificateAuthority
+from deltaloop.apiserver.embedding import CertificateAuthority
 from deltaloop.client import Client
-from deltaloop.testing.injected_faults.core.program_writes import WebhookFailure
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 from deltaloop.testing.injected_faults.failing_webhooks import FailingWebhooks
 from deltaloop.webhooks import FixedCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
 from deltaloop.webhooks.declaring import Webhook
@@ -39,12 +36,18 @@ def authority() -> CertificateAuthority:
     return CertificateAuthority.make()
 
 
-class Served(Protocol):
-    """A program that may serve webhooks."""
+class Program(Protocol):
+    """A program under test."""
+
+    name: str
 
     @property
     def webhook_port(self) -> int:
-        """Where its webhooks answer now; 0 if they do not."""
+        """Port on which its webhooks answer; 0 if they do not."""
+        ...
+
+    def pause(self) -> None:
+        """Have it stand still."""
         ...
 
 
@@ -90,21 +93,21 @@ class WebhookService:
         address = WebhookAddress(namespace=self._namespace, service=NAME, ca_bundle=bundle)
         await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
 
-    def lead_to(self, programs: Iterable[Served]) -> None:
+    def lead_to(self, programs: Iterable[Program]) -> None:
         """Send the server to the first of these that answers; to nobody if none does."""
         port = next((each.webhook_port for each in programs if each.webhook_port), 0)
         if self._failing:
             port = 0 if (instead := self._failing[-1]) is None else instead.port
         self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
 
-    async def fail(self, how: WebhookFailure) -> None:
+    async def fail(self, how: FaultKind) -> None:
         """Send the server to nobody, or to somebody who fails, until ``recover``; the last failure counts.
 
         Args:
             how: Whether webhooks are away, answer too late, or refuse everything.
         """
         instead = None
-        if how is not WebhookFailure.AWAY:
+        if how is not FaultKind.WEBHOOK_UNAVAILABLE:
             instead = FailingWebhooks(how, self._context)
             await instead.start()
             self._failures.append(instead)

@@ -18,7 +18,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ServerOptions
-from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
+from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS
 from deltaloop.client import Client
 
 _PATHS: Final = {

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from deltaloop.apiserver import ApiServer
-from deltaloop.apiserver.direct_connections import DirectConnection
+from deltaloop.apiserver.embedding import DirectConnection
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
 from deltaloop.client.core.credential import Credential

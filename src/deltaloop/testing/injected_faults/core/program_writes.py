@@ -15,15 +15,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, final
+
+import msgspec
 
 from deltaloop.api.keys import join_key
-from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike
-from deltaloop.apiserver.core.wire.request_info import RequestInfo
+from deltaloop.apiserver import Fault
+from deltaloop.apiserver.embedding import FaultBook, RequestInfo, Strike
 from deltaloop.schemas.json_values import mapping, text
 
 WRITE_VERBS: Final = ("create", "update", "patch", "delete", "deletecollection")
 LEASES: Final = "leases.coordination.k8s.io"
+_decode: Final = msgspec.json.Decoder().decode
 _OWN_AFFAIRS: Final = frozenset({LEASES, "events", "events.events.k8s.io"})
 _QUESTIONS: Final = frozenset({"authorization.k8s.io", "authentication.k8s.io"})
 _HARM: Final = (
@@ -41,144 +44,73 @@ class CrashMoment(StrEnum):
     AFTER = "after the server had carried it out"
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashAt:
-    """A crash at the write of a number."""
+class FaultKind(StrEnum):
+    """What happens to a write; ``simulation/core/schedules.py`` explains each."""
 
-    number: int
-    moment: CrashMoment
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaleRestart:
-    """A crash after a write; the program that comes back is shown the past, as by an API server that lags.
-
-    Attributes:
-        behind: How many revisions ago its lists and watches begin; all kinds of the server count.
-        seconds: How long it takes until they catch up.
-    """
-
-    behind: int
-    seconds: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashLater:
-    """A crash some time after a write: what a program remembers of the changes until then is gone.
-
-    Attributes:
-        changes: Right after which change of others, from 1 on: the user, and the environment.
-    """
-
-    changes: int
+    CRASH_BEFORE = "crash-before"
+    CRASH_AFTER = "crash-after"
+    LOST_RESPONSE = "lost-response"
+    LOST_REQUEST = "lost-request"
+    CONFLICT = "conflict"
+    BUSY = "busy"
+    SERVER_ERROR = "server-error"
+    DELAYED_WATCH = "delayed-watch"
+    MISSED_EVENTS = "missed-events"
+    PARTITION = "partition"
+    PAUSE = "pause"
+    SLOW_CLOCK = "slow-clock"
+    PREMATURE = "premature"
+    WEBHOOK_UNAVAILABLE = "webhook-unavailable"
+    WEBHOOK_TIMEOUT = "webhook-timeout"
+    WEBHOOK_REJECTS = "webhook-rejects"
+    STALE = "stale"
+    DELAYED_KIND = "delayed-kind"
+    CRASH_LATER = "crash-later"
+    RESTORED = "restored"
+    FOREGROUND = "foreground"
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldWatches:
-    """After a write no watch of the program brings anything for some seconds.
+WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBHOOK_TIMEOUT, FaultKind.WEBHOOK_REJECTS})
+"""Faults without effect where no program serves webhooks. Conversions fail as well, and with them watches."""
+LASTS: Final = 30.0
+"""Seconds after which a fault ends by itself."""
+SLOW_RATE: Final = 0.7
+"""Seconds of a slow clock for each second of the server's. A leader that gives up after 10 s of its own clock is still
+in time for the 15 s of the other replicas."""
+
+
+class PlannedFault(NamedTuple):
+    """A fault that is planned for one write.
 
     Attributes:
-        seconds: How long.
-        missed: Whether what was held never comes: the watch ends with 410 (Expired), and the program has to list anew,
-            so that states between two are never seen. Otherwise all comes then.
-        own_kind: Whether only watches of the kind that was written are held; caches of others go on.
+        kind: Kind of the fault.
+        behind: Number of revisions by which a stale restart is behind.
+        changes: Number of changes of others after which a later crash comes.
     """
 
-    seconds: float
-    missed: bool = False
-    own_kind: bool = False
+    kind: FaultKind
+    behind: int = 0
+    changes: int = 0
+
+    @property
+    def request_fault(self) -> Fault | None:
+        """The fault that strikes the request itself; None if it is carried out and answered."""
+        return _REQUEST_FAULTS.get(self.kind)
+
+    def crashes(self, moment: CrashMoment) -> bool:
+        """Whether the program crashes at this moment of the write."""
+        if moment is CrashMoment.BEFORE:
+            return self.kind is FaultKind.CRASH_BEFORE
+        return self.kind in (FaultKind.CRASH_AFTER, FaultKind.STALE)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartedAfter:
-    """After a write nothing of the program reaches the server for some seconds, and nobody is told."""
-
-    seconds: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PausedAfter:
-    """After a write the program stands still for some seconds, and then goes on as if nothing had been."""
-
-    seconds: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowedAfter:
-    """After a write the program's clock runs slower than the server's, for as long as the program lives.
-
-    Attributes:
-        rate: Seconds of its clock for each of the server's.
-    """
-
-    rate: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hurried:
-    """At a write the test stops waiting: ``settled`` returns, so that the user's next step comes in the middle."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoredAfter:
-    """After a write the server is restored from a backup, made right after the last change that was not a program's.
-
-    What programs have written since then is gone, and their watches end; they themselves go on.
-    """
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForegroundDeletions:
-    """From a write on, the user deletes in the foreground, unless a deletion has another policy."""
-
-
-class WebhookFailure(StrEnum):
-    """In which way the webhooks of programs do not do what they are there for."""
-
-    AWAY = "away"
-    SLOW = "slow"
-    WRONG = "wrong"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhooksFail:
-    """From a write on, before it arrives, the webhooks of all programs fail for some seconds.
-
-    Attributes:
-        how: Nobody answers, or too late, or everything is refused.
-        seconds: How long.
-    """
-
-    how: WebhookFailure
-    seconds: float
-
-
-Planned: TypeAlias = (
-    CrashMoment
-    | Fault
-    | StaleRestart
-    | CrashLater
-    | HeldWatches
-    | PartedAfter
-    | PausedAfter
-    | SlowedAfter
-    | Hurried
-    | WebhooksFail
-    | RestoredAfter
-    | ForegroundDeletions
-)
-"""What is planned for one write."""
+_REQUEST_FAULTS: Final = {
+    FaultKind.LOST_RESPONSE: Fault(do="lose"),
+    FaultKind.LOST_REQUEST: Fault(do="drop"),
+    FaultKind.CONFLICT: Fault(do="refuse", code=409),
+    FaultKind.BUSY: Fault(do="refuse", code=429, retry_after=1),
+    FaultKind.SERVER_ERROR: Fault(do="refuse", code=500),
+}
 
 
 @final
@@ -346,6 +278,14 @@ def key_of(info: RequestInfo, body: Mapping[str, object]) -> str:
     return join_key(path.namespace, path.name or text(metadata.get("name")) or text(metadata.get("generateName")))
 
 
+def object_of(body: bytes) -> Mapping[str, object]:
+    """Decode an object from the wire; empty if the body is not one."""
+    try:
+        return mapping(_decode(body))
+    except msgspec.DecodeError:
+        return {}
+
+
 def failing_share(share: float) -> tuple[Fault, ...]:
     """Return faults that strike a share of all writes: refused by 500 and 409, never arrived, or without an answer.
 
@@ -398,48 +338,32 @@ class HeldLeases:
 
 @final
 class WritePlan:
-    """What happens to the requests of all programs of one world.
+    """The faults that strike the requests of all programs of one world.
 
     Attributes:
         faults: Faults that strike by rules.
-        crash: The write by its number at which a program crashes.
-        planned: What happens to writes by their names.
-        sent: How many writes there were.
-        draw: Gives the chances of faults.
-        lease_holders: Who holds which Lease.
+        crash: Number of the write at which a program crashes, and the side of it; None is no crash.
+        planned: Faults by the names of the writes that they strike.
+        draw: Function that draws the chances of faults: numbers in [0, 1).
+        lease_holders: Identities of holders by the keys of Leases.
     """
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Begin without faults.
-
-        Args:
-            draw: Gives the chances of faults: numbers in [0, 1).
-        """
         self.faults: FaultBook = FaultBook()
-        self.crash: CrashAt | None = None
-        self.planned: dict[WriteName, Planned] = {}
-        self.sent: int = 0
+        self.crash: tuple[int, CrashMoment] | None = None
+        self.planned: dict[WriteName, PlannedFault] = {}
         self.draw: Callable[[], float] = draw
         self.lease_holders: dict[str, str] = {}
         self._occurrences: Counter[tuple[str, str, str]] = Counter()
 
-    def next_number(self) -> int:
-        """Count a write, and return its number."""
-        self.sent += 1
-        return self.sent
-
-    def next_occurrence(self, verb: str, resource: str, subresource: str) -> int:
-        """Count a write among those of its verb, resource and subresource."""
+    def next_numbers(self, verb: str, resource: str, subresource: str) -> tuple[int, int]:
+        """Count a write, and return its number among all, and among those of its verb, resource and subresource."""
         self._occurrences[verb, resource, subresource] += 1
-        return self._occurrences[verb, resource, subresource]
-
-    def planned_for(self, write: ProgramWrite) -> Planned | None:
-        """Return what is planned for a write; once only."""
-        return self.planned.pop(write.name, None)
+        return self._occurrences.total(), self._occurrences[verb, resource, subresource]
 
     def crashes(self, number: int, moment: CrashMoment) -> bool:
         """Tell whether its program crashes at this write; once only."""
-        if self.crash != CrashAt(number=number, moment=moment):
+        if self.crash != (number, moment):
             return False
         self.crash = None
         return True

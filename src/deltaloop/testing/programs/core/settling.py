@@ -64,7 +64,7 @@ class ReplicaState:
         starting: Whether it is about to start, or to start again.
         ended_by: By which error it has ended, if it is started again for that.
         stands_by: Whether another one leads, or nobody yet.
-        parted: Whether it cannot reach the server: what it has to do has to wait.
+        disconnected: Whether it cannot reach the server: its work has to wait.
         paused: Whether it stands still.
         does: What it is there for: names of its controllers. Another one that does the same stands in for it.
         queues: The queues of its controllers.
@@ -74,7 +74,7 @@ class ReplicaState:
     starting: bool = False
     ended_by: str = ""
     stands_by: bool = False
-    parted: bool = False
+    disconnected: bool = False
     paused: bool = False
     does: str = ""
     queues: tuple[QueueState, ...] = ()
@@ -84,12 +84,12 @@ def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
     """Return what is left to do, for people; nothing if all are settled."""
     left = [_starts(replica) for replica in replicas if replica.starting]
     running = [replica for replica in replicas if not replica.starting]
-    working = [replica for replica in running if not (replica.stands_by or replica.parted or replica.paused)]
+    working = [replica for replica in running if not (replica.stands_by or replica.disconnected or replica.paused)]
     if running and not working and not left:
         left.append(f"nobody works: {', '.join(map(_why_not, running))}")
     elif working:
         done = {replica.does for replica in working}
-        held_up = [replica for replica in running if replica.parted or replica.paused]
+        held_up = [replica for replica in running if replica.disconnected or replica.paused]
         left += [f"{_why_not(replica)}, and nobody stands in for it" for replica in held_up if replica.does not in done]
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
@@ -100,7 +100,9 @@ def _starts(replica: ReplicaState) -> str:
 
 
 def _why_not(replica: ReplicaState) -> str:
-    why = "is parted from the server" if replica.parted else "stands still" if replica.paused else "stands by"
+    why = (
+        "is disconnected from the server" if replica.disconnected else "stands still" if replica.paused else "stands by"
+    )
     return f"{replica.name} {why}"
 
 

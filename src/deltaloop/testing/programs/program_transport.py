@@ -1,155 +1,108 @@
-"""The transport of a program under test: a network and a server that fail on demand, and a record of its writes.
-
-Core: ``core/program_writes.py``. The transport below it is a real one; nothing is made up but what a fault says.
-"""
+"""Transport of a program under test: a network and a server that fail on demand, and a record of the writes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, Protocol, final
-from urllib.parse import unquote
-
-import msgspec
+from typing import Final, final
 
 from deltaloop.api.status import Status
-from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.apiserver import Fault
+from deltaloop.apiserver.embedding import RequestInfo, describe_request
 from deltaloop.client.errors import RequestTimeoutError, TransportError
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
-from deltaloop.schemas.json_values import mapping
+from deltaloop.testing.deterministic_loop.processes import Process
 from deltaloop.testing.injected_faults.core.program_writes import (
+    LASTS,
     LEASES,
-    CrashLater,
+    SLOW_RATE,
+    WEBHOOK_FAULTS,
     CrashMoment,
-    ForegroundDeletions,
+    FaultKind,
     HeldLeases,
-    HeldWatches,
-    Hurried,
-    PartedAfter,
-    PausedAfter,
-    Planned,
+    PlannedFault,
     ProgramWrite,
-    RestoredAfter,
-    SlowedAfter,
-    StaleRestart,
-    WebhooksFail,
-    WritePlan,
     WriteReason,
     is_object_write,
     key_of,
+    object_of,
     verb_of,
 )
-from deltaloop.testing.deterministic_loop.processes import Process
+from deltaloop.testing.programs.world import World
 
-_decode: Final = msgspec.json.Decoder().decode
 _NUMBERED: Final = re.compile(r"Task-\d+")  # by a counter of the whole process
 _EXPIRED: Final = Status(message="too old resource version", reason="Expired", code=410).to_json()
 _ENDS: Final = b'{"type":"ERROR","object":' + _EXPIRED + b"}\n"
 _STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
 
 
-class Recorder(Protocol):
-    """Takes what a program writes."""
-
-    def wrote(self, write: ProgramWrite) -> None:
-        """Take a write when its end is known; one at which the program crashed, too."""
-        ...
-
-    async def carried_out(self, write: ProgramWrite) -> None:
-        """Look at what the server has now; the program has not heard yet that its write was carried out."""
-        ...
-
-    def restore_backup(self) -> None:
-        """Have the server be as it was right after the last change that was not a program's."""
-        ...
-
-    def crash_later(self, planned: CrashLater, write: ProgramWrite, crash: Callable[[], object]) -> None:
-        """Crash a program after some changes that others make."""
-        ...
-
-    def delete_in_foreground(self) -> None:
-        """Have the user's deletions be in the foreground."""
-        ...
-
-    def hurry(self, process: Process) -> None:
-        """Have whoever waits for programs to come to rest not wait any longer; a program stands still until then."""
-        ...
-
-    async def webhooks_fail(self, planned: WebhooksFail) -> None:
-        """Have the webhooks of all programs fail for a while, from now on."""
-        ...
-
-
 @final
 class ProgramTransport:
-    """Sends a program's requests, unless the network is parted, a fault strikes, or the program crashes there.
+    """Sends a program's requests, unless it is disconnected, a fault strikes, or the program crashes there.
 
     Attributes:
-        listed: The resources that the program has listed or watched, such as ``deployments.apps``.
+        listed: Resources that the program has listed or watched, such as ``deployments.apps``.
     """
 
     def __init__(
         self,
         inner: Transport,
         *,
+        world: World,
         process: Process,
-        plan: WritePlan,
-        recorder: Recorder,
-        crash: Callable[[StaleRestart | None], object],
+        crash: Callable[[int], object],
         reason: Callable[[], WriteReason | None],
         lags_until: float = 0.0,
     ) -> None:
         """Send by another transport.
 
         Args:
-            inner: The way to the server.
-            process: Whose requests they are; its name is the user of faults.
-            plan: Faults and crashes.
-            recorder: Takes the writes.
-            crash: Crashes the process; told how it is to come back, if that is planned.
-            reason: Tells why the program writes what it is about to send.
-            lags_until: Until when watches bring nothing but the state that they begin with, on the loop's clock.
+            inner: Transport to the server.
+            world: World with the planned faults, which records the writes.
+            process: Process of the program; its name is the user of faults.
+            crash: Function that crashes the process; its argument is the number of revisions behind on its return.
+            reason: Function that returns why the program writes the request that it is about to send.
+            lags_until: Time on the loop's clock until which watches deliver only their initial state.
         """
         self._inner = inner
+        self._world = world
         self._process = process
-        self._plan = plan
-        self._recorder = recorder
+        self._plan = world.plan
         self._crash = crash
-        self._healed = asyncio.Event()
-        self._healed.set()
+        self._connected = asyncio.Event()
+        self._connected.set()
         self._refuses = False
         self._lags_until = lags_until
         self._reason = reason
         self._held_until = 0.0
         self._missed = False
         self._held_kind = ""
-        self._leases = HeldLeases(plan.lease_holders)
+        self._leases = HeldLeases(world.plan.lease_holders)
         self.listed: set[str] = set()
 
     @property
-    def parted(self) -> bool:
+    def disconnected(self) -> bool:
         """Whether nothing reaches the server now."""
-        return not self._healed.is_set()
+        return not self._connected.is_set()
 
-    def part(self, *, refuse: bool) -> None:
+    def disconnect(self, *, refuse: bool = False) -> None:
         """Let nothing through.
 
         Args:
-            refuse: Whether connections are cut and refused; otherwise nothing arrives and nobody is told.
+            refuse: Whether to cut and refuse connections. By default requests are silently held.
         """
         self._refuses = refuse
-        self._healed.clear()
+        self._connected.clear()
         if refuse:
             self._process.cut_connections()
 
-    def heal(self) -> None:
-        """Let everything through again; what was held goes on."""
-        self._healed.set()
+    def reconnect(self) -> None:
+        """Let everything through again, held bytes included."""
+        self._connected.set()
 
     async def request(self, request: HttpRequest) -> HttpResponse:
         """Send a request and return the whole answer.
@@ -158,43 +111,44 @@ class ProgramTransport:
             TransportError: If there is none.
         """
         await self._pass(request, sent=False)
-        info = describe(request.method, request.path, _segments(request.path), request.query)
+        info = describe_request(request.method, request.path, request.query)
         write = self._begin(info, request)
         if info.verb == "list":
             self.listed.add(info.group_resource)
         if write is None:
             answer = await self._answer(info, request, is_write=False)
             if info.group_resource == LEASES and 200 <= answer.status < 300:
-                self._leases.wrote(info, _object(answer.body))
+                self._leases.wrote(info, object_of(answer.body))
             return answer
-        planned = self._plan.planned_for(write)
+        planned = self._plan.planned.pop(write.name, None)
         await self._crash_at(write, CrashMoment.BEFORE, planned, request)
-        if isinstance(planned, WebhooksFail):
-            await self._recorder.webhooks_fail(planned)
+        if planned is not None and planned.kind in WEBHOOK_FAULTS:
+            await self._world.fail_webhooks(planned.kind)
         stored = write
         try:
-            fault = planned if isinstance(planned, Fault) else None
+            fault = None if planned is None else planned.request_fault
             answer = await self._answer(info, request, is_write=True, planned=fault)
-            stored = replace(write, code=answer.status, stored=_object(answer.body), lost_lease=self._leases.lost())
+            stored = replace(write, code=answer.status, stored=object_of(answer.body), lost_lease=self._leases.lost())
             if stored.carried_out:
-                await self._recorder.carried_out(stored)
+                await self._world.carried_out(stored)
         except (TransportError, asyncio.CancelledError):  # given up, it may have been carried out all the same
-            self._recorder.wrote(stored)
+            self._world.wrote(stored)
             raise
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
-        self._recorder.wrote(stored)
-        await self._follows(planned, stored, request)
+        self._world.wrote(stored)
+        if planned is not None:
+            await self._follow(planned, stored, request)
         return answer
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; what comes while the network is parted is held.
+        """Open a stream; what comes while the program is disconnected is held.
 
         Raises:
             TransportError: If there is no answer.
         """
         await self._pass(request, sent=False)
-        info = describe(request.method, request.path, _segments(request.path), request.query)
+        info = describe_request(request.method, request.path, request.query)
         refusal = await self._struck(info, request, is_write=False)
         if isinstance(refusal, HttpResponse):
             yield StreamResponse(status=refusal.status, headers=refusal.headers, chunks=_once(refusal.body))
@@ -209,7 +163,7 @@ class ProgramTransport:
                 if self._lags_until > asyncio.get_running_loop().time():
                     chunks = _lagging(chunks, self._lags_until, begins="sendInitialEvents" in request.query)
                 chunks = self._while_held(chunks, info.group_resource)
-            yield replace(answer, chunks=_Held(chunks, self._healed))
+            yield replace(answer, chunks=_Held(chunks, self._connected))
 
     async def _while_held(self, chunks: AsyncIterator[bytes], resource: str) -> AsyncGenerator[bytes, None]:
         """Give the chunks of a watch, none of them while watches are held; its end, if they are to be missed."""
@@ -232,11 +186,12 @@ class ProgramTransport:
         if request.pool is Pool.LEADER_ELECTION or not is_object_write(info, request.query):
             return None
         assert info.resource is not None
-        body = _object(request.body or b"")
+        body = object_of(request.body or b"")
         task = asyncio.current_task()
         verb, resource = verb_of(info, request.headers.get("Content-Type", "")), info.group_resource
+        number, occurrence = self._plan.next_numbers(verb, resource, info.resource.subresource)
         return ProgramWrite(
-            number=self._plan.next_number(),
+            number=number,
             replica=self._process.name,
             task="" if task is None or _NUMBERED.fullmatch(task.get_name()) else task.get_name(),
             at=contextvars.Context().run(asyncio.get_running_loop().time),
@@ -245,43 +200,44 @@ class ProgramTransport:
             key=key_of(info, body),
             subresource=info.resource.subresource,
             body=body,
-            occurrence=self._plan.next_occurrence(verb, resource, info.resource.subresource),
+            occurrence=occurrence,
             reason=self._reason(),
         )
 
-    async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, planned: object, request: HttpRequest) -> None:
-        stale = planned if isinstance(planned, StaleRestart) and moment is CrashMoment.AFTER else None
-        if planned is moment or stale is not None or self._plan.crashes(write.number, moment):
-            self._recorder.wrote(write)
-            self._crash(stale)
+    async def _crash_at(
+        self, write: ProgramWrite, moment: CrashMoment, planned: PlannedFault | None, request: HttpRequest
+    ) -> None:
+        is_planned = planned is not None and planned.crashes(moment)
+        if is_planned or self._plan.crashes(write.number, moment):
+            self._world.wrote(write)
+            self._crash(planned.behind if is_planned and planned is not None else 0)
         await self._stay_if_gone(request)
 
-    async def _follows(self, planned: Planned | None, write: ProgramWrite, request: HttpRequest) -> None:
-        """Do what is planned for the time after a write."""
+    async def _follow(self, planned: PlannedFault, write: ProgramWrite, request: HttpRequest) -> None:
+        """Begin what a fault does after its write."""
         loop, outside = asyncio.get_running_loop(), contextvars.Context()
-        match planned:
-            case HeldWatches(seconds=seconds, missed=missed, own_kind=own_kind):
-                self._held_until, self._missed = loop.time() + seconds, missed
-                self._held_kind = write.resource if own_kind else ""
-            case CrashLater():
-                self._recorder.crash_later(planned, write, self._crash_if_there)
-            case ForegroundDeletions():
-                self._recorder.delete_in_foreground()
-            case RestoredAfter():
-                self._recorder.restore_backup()
-            case PartedAfter(seconds=seconds):
-                self.part(refuse=False)
-                loop.call_later(seconds, self.heal, context=outside)
-            case PausedAfter(seconds=seconds):
+        kind = planned.kind
+        match kind:
+            case FaultKind.DELAYED_WATCH | FaultKind.MISSED_EVENTS | FaultKind.DELAYED_KIND:
+                self._held_until, self._missed = loop.time() + LASTS, kind is FaultKind.MISSED_EVENTS
+                self._held_kind = write.resource if kind is FaultKind.DELAYED_KIND else ""
+            case FaultKind.CRASH_LATER:
+                self._world.crash_later(planned.changes, write, self._crash_if_there)
+            case FaultKind.FOREGROUND:
+                self._world.delete_in_foreground()
+            case FaultKind.RESTORED:
+                self._world.restore_backup()
+            case FaultKind.PARTITION:
+                self.disconnect()
+                loop.call_later(LASTS, self.reconnect, context=outside)
+            case FaultKind.SLOW_CLOCK:
+                self._process.slow_down(SLOW_RATE)
+            case FaultKind.PAUSE | FaultKind.PREMATURE:
                 self._process.pause()
-                loop.call_later(seconds, self._process.resume, context=outside)
-                await asyncio.sleep(0)
-                await self._stay_if_gone(request)
-            case SlowedAfter(rate=rate):
-                self._process.slow_down(rate)
-            case Hurried():
-                self._process.pause()
-                self._recorder.hurry(self._process)
+                if kind is FaultKind.PAUSE:
+                    loop.call_later(LASTS, self._process.resume, context=outside)
+                else:
+                    self._world.continue_early(self._process)
                 await asyncio.sleep(0)
                 await self._stay_if_gone(request)
             case _:
@@ -289,7 +245,7 @@ class ProgramTransport:
 
     def _crash_if_there(self) -> None:
         if not self._process.crashed:
-            self._crash(None)
+            self._crash(0)
 
     async def _stay_if_gone(self, request: HttpRequest) -> None:
         if not self._process.crashed:
@@ -332,19 +288,18 @@ class ProgramTransport:
     async def _pass(self, request: HttpRequest, *, sent: bool) -> None:
         """Come through the network, once it is whole; within the time limit of the request."""
         await self._stay_if_gone(request)
-        if not self.parted:
+        if not self.disconnected:
             return
+        place = f"{request.method} {request.path}"
         if self._refuses and not sent:
-            raise TransportError(
-                f"{request.method} {request.path}: the network is parted", method=request.method, path=request.path,
-                refused=True,
-            )  # fmt: skip
+            text = f"{place}: the program is disconnected"
+            raise TransportError(text, method=request.method, path=request.path, refused=True)
         try:
             async with asyncio.timeout(request.timeout):
-                await self._healed.wait()
+                await self._connected.wait()
         except TimeoutError:
             raise RequestTimeoutError(
-                f"{request.method} {request.path}: nothing came through the network within {request.timeout:g} s",
+                f"{place}: nothing came through the network within {request.timeout:g} s",
                 method=request.method,
                 path=request.path,
                 sent=sent,
@@ -353,18 +308,18 @@ class ProgramTransport:
 
 @final
 class _Held:
-    """The body of a stream, held while the network is parted."""
+    """Body of a stream, held while the program is disconnected."""
 
-    def __init__(self, chunks: AsyncIterator[bytes], healed: asyncio.Event) -> None:
+    def __init__(self, chunks: AsyncIterator[bytes], connected: asyncio.Event) -> None:
         self._chunks = chunks
-        self._healed = healed
+        self._connected = connected
 
     def __aiter__(self) -> _Held:
         return self
 
     async def __anext__(self) -> bytes:
         chunk = await anext(self._chunks)
-        await self._healed.wait()
+        await self._connected.wait()
         return chunk
 
 
@@ -396,29 +351,7 @@ async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
 
 
-def text_of(request: HttpRequest) -> str:
-    """Return what a request writes, for people; empty if that is no object."""
-    info = describe(request.method, request.path, _segments(request.path), request.query)
-    if info.resource is None or not is_object_write(info, request.query):
-        return ""
-    verb = verb_of(info, request.headers.get("Content-Type", ""))
-    part = f"/{info.resource.subresource}" if info.resource.subresource else ""
-    return f"{verb} {info.group_resource}{part} {key_of(info, _object(request.body or b''))}"
-
-
 def _dropped(request: HttpRequest) -> TransportError:
     return TransportError(
         f"{request.method} {request.path}: the connection was cut", method=request.method, path=request.path, cut=True
     )
-
-
-def _segments(path: str) -> tuple[str, ...]:
-    return tuple(unquote(part) for part in path.strip("/").split("/"))
-
-
-def _object(body: bytes) -> Mapping[str, object]:
-    """Read an object as it went over the wire; what is none is an empty one."""
-    try:
-        return mapping(_decode(body))
-    except msgspec.DecodeError:
-        return {}

@@ -1,4 +1,4 @@
-"""A transport that says when something may have been written by it; all else is what another transport does."""
+"""Transport that reports the requests that may write something, and passes all requests on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Final, final
 
 import msgspec
 
+from deltaloop.apiserver.embedding import describe_request
 from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
+from deltaloop.testing.injected_faults.core.program_writes import is_object_write, key_of, object_of, verb_of
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -20,21 +22,20 @@ def _nothing(_: HttpRequest) -> None:
 
 @final
 class NotingTransport:
-    """Sends requests by another transport.
+    """Transport that passes requests on, and calls functions before and after those that may write.
 
     Attributes:
-        writes: Called before each request that may write something; a request that it returns is sent in its place.
-        wrote: Called after it, answered or not.
+        writes: Function called before such a request; a request that it returns is sent instead.
+        wrote: Function called after it, answered or not.
     """
 
     def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
-        """Send by ``inner``."""
         self.writes: Callable[[HttpRequest], HttpRequest | None] = _nothing
         self.wrote: Callable[[HttpRequest], object] = wrote
         self._inner = inner
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole answer.
+        """Send a request and return the whole response.
 
         Raises:
             TransportError: If there is none.
@@ -51,7 +52,7 @@ class NotingTransport:
         """Open a stream.
 
         Raises:
-            TransportError: On entering, if there is no answer.
+            TransportError: On entering, if there is no response.
         """
         return self._inner.stream(request)
 
@@ -60,8 +61,18 @@ class NotingTransport:
         await self._inner.close()
 
 
+def text_of(request: HttpRequest) -> str:
+    """Return what a request writes, for people; empty if that is not an object."""
+    info = describe_request(request.method, request.path, request.query)
+    if info.resource is None or not is_object_write(info, request.query):
+        return ""
+    verb = verb_of(info, request.headers.get("Content-Type", ""))
+    part = f"/{info.resource.subresource}" if info.resource.subresource else ""
+    return f"{verb} {info.group_resource}{part} {key_of(info, object_of(request.body or b''))}"
+
+
 def in_foreground(request: HttpRequest) -> HttpRequest:
-    """Return a deletion that is one in the foreground, if it has no other policy."""
+    """Return a deletion with foreground propagation, unless it specifies a policy."""
     options: dict[str, object] = msgspec.json.decode(request.body, type=dict[str, object]) if request.body else {}
     if options.get("propagationPolicy") or "propagationPolicy" in request.query or "orphanDependents" in options:
         return request
