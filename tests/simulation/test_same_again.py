@@ -59,10 +59,10 @@ def test_a_set_of_events_that_is_walked_goes_another_way() -> None:
         events = {asyncio.Event() for _ in range(20)}
         for number, event in enumerate(sorted(events, key=id, reverse=True)):
             asyncio.get_running_loop().create_task(event.wait(), name=f"waiter {number}")
-        await world.idle()
+        await world.advance(0)
         for event in events:
             event.set()
-        await world.idle()
+        await world.advance(0)
 
     again = SameAgain(scenario)
     assert any(again.difference(()) for _ in range(20))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.api.kubernetes_version import KUBERNETES
-from deltaloop.testing import control_plane
+from deltaloop.testing.servers import control_plane
 from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
 from deltaloop.testing.servers.core.control_plane import DEFAULT_FOLDER
 

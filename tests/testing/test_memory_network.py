@@ -13,7 +13,8 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.testing import Cut, MemoryNetwork, Relay, Stall, embedded_harness, memory_network, run_virtual
+from deltaloop.testing import Cut, MemoryNetwork, Relay, Stall, embedded_harness, run_virtual
+from deltaloop.testing.deterministic_loop import memory_network
 from deltaloop.testing.deterministic_loop.memory_network import MemoryTransport, NetworkLoop
 from deltaloop.testing.deterministic_loop.processes import Process
 from tests.mutants.edited import edited

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.testing import StalledError, VirtualLoop, run_virtual, virtual_loop
+from deltaloop.testing import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.deterministic_loop import virtual_loop
 
 DAY = 86400.0
 

@@ -38,7 +38,13 @@ def outcome(
     violation: str = "",
 ) -> SimulationRun:
     return SimulationRun(
-        end=end, writes=writes, raised=raised, unsettled=unsettled, rests=rests, premature=premature, violation=violation
+        end=end,
+        writes=writes,
+        raised=raised,
+        unsettled=unsettled,
+        rests=rests,
+        premature=premature,
+        violation=violation,
     )
 
 
