@@ -173,6 +173,10 @@ def test_one_cache_is_behind_while_others_go_on() -> None:
 
 
 def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
-    monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])
+    bites_not = edited(
+        "BitesNot",
+        ProgramTransport,
+        ("if kind is FaultKind.DELAYED_KIND else", "and 'none' if kind is FaultKind.DELAYED_KIND else"),
+    )
+    monkeypatch.setattr(ProgramTransport, "_follow", vars(bites_not)["_follow"])
     assert seen_at("delayed-kind:create:secrets:1")["key"] < 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import NaiveCluster, template
+from tests.testing.cluster_models.core.naive_cluster import NaiveCluster, template
 
 
 def job(cluster: NaiveCluster, *, restart: str = "Never", **spec: Any) -> dict[str, Any]:

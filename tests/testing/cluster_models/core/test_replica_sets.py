@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import LABELS, NaiveCluster, ready, template
+from tests.testing.cluster_models.core.naive_cluster import LABELS, NaiveCluster, ready, template
 
 
 def replica_set(cluster: NaiveCluster, replicas: int = 3, **spec: Any) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def scenario_of(work: Callable[[], Awaitable[None]]) -> Callable[[Harness], Awai
 @pytest.mark.parametrize(
     ("work", "told"),
     [
-        (starts_a_thread, "test_uncontrolled.py:25 (starts_a_thread) starts a thread"),
-        (starts_a_process, "test_uncontrolled.py:30 (starts_a_process) starts a process"),
-        (connects, "test_uncontrolled.py:35 (connects) connects to the real network"),
-        (uses_the_pool, "test_uncontrolled.py:40 (uses_the_pool) starts a thread"),
+        (starts_a_thread, "test_nondeterminism.py:25 (starts_a_thread) starts a thread"),
+        (starts_a_process, "test_nondeterminism.py:30 (starts_a_process) starts a process"),
+        (connects, "test_nondeterminism.py:35 (connects) connects to the real network"),
+        (uses_the_pool, "test_nondeterminism.py:40 (uses_the_pool) starts a thread"),
     ],
 )
 def test_it_is_named_by_the_line_of_the_program(work: Callable[[], Awaitable[None]], told: str) -> None:
@@ -83,4 +83,4 @@ def test_nothing_is_told_of_a_program_that_does_nothing_of_the_kind_nor_after_a_
     thread = threading.Thread(target=int)
     thread.start()
     thread.join()
-    assert not found.told
+    assert not found.found

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import NaiveCluster, ready
+from tests.testing.cluster_models.core.naive_cluster import NaiveCluster, ready
 
 CONTAINERS: list[dict[str, Any]] = [{"name": "c", "image": "1"}]
 

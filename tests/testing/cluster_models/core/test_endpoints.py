@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import LABELS, NaiveCluster
+from tests.testing.cluster_models.core.naive_cluster import LABELS, NaiveCluster
 
 CONTAINER = {"name": "c", "image": "1", "ports": [{"name": "http", "containerPort": 8080}]}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import LABELS, NaiveCluster, ready, template
+from tests.testing.cluster_models.core.naive_cluster import LABELS, NaiveCluster, ready, template
 
 CLAIM = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
 

@@ -9,7 +9,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.kstatus import KStatus, object_status
 from deltaloop.api.resource import Resource
-from tests.testing.environment.core.naive_cluster import LABELS, NaiveCluster, ready, template
+from tests.testing.cluster_models.core.naive_cluster import LABELS, NaiveCluster, ready, template
 
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaloop.api import kinds
-from tests.testing.environment.core.naive_cluster import NaiveCluster
+from tests.testing.cluster_models.core.naive_cluster import NaiveCluster
 
 CLAIM, VOLUME = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME
 
