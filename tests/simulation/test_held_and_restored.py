@@ -15,7 +15,7 @@ from deltaloop.errors import InvalidArgumentError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST
 from deltaloop.testing import Cluster, Harness
-from deltaloop.testing.harness import world_of
+from deltaloop.testing.harness import state_of
 from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 from deltaloop.testing.programs.program_transport import ProgramTransport
 from tests.mutants.edited import edited
@@ -129,7 +129,7 @@ async def test_only_an_embedded_server_of_its_own_can_be_restored() -> None:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         async with dl.connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client) as harness:
             with pytest.raises(InvalidArgumentError, match="embedded server"):
-                world_of(harness).restore_backup()
+                state_of(harness).restore_backup()
             server.compact()
             with pytest.raises(ValueError, match="revision 2 cannot be restored"):
                 server.faults.restore_backup(2)

@@ -20,7 +20,7 @@ from deltaloop.client.errors import StreamEndedError, TransportError
 from deltaloop.client.transport import HttpRequest
 from deltaloop.testing import MemoryNetwork, run_virtual
 from deltaloop.testing.deterministic_loop.processes import Process
-from deltaloop.testing.harness import running_harness, world_of
+from deltaloop.testing.harness import running_harness, state_of
 from deltaloop.testing.servers.cluster import default_server_options
 from deltaloop.testing.servers.direct_transport import DirectTransport
 from tests.mutants.edited import edited
@@ -181,7 +181,7 @@ def test_a_transport_that_is_closed_sends_nothing() -> None:
 def test_a_harness_hands_requests_over_unless_its_server_has_tls() -> None:
     async def main(options: ServerOptions) -> str:
         async with running_harness(ApiServer(options), direct=True) as harness:
-            return type(world_of(harness).open_transport(harness.client.config)).__name__
+            return type(state_of(harness).open_transport(harness.client.config)).__name__
 
     assert in_memory(main(default_server_options())) == "DirectTransport"
     assert in_memory(main(ServerOptions())) == "AiohttpTransport"

@@ -71,10 +71,10 @@ from deltaloop.simulation.ordered_tasks import ordered_tasks
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
 from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
-from deltaloop.testing.harness import Harness, running_harness, world_of
+from deltaloop.testing.harness import Harness, running_harness, state_of
 from deltaloop.testing.injected_faults.core.program_writes import LASTS, PlannedFault, ProgramWrite, WriteName
 from deltaloop.testing.programs.core.settling import NotSettledError
-from deltaloop.testing.programs.world import World
+from deltaloop.testing.programs.harness_state import HarnessState
 from deltaloop.testing.servers.cluster import default_server_options
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
@@ -296,7 +296,7 @@ class _Run:
         self._schedule = schedule
         self._server = server
         self._loop: VirtualLoop | None = None
-        self._world: World | None = None
+        self._state: HarnessState | None = None
         self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
@@ -316,13 +316,13 @@ class _Run:
 
     def _stalled(self, error: StalledError) -> SimulationRun:
         """Return a run that waits for an event that cannot come: the loop raises that, so the scenario cannot."""
-        if self._world is None:
+        if self._state is None:
             raise error
-        writes = tuple(self._world.writes)
+        writes = tuple(self._state.writes)
         return SimulationRun(
             end=None,
             writes=writes,
-            steps=tuple(self._world.steps),
+            steps=tuple(self._state.steps),
             raised=_without_secrets(_line_of(error), writes),
             trace=tuple(map(_line, writes)),
         )
@@ -345,31 +345,31 @@ class _Run:
         kinds: tuple[str, ...] = ()
         server = ApiServer(options, begins_with=self._first_objects)
         async with running_harness(server, seed=seed, direct=True) as harness:
-            self._world = world = world_of(harness)
-            world.settles_within = _SETTLES_WITHIN
-            claims = _Claims(world)
-            world.after_writes.append(claims.look)
+            self._state = state = state_of(harness)
+            state.settles_within = _SETTLES_WITHIN
+            claims = _Claims(state)
+            state.after_writes.append(claims.look)
             for fault in self._schedule:
                 if isinstance(fault, ScheduledOrder):
                     loop.order = fault.task_order(random.Random(str(fault)).random)
                     continue
-                world.plan.planned[fault.write] = PlannedFault(fault.kind, fault.behind, fault.changes)
+                state.plan.planned[fault.write] = PlannedFault(fault.kind, fault.behind, fault.changes)
             try:
                 await self._scenario(harness)
                 await _rested(harness)
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
-                if error is world.violation:
+                if error is state.violation:
                     violation = _line_of(error)
-                elif not world.early_steps:  # who continues too early may meet what the step needs not to be there
+                elif not state.early_steps:  # who continues too early may meet what the step needs not to be there
                     raised = _line_of(error)
                 told = True
-            planned = world.to_come
+            planned = state.to_come
             if not told:
                 objects = await self._objects(harness)
                 kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
-            writes = tuple(world.writes)
+            writes = tuple(state.writes)
             for replica in harness.replicas:
                 if replica.alive:
                     await replica.crash()  # what it would do to end in good order is not what is looked at
@@ -377,17 +377,17 @@ class _Run:
             end=end,
             kinds=kinds,
             writes=writes,
-            steps=tuple(world.steps),
-            rests=tuple(world.rests),
-            pasts=tuple(world.pasts),
-            others=tuple(world.others),
-            premature=world.early_steps > 0,
+            steps=tuple(state.steps),
+            rests=tuple(state.rests),
+            pasts=tuple(state.pasts),
+            others=tuple(state.others),
+            premature=state.early_steps > 0,
             unsettled=_without_secrets(unsettled, writes),
             violation=_without_secrets(violation, writes),
             raised=_without_secrets(raised, writes),
             claims=() if any(fault.kind in AGEING for fault in self._faults()) else tuple(claims.early),
             unused_faults=planned,
-            webhooks=world.webhook_service is not None,
+            webhooks=state.webhook_service is not None,
             trace=tuple(map(_line, writes)),
         )
 
@@ -460,9 +460,9 @@ def _declared(controller: Controller) -> list[object]:
 class _Claims:
     """Looks at what belongs to an object when a program says that it is Ready."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, state: HarnessState) -> None:
         self.early: list[EarlyClaim] = []
-        self._world = world
+        self._state = state
         self._ready = ReadyClaims()
 
     async def look(self, write: ProgramWrite) -> None:
@@ -471,20 +471,20 @@ class _Claims:
         obj = Resource.from_dict(write.stored)
         if not self._ready.turns(obj):
             return
-        for name in sorted({each.resource for each in self._world.writes} - {write.resource}):
+        for name in sorted({each.resource for each in self._state.writes} - {write.resource}):
             with suppress(UnknownResourceError, NotFoundError):
-                self.early += early_claims(obj, await self._world.client.list_all(name))
+                self.early += early_claims(obj, await self._state.client.list_all(name))
 
 
 async def _rested(harness: Harness) -> None:
     """Wait until all programs have settled, held-up ones included, even if the test continues early meanwhile."""
-    world = world_of(harness)
+    state = state_of(harness)
     while True:
-        early = world.early_steps
+        early = state.early_steps
         await harness.settled()
         if any(replica.held_up for replica in harness.replicas):
             await asyncio.sleep(LASTS)
-        elif early == world.early_steps:
+        elif early == state.early_steps:
             return
 
 

@@ -37,9 +37,9 @@ from deltaloop.testing.cluster_models.driver import ClusterEnvironment
 from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 from deltaloop.testing.injected_faults.core.program_writes import CrashMoment, ProgramWrite, failing_share
 from deltaloop.testing.programs.core.settling import NotSettledError, ReplicaState, Settling, left_to_do
+from deltaloop.testing.programs.harness_state import HarnessState
 from deltaloop.testing.programs.noting_transport import NotingTransport
 from deltaloop.testing.programs.replica import MANAGER, Controllers, Main, Replica
-from deltaloop.testing.programs.world import World
 from deltaloop.testing.servers.cluster import Cluster, closing_in_time, default_server_options
 from deltaloop.testing.servers.direct_transport import DirectTransport
 
@@ -80,10 +80,10 @@ class Harness:
         self.server: ApiServer | None = server
         self.namespace: str | None = client.namespace if cluster.shared else None
         self.replicas: list[Replica] = []
-        self._world = World(client, seed=seed, server=server)
-        self._world.programs = self.replicas
-        self.writes: list[ProgramWrite] = self._world.writes
-        self.events: list[EventDraft] = self._world.events
+        self._state = HarnessState(client, seed=seed, server=server)
+        self._state.programs = self.replicas
+        self.writes: list[ProgramWrite] = self._state.writes
+        self.events: list[EventDraft] = self._state.events
         self._cluster = cluster
         self._seed = seed
         self._environment: ClusterEnvironment | None = None
@@ -110,7 +110,7 @@ class Harness:
         finally:
             if self._environment is not None:
                 await self._environment.stop()
-            await self._world.close()
+            await self._state.close()
             for kind, name, namespace in reversed(self._installed):
                 with suppress(NotFoundError):
                     await self.client.delete(kind, name, namespace=namespace)
@@ -178,7 +178,7 @@ class Harness:
         if not self._cluster.embedded:
             raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
         if self._environment is None:
-            transport = NotingTransport(self._world.open_transport(self.client.config), self._world.others_wrote)
+            transport = NotingTransport(self._state.open_transport(self.client.config), self._state.others_wrote)
             self._environment = ClusterEnvironment(
                 Client(self.client.config, transport=transport, options=self.client.options),
                 namespace=self.namespace,
@@ -228,7 +228,7 @@ class Harness:
             from deltaloop.webhooks import WebhookSet
 
             served = WebhookSet(webhooks)  # rejects other objects
-        options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self._world.random)
+        options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self._state.random)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:
@@ -248,13 +248,13 @@ class Harness:
         return await self._started(runs, config)
 
     async def _register(self, webhooks: Sequence[Webhook]) -> None:
-        if self._world.webhook_service is None:
+        if self._state.webhook_service is None:
             if self.server is None:
                 raise InvalidArgumentError("webhooks are called by an embedded server of the test's own")
             from deltaloop.testing.programs.webhook_service import WebhookService
 
-            self._world.webhook_service = WebhookService(self.server, self.client)
-        await self._world.webhook_service.register(webhooks)
+            self._state.webhook_service = WebhookService(self.server, self.client)
+        await self._state.webhook_service.register(webhooks)
 
     async def run(self, function: Callable[[Client], Awaitable[object]], *, quiet_after: float = 60.0) -> Replica:
         """Start a program of another kind: whatever a function does with a client, until it is cancelled.
@@ -279,7 +279,7 @@ class Harness:
         return await self._started(Main(function=function, quiet_after=quiet_after), self.client.config)
 
     async def _started(self, runs: Controllers | Main, config: ClientConfig) -> Replica:
-        replica = Replica(self._world, f"replica-{len(self.replicas) + 1}", runs, config)
+        replica = Replica(self._state, f"replica-{len(self.replicas) + 1}", runs, config)
         self.replicas.append(replica)
         try:
             await replica.start()
@@ -322,7 +322,7 @@ class Harness:
         ``refuse``, ``delay``, ``drop`` and ``lose``; a fault's users are names of replicas. What happens to watches, to
         the server's history and to requests of everybody is in ``server.faults``.
         """
-        return self._world.plan.faults
+        return self._state.plan.faults
 
     @contextmanager
     def fail_writes(self, share: float, *, seed: int = 0) -> Generator[None, None, None]:
@@ -334,7 +334,7 @@ class Harness:
             share: From 0 to 1.
             seed: Which ones: the same seed strikes the same writes, if they come in the same order.
         """
-        self._world.plan.draw = random.Random(seed).random
+        self._state.plan.draw = random.Random(seed).random
         numbers = [self.faults.add(fault) for fault in failing_share(share)]
         try:
             yield
@@ -349,7 +349,7 @@ class Harness:
             number: Which write of an object, by whichever program: 1 is the first one of all.
             moment: On which side of the write.
         """
-        self._world.plan.crash = (number, moment)
+        self._state.plan.crash = (number, moment)
 
     # -- time
 
@@ -366,9 +366,9 @@ class Harness:
                 "one, or it is marked real_time"
             )
         await asyncio.sleep(seconds)
-        await self._world.idle()
-        if self._world.hot:
-            raise NotSettledError(self._world.hot, left=(self._world.hot,))
+        await self._state.idle()
+        if self._state.hot:
+            raise NotSettledError(self._state.hot, left=(self._state.hot,))
 
     async def settled(self, timeout: float | None = None) -> None:
         """Wait until the programs have nothing left to do.
@@ -384,31 +384,31 @@ class Harness:
             NotSettledError: If work is left after that time; the message lists it, with the busiest keys.
             Exception: Error of an invariant or of a program's manager, or a mistake of a reconciler that parks its key.
         """
-        world, clock = self._world, asyncio.get_running_loop().time
-        within = world.settles_within if timeout is None else timeout
+        state, clock = self._state, asyncio.get_running_loop().time
+        within = state.settles_within if timeout is None else timeout
         settling = Settling(now=clock(), timeout=within)
         written, pause, longest_pause = len(self.writes), _FIRST_PAUSE, max(_LONGEST_PAUSE, within / _MOST_PAUSES)
-        world.begin_wait()
-        while not world.ends_early():
-            idle = await world.idle()
-            if world.violation is not None:
-                raise world.violation
-            if world.is_early and not world.hot:
+        state.begin_wait()
+        while not state.ends_early():
+            idle = await state.idle()
+            if state.violation is not None:
+                raise state.violation
+            if state.is_early and not state.hot:
                 continue
             states, left = self._look()
-            if world.hot:
-                left = (world.hot,)
+            if state.hot:
+                left = (state.hot,)
             elif idle and not left:
                 left = await self._behind()
-                idle = await world.idle()
+                idle = await state.idle()
                 states, more = self._look()
                 left = (*left, *more)
                 if idle and not left:
-                    world.rests.append(len(self.writes))
+                    state.rests.append(len(self.writes))
                     return
             if not left:
                 left = ("the event loop does not come to rest",)
-            if settling.look(states, left, now=clock()) or world.hot:
+            if settling.look(states, left, now=clock()) or state.hot:
                 raise NotSettledError(settling.report(map(str, self.writes[written:])), left=left)
             if idle:
                 await asyncio.sleep(pause)
@@ -427,14 +427,14 @@ class Harness:
         Args:
             check: Function that raises, for example by ``assert``, if the invariant is violated.
         """
-        self._world.check_always(check)
+        self._state.check_always(check)
         return check
 
     def _look(self) -> tuple[list[ReplicaState], tuple[str, ...]]:
         found = [replica.state() for replica in self.replicas]
         states = [state for state in found if state is not None]
         left = () if self._environment is None else self._environment.left()
-        service = self._world.webhook_service
+        service = self._state.webhook_service
         fail = ("webhooks fail for a while",) if service is not None and service.fails else ()
         return states, (*left_to_do(states), *left, *fail)
 
@@ -445,9 +445,9 @@ class Harness:
         return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"
 
 
-def world_of(harness: Harness) -> World:
+def state_of(harness: Harness) -> HarnessState:
     """Return what only a simulation needs of a harness: its plan of faults and its records."""
-    return harness._world  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return harness._state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _manifests(path: str | os.PathLike[str]) -> list[Manifest]:
@@ -492,7 +492,7 @@ async def running_harness(server: ApiServer, *, seed: int = 0, direct: bool = Fa
             closing_in_time(Client(config, transport=noting)) as client,
             Harness(cluster, client, seed=seed, server=server) as harness,
         ):
-            world = world_of(harness)
-            world.direct = direct
-            noting.writes, noting.wrote = world.user_writes, world.others_wrote
+            state = state_of(harness)
+            state.direct = direct
+            noting.writes, noting.wrote = state.user_writes, state.others_wrote
             yield harness

@@ -32,7 +32,7 @@ from deltaloop.testing.injected_faults.core.program_writes import (
     object_of,
     verb_of,
 )
-from deltaloop.testing.programs.world import World
+from deltaloop.testing.programs.harness_state import HarnessState
 
 _NUMBERED: Final = re.compile(r"Task-\d+")  # by a counter of the whole process
 _EXPIRED: Final = Status(message="too old resource version", reason="Expired", code=410).to_json()
@@ -52,7 +52,7 @@ class ProgramTransport:
         self,
         inner: Transport,
         *,
-        world: World,
+        state: HarnessState,
         process: Process,
         crash: Callable[[int], object],
         reason: Callable[[], WriteReason | None],
@@ -62,16 +62,16 @@ class ProgramTransport:
 
         Args:
             inner: Transport to the server.
-            world: World with the planned faults, which records the writes.
+            state: HarnessState with the planned faults, which records the writes.
             process: Process of the program; its name is the user of faults.
             crash: Function that crashes the process; its argument is the number of revisions behind on its return.
             reason: Function that returns why the program writes the request that it is about to send.
             lags_until: Time on the loop's clock until which watches deliver only their initial state.
         """
         self._inner = inner
-        self._world = world
+        self._state = state
         self._process = process
-        self._plan = world.plan
+        self._plan = state.plan
         self._crash = crash
         self._connected = asyncio.Event()
         self._connected.set()
@@ -81,7 +81,7 @@ class ProgramTransport:
         self._held_until = 0.0
         self._missed = False
         self._held_kind = ""
-        self._leases = HeldLeases(world.plan.lease_holders)
+        self._leases = HeldLeases(state.plan.lease_holders)
         self.listed: set[str] = set()
 
     @property
@@ -123,19 +123,19 @@ class ProgramTransport:
         planned = self._plan.planned.pop(write.name, None)
         await self._crash_at(write, CrashMoment.BEFORE, planned, request)
         if planned is not None and planned.kind in WEBHOOK_FAULTS:
-            await self._world.fail_webhooks(planned.kind)
+            await self._state.fail_webhooks(planned.kind)
         stored = write
         try:
             fault = None if planned is None else planned.request_fault
             answer = await self._answer(info, request, is_write=True, planned=fault)
             stored = replace(write, code=answer.status, stored=object_of(answer.body), lost_lease=self._leases.lost())
             if stored.carried_out:
-                await self._world.carried_out(stored)
+                await self._state.carried_out(stored)
         except (TransportError, asyncio.CancelledError):  # given up, it may have been carried out all the same
-            self._world.wrote(stored)
+            self._state.wrote(stored)
             raise
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
-        self._world.wrote(stored)
+        self._state.wrote(stored)
         if planned is not None:
             await self._follow(planned, stored, request)
         return answer
@@ -209,7 +209,7 @@ class ProgramTransport:
     ) -> None:
         is_planned = planned is not None and planned.crashes(moment)
         if is_planned or self._plan.crashes(write.number, moment):
-            self._world.wrote(write)
+            self._state.wrote(write)
             self._crash(planned.behind if is_planned and planned is not None else 0)
         await self._stay_if_gone(request)
 
@@ -222,11 +222,11 @@ class ProgramTransport:
                 self._held_until, self._missed = loop.time() + LASTS, kind is FaultKind.MISSED_EVENTS
                 self._held_kind = write.resource if kind is FaultKind.DELAYED_KIND else ""
             case FaultKind.CRASH_LATER:
-                self._world.crash_later(planned.changes, write, self._crash_if_there)
+                self._state.crash_later(planned.changes, write, self._crash_if_there)
             case FaultKind.FOREGROUND:
-                self._world.delete_in_foreground()
+                self._state.delete_in_foreground()
             case FaultKind.RESTORED:
-                self._world.restore_backup()
+                self._state.restore_backup()
             case FaultKind.PARTITION:
                 self.disconnect()
                 loop.call_later(LASTS, self.reconnect, context=outside)
@@ -237,7 +237,7 @@ class ProgramTransport:
                 if kind is FaultKind.PAUSE:
                     loop.call_later(LASTS, self._process.resume, context=outside)
                 else:
-                    self._world.continue_early(self._process)
+                    self._state.continue_early(self._process)
                 await asyncio.sleep(0)
                 await self._stay_if_gone(request)
             case _:

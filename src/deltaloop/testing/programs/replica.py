@@ -20,9 +20,9 @@ from deltaloop.runtime import Controller, Manager, ManagerOptions
 from deltaloop.testing.deterministic_loop.processes import Process
 from deltaloop.testing.injected_faults.core.program_writes import LASTS, WriteReason
 from deltaloop.testing.programs.core.settling import ReplicaState
+from deltaloop.testing.programs.harness_state import HarnessState
 from deltaloop.testing.programs.program_transport import ProgramTransport
 from deltaloop.testing.programs.workloads import ManagedControllers, OtherProgram, Workload
-from deltaloop.testing.programs.world import World
 from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Replica:
 
     def __init__(
         self,
-        world: World,
+        state: HarnessState,
         name: str,
         runs: Controllers | Main,
         config: ClientConfig,
@@ -88,7 +88,7 @@ class Replica:
         """Made by a harness; nothing runs yet."""
         self.name = name
         self.identity: str = name
-        self._world = world
+        self._state = state
         self._runs = runs
         self._config = config
         self._starts = 0
@@ -181,10 +181,10 @@ class Replica:
             Exception: What its manager raises before it works.
         """
         self._starts += 1
-        self._first_write = len(self._world.writes)
+        self._first_write = len(self._state.writes)
         if self._starts > 1:
             self.identity = f"{self.name}-{self._starts}"
-        self._inner = self._world.open_transport(self._config)
+        self._inner = self._state.open_transport(self._config)
         self._process = process = Process(self.name)
         try:
             self._begin(process, behind)
@@ -195,12 +195,12 @@ class Replica:
             await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
         if self._task.done() and isinstance(self._runs, Controllers):
             self._task.result()
-        self._world.lead_webhooks()
+        self._state.lead_webhooks()
 
     def _begin(self, process: Process, behind: int) -> None:
         self._transport = ProgramTransport(
             self._inner,
-            world=self._world,
+            state=self._state,
             process=process,
             crash=self.crash_and_restart,
             reason=self._reason,
@@ -210,14 +210,14 @@ class Replica:
             self._show_the_past(behind, self._transport)
         if self._disconnected:
             self._transport.disconnect(refuse=self._refuses)
-        client = Client(self._config, transport=self._transport, options=self._world.client.options)
+        client = Client(self._config, transport=self._transport, options=self._state.client.options)
         self._workload = self._made(client, process)
         self._task = process.start(self._workload.run(), name=self.identity)
         if isinstance(self._runs, Main):
             self._task.add_done_callback(partial(self._ended, process), context=contextvars.Context())
 
     def _made(self, client: Client, process: Process) -> Workload:
-        runs, world = self._runs, self._world
+        runs, state = self._runs, self._state
         if not isinstance(runs, Controllers):
             return OtherProgram(
                 self.name, client, runs.function, quiet_after=runs.quiet_after, last_write_at=self._last_write_at
@@ -227,12 +227,12 @@ class Replica:
             client,
             component=runs.controllers[0].name if runs.controllers else "webhooks",
             instance=self.identity,
-            watchers=[world.events.append],
+            watchers=[state.events.append],
             clock=clock,
-            chance=world.random,
+            chance=state.random,
         )
         elector = self._elector(client, runs.election, process)
-        options, service = runs.options, world.webhook_service
+        options, service = runs.options, state.webhook_service
         if service is not None and runs.webhooks:
             from deltaloop.testing.programs.webhook_service import LISTEN
 
@@ -246,22 +246,22 @@ class Replica:
             certificates=None if service is None else service.certificate,
             options=options,
         )
-        return ManagedControllers(self.name, client, recorder, manager, server=world.server)
+        return ManagedControllers(self.name, client, recorder, manager, server=state.server)
 
     def _reason(self) -> WriteReason | None:
-        own = [write for write in self._world.writes[self._first_write :] if write.replica == self.name]
+        own = [write for write in self._state.writes[self._first_write :] if write.replica == self.name]
         reason = self._workload.reason(own)
         return None if reason is None else replace(reason, life=self._starts)
 
     def _last_write_at(self) -> float:
-        return next((write.at for write in reversed(self._world.writes) if write.replica == self.name), 0.0)
+        return next((write.at for write in reversed(self._state.writes) if write.replica == self.name), 0.0)
 
     def _elector(self, client: Client, election: LeaderElectionConfig | None, process: Process) -> LeaderElector | None:
         if election is None:
             return None
         lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
         config = replace(election, own_thread=False)  # it would live on, when this program crashes
-        clock, chance = asyncio.get_running_loop().time, self._world.random
+        clock, chance = asyncio.get_running_loop().time, self._state.random
         return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
 
     async def stop(self) -> None:
@@ -276,7 +276,7 @@ class Replica:
             self._process.resume()
             self._workload.stop()
             await asyncio.wait({self._task})
-            self._world.lead_webhooks()
+            self._state.lead_webhooks()
             if not self._task.cancelled():
                 self._task.result()
 
@@ -288,7 +288,7 @@ class Replica:
         if self._restart is not None:
             self._restart.cancel()
         self.bury()
-        await self._world.idle()  # the server notices
+        await self._state.idle()  # the server notices
 
     def crash_and_restart(self, behind: int = 0) -> None:
         """Crash, and start again a second later, as a kubelet does it; for planned crashes.
@@ -314,8 +314,8 @@ class Replica:
         """Crash its process, if there is one that has not crashed."""
         if not self._process.crashed:
             self._process.crash()
-            self._world.buried.append((self._process, self._inner))
-            self._world.lead_webhooks()
+            self._state.buried.append((self._process, self._inner))
+            self._state.lead_webhooks()
 
     async def _start_later(self, behind: int) -> None:
         await asyncio.sleep(_RESTART_AFTER)
@@ -323,7 +323,7 @@ class Replica:
 
     def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
         """Have each list and watch of its caches begin in the past."""
-        server, cached = self._world.server, self._workload.cached
+        server, cached = self._state.server, self._workload.cached
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
         # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
@@ -343,7 +343,7 @@ class Replica:
 
     def _note_pasts(self, server: ApiServer, revision: int, kinds: Collection[str]) -> None:
         found = [revision - changed + 1 for changed in server.revisions_of(kinds) if changed <= revision]
-        self._world.pasts.append(tuple(sorted(found)))
+        self._state.pasts.append(tuple(sorted(found)))
 
     async def restart(self, *, crash: bool = False) -> None:
         """End it and start it anew, with empty caches and another identity; one that is gone is only started.
@@ -399,13 +399,13 @@ class Replica:
         """
         self._disconnected, self._refuses = True, refuse
         self._transport.disconnect(refuse=refuse)
-        self._world.lead_webhooks()
+        self._state.lead_webhooks()
 
     def reconnect(self) -> None:
         """Let it reach the server again."""
         self._disconnected = False
         self._transport.reconnect()
-        self._world.lead_webhooks()
+        self._state.lead_webhooks()
 
     def __repr__(self) -> str:
         return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"

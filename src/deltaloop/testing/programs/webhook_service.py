@@ -25,7 +25,7 @@ LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_p
 
 @cache
 def authority() -> CertificateAuthority:
-    """Return the authority of all worlds of this process.
+    """Return the authority of all harnesses of this process.
 
     A simulation asks for it before its time begins: the library that makes certificates keeps the class of times that
     it meets first.
@@ -36,7 +36,7 @@ def authority() -> CertificateAuthority:
     return CertificateAuthority.make()
 
 
-class Program(Protocol):
+class WebhookProgram(Protocol):
     """A program under test."""
 
     name: str
@@ -53,7 +53,7 @@ class Program(Protocol):
 
 @final
 class WebhookService:
-    """The one Service of a world."""
+    """Service of all webhooks of one harness."""
 
     def __init__(self, server: ApiServer, client: Client) -> None:
         """Make a Service without endpoints.
@@ -93,7 +93,7 @@ class WebhookService:
         address = WebhookAddress(namespace=self._namespace, service=NAME, ca_bundle=bundle)
         await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
 
-    def lead_to(self, programs: Iterable[Program]) -> None:
+    def lead_to(self, programs: Iterable[WebhookProgram]) -> None:
         """Send the server to the first of these that answers; to nobody if none does."""
         port = next((each.webhook_port for each in programs if each.webhook_port), 0)
         if self._failing:

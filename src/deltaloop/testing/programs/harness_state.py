@@ -31,7 +31,7 @@ from deltaloop.testing.servers.cluster import close_in_time
 from deltaloop.testing.servers.direct_transport import DirectTransport
 
 if TYPE_CHECKING:
-    from deltaloop.testing.programs.webhook_service import Program, WebhookService
+    from deltaloop.testing.programs.webhook_service import WebhookProgram, WebhookService
 
 _CLOSES_WITHIN: Final = 0.01
 _TURNS: Final = 500
@@ -40,7 +40,7 @@ _HOT_AT_ONCE: Final = 200  # times that a program may send the same write while 
 
 
 @final
-class World:
+class HarnessState:
     """Server, writes and planned faults of the programs that one harness runs.
 
     Attributes:
@@ -69,7 +69,7 @@ class World:
     def __init__(self, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
         self.client = client
         self.server: ApiServer | None = server
-        self.programs: Sequence[Program] = ()
+        self.programs: Sequence[WebhookProgram] = ()
         self.writes: list[ProgramWrite] = []
         self.steps: list[UserStep] = []
         self.rests: list[int] = []
