@@ -99,7 +99,7 @@ def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, 
     assert told["writes"] == ["1st create of configmaps", "2nd create of configmaps"]
     replays = [failure["replay"] for failure in told["failures"]]
     assert replays[0] == "crash-before:create:configmaps:2"
-    (struck,) = [write for write in told["failures"][0]["writes"] if write["struck"]]
+    (struck,) = [write for write in told["failures"][0]["writes"] if write["fault"]]
     assert (struck["write"], struck["code"]) == ("create configmaps default/noted", None)
     assert page.read_text().count("<h2>") == len(replays) + 3  # what was tried and written, and the run without faults
     assert {"controller": "broker", "writes": ["create configmaps 2 times"], "reconciles": 9} in told["paths"]

@@ -1,10 +1,10 @@
-"""That conversions lose nothing, as a property: an object that goes to another version and back is what it was.
+"""Property test of conversions: an object that is converted to another version and back is unchanged.
 
     def test_nothing_is_lost() -> None:
         assert_conversion_round_trips(to_new, to_old)
 
-Objects are drawn from the schemas of the classes, always the same ones, and what fails is made smaller before it is
-told. Cores: ``core/drawn_objects.py``, ``webhooks/core/hub.py``.
+Objects are drawn from the schemas of the classes, the same ones each time, and a failing object is reduced before it is
+reported.
 
 Source: controller-runtime has such a test written for each kind (cluster-api util/conversion ``FuzzTestFunc``).
 """

@@ -1,10 +1,4 @@
-"""Runs a scenario again and again, and crashes the program at another write each time.
-
-Core: ``core/program_writes.py``.
-
-A controller is safe against crashes if it comes to the same end wherever its process dies: what it has written so far
-is there, what it was about to write is not, and what it knew is forgotten.
-"""
+"""Exploration of crashes: runs a scenario again and again, and crashes the program at another write each time."""
 
 from __future__ import annotations
 

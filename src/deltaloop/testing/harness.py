@@ -118,19 +118,18 @@ class Harness:
     # -- what the server has
 
     async def install(self, *paths: str | os.PathLike[str] | Mapping[str, object] | type) -> None:
-        """Create what files define, custom resource definitions first; their kinds are served when this returns.
+        """Apply manifests, custom resource definitions first; their kinds are served when this returns.
 
-        Objects that are there already are changed to what the files say. On a server that others use, too, what was
-        not there before is deleted at the end.
+        Existing objects are updated. On a shared server, new objects are deleted at the end.
 
         Args:
-            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``; or objects; or
-                classes of ``custom_resource``: their definitions, the versions of a kind together.
+            paths: YAML or JSON files, folders of them, patterns such as ``config/crd/*.yaml``, objects, or classes of
+                ``custom_resource`` with all versions of a kind.
 
         Raises:
             InvalidArgumentError: If a path names no file with an object.
             ManifestError: If a file cannot be read.
-            ApiError: If the server refuses an object.
+            ApiError: If the server rejects an object.
             InvalidKindError: If the classes of a kind do not fit together.
         """
         classes = [path for path in paths if isinstance(path, type)]
@@ -159,21 +158,20 @@ class Harness:
             await self.client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, name, established())
 
     async def environment(self, *models: ModelName, failing: Callable[[Resource], bool] | None = None) -> None:
-        """Have small models do what else a cluster does: Pods are made, get nodes and volumes, start, end.
+        """Run models of the rest of a cluster: for example, Pods get nodes and volumes, start, and end.
 
-        How long each step takes is drawn by the seed. They are no programs under test: they never crash, what they
-        write is not among ``writes``, and ``settled`` waits for what they have to do::
+        The seed decides how long each step takes. Models are not programs under test: they never crash, their writes
+        are not among ``writes``, and ``settled`` waits for their work::
 
-            await world.environment("deployments")
+            await harness.environment("deployments")
 
         Args:
             models: ``pods`` (scheduler and kubelets), ``volumes``, ``replicasets``, ``deployments``, ``statefulsets``,
-                ``jobs``, ``endpoints``; each brings those that it needs. None is all of them. A second call adds more.
-            failing: Tells of a Pod whether its program ends by an error: it never becomes ready, a Job's has failed.
+                ``jobs``, ``endpoints``; each adds the models that it needs. By default all. A second call adds more.
+            failing: Function that decides whether a Pod fails: it never becomes ready, or has failed for its Job.
 
         Raises:
-            InvalidArgumentError: If there is no such model; or on a cluster that is not the embedded server, and has
-                its own.
+            InvalidArgumentError: If there is no such model, or the cluster is real and has its own controllers.
         """
         if not self._cluster.embedded:
             raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
@@ -205,20 +203,19 @@ class Harness:
         Start it twice, with ``leader_election=True``, for two replicas of which one leads.
 
         Args:
-            controllers: What it runs.
-            options: Of its manager. By default it watches the test's namespace, if the server is not the test's own,
-                and does not ask first what it may do.
-            leader_election: Whether programs contend for a Lease, and by which times.
-            as_role: Whether it may do what ``deltaloop rbac`` prints for the controllers, and no more. The server has
-                to ask roles (``authorization_mode="RBAC"``), and the test's client must be allowed to impersonate.
-            webhooks: What it serves. The server is sent to the first program that serves, and to nobody if none does;
-                definitions whose objects are converted have to be installed before.
+            controllers: Controllers of the program.
+            options: Options of its manager. By default it watches the test's namespace if the server is shared, and
+                skips the check of its permissions at the start.
+            leader_election: Whether programs contend for a Lease, or the configuration of the election.
+            as_role: Whether the program has only the permissions that ``deltaloop rbac`` prints for its controllers.
+                The server needs ``authorization_mode="RBAC"``, and the test's client permission to impersonate.
+            webhooks: Webhooks that the program serves. The server calls the first program that serves them. Install
+                definitions with conversions before.
 
         Raises:
-            InvalidArgumentError: If there is nothing to run, or roles mean nothing on the server; or if there are
-                webhooks, and the server is not an embedded one of the harness's own.
-            Exception: What its manager raises before it works, such as ``UnknownResourceError`` for a kind that was not
-                installed.
+            InvalidArgumentError: If there is nothing to run, or the server does not check roles; or if there are
+                webhooks and the server is not an embedded one of this harness alone.
+            Exception: Error of its manager's start, such as ``UnknownResourceError`` for a kind that is not installed.
         """
         if not controllers and not webhooks:
             raise InvalidArgumentError("start() needs controllers: start(reconcile)")
@@ -257,15 +254,15 @@ class Harness:
         await self._state.webhook_service.register(webhooks)
 
     async def run(self, function: Callable[[Client], Awaitable[object]], *, quiet_after: float = 60.0) -> Replica:
-        """Start a program of another kind: whatever a function does with a client, until it is cancelled.
+        """Start a program without controllers: a function that uses a client until it is canceled.
 
-        If it ends by an error, it is started again a second later, as a kubelet does it. It may crash, restart and be
-        parted from the server as controllers do. What is in its queues and caches nobody knows, so ``settled`` takes it
-        for settled once it has written nothing for a while.
+        If the function raises, it is started again a second later, as a kubelet does it. The program can crash, restart
+        and lose the server like any other. Its queues and caches are unknown, so ``settled`` treats it as settled after
+        it has written nothing for a while.
 
         Args:
-            function: Takes the program's client; called anew after each crash.
-            quiet_after: How many seconds; longer than its longest wait before it tries again.
+            function: Main function, called with the program's client, again after each crash.
+            quiet_after: Seconds without a write after which it has settled; longer than its longest backoff.
 
         Raises:
             InvalidArgumentError: If the argument is not a function, or is a controller.
@@ -291,7 +288,7 @@ class Harness:
 
     @property
     def leader(self) -> Replica | None:
-        """The replica that works; None if none does."""
+        """The replica that leads, or the first that works without an election; None if none does."""
         return next((replica for replica in self.replicas if replica.leads), None)
 
     async def crash(self) -> None:
@@ -307,7 +304,7 @@ class Harness:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Let no replica reach the server in this block, as ``Replica.partition``; the test's client does."""
+        """Disconnect all replicas from the server in this block, as ``Replica.partition``, but not the test's client."""
         with ExitStack() as stack:
             for replica in self.replicas:
                 stack.enter_context(replica.partition(refuse=refuse))
@@ -319,20 +316,20 @@ class Harness:
     def faults(self) -> FaultBook:
         """Faults that strike requests of programs: ``faults.add(Fault(do="refuse", resources=("secrets",)))``.
 
-        ``refuse``, ``delay``, ``drop`` and ``lose``; a fault's users are names of replicas. What happens to watches, to
-        the server's history and to requests of everybody is in ``server.faults``.
+        They can ``refuse``, ``delay``, ``drop`` and ``lose``; a fault's users are names of replicas. Faults of watches,
+        of the server's history, and of requests by all clients are in ``server.faults``.
         """
         return self._state.plan.faults
 
     @contextmanager
     def fail_writes(self, share: float, *, seed: int = 0) -> Generator[None, None, None]:
-        """Have a share of the writes of objects fail in this block.
+        """Let a share of the writes of objects fail in this block.
 
-        A quarter of these is refused by 500, one by 409 (Conflict), one never arrives, and of one the answer is lost.
+        A quarter of these is rejected with 500, one with 409, one never arrives, and one loses its response.
 
         Args:
-            share: From 0 to 1.
-            seed: Which ones: the same seed strikes the same writes, if they come in the same order.
+            share: Share of the writes, from 0 to 1.
+            seed: Random seed: the same seed strikes the same writes, if they come in the same order.
         """
         self._state.plan.draw = random.Random(seed).random
         numbers = [self.faults.add(fault) for fault in failing_share(share)]
@@ -343,22 +340,25 @@ class Harness:
                 self.faults.remove(number)
 
     def crash_at_write(self, number: int, moment: CrashMoment = CrashMoment.AFTER) -> None:
-        """Have the program crash that sends the write of this number, and start again a second later.
+        """Crash a program at one of its writes; it starts again a second later.
 
         Args:
-            number: Which write of an object, by whichever program: 1 is the first one of all.
-            moment: On which side of the write.
+            number: Number of the write among the writes of objects by all programs, from 1 on.
+            moment: Side of the write.
         """
         self._state.plan.crash = (number, moment)
 
     # -- time
 
     async def advance(self, seconds: float) -> None:
-        """Let virtual time pass, and what is due in it happen.
+        """Advance virtual time, and let timers fire.
+
+        Args:
+            seconds: Seconds to advance; 0 runs only what is ready.
 
         Raises:
             InvalidArgumentError: On the real clock.
-            NotSettledError: If no time passes, since a program sends the same write again and again.
+            NotSettledError: If no time passes, because a program sends the same write again and again.
         """
         if not isinstance(asyncio.get_running_loop(), VirtualLoop):
             raise InvalidArgumentError(

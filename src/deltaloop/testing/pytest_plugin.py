@@ -354,7 +354,7 @@ def deltaloop_relay_client(
 def deltaloop_harness(
     request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_client: Client
 ) -> Generator[Harness, None, None]:
-    """Runs controllers that crash, restart and are parted from the server; for async tests that this plugin runs."""
+    """Harness of controllers that crash, restart and lose the server; for async tests that this plugin runs."""
     from deltaloop.testing.harness import Harness
 
     _need_our_loop(request, "deltaloop_harness", "make the test async")

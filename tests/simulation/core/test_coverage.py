@@ -9,7 +9,7 @@ from deltaloop.simulation.core.coverage import (
     count_paths,
     count_struck,
     coverage_text,
-    needless_writes,
+    no_op_writes,
     paths_text,
 )
 from deltaloop.simulation.core.oracles import SimulationRun
@@ -90,10 +90,10 @@ def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
         replace(stored("update", "d", "8"), body={"metadata": {"resourceVersion": "6"}}),
     )
     run = SimulationRun(end=None, writes=writes)
-    assert needless_writes(run) == {"update secrets": (3, 6)}
+    assert no_op_writes(run) == {"update secrets": (3, 6)}
     report = SimulationReport(runs=1, writes=(), failures=(), reference=run)
     assert "without any fault, 3 of 6 writes changed nothing: update secrets" in str(report)
-    assert report_fields(report)["needless"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
+    assert report_fields(report)["no_op_writes"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
     assert "3 of 6 writes changed nothing" in report_page(report, title="")
     assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 

@@ -132,12 +132,12 @@ def test_a_story_shows_which_write_was_wrong() -> None:
     def marks(problem: Problem, *writes: ProgramWrite) -> dict[int, str]:
         failure = Failure(schedule=(), problems=(problem,), run=SimulationRun(end=EndState({}), writes=writes))
         report = msgspec.structs.replace(REPORT, failures=(failure,))
-        found = {each.number: failure.wrong(each) for each in writes if failure.wrong(each)}
+        found = {each.number: failure.problem_at(each) for each in writes if failure.problem_at(each)}
         for text in found.values():
             assert f"   <- {text}" in str(failure)
             assert f'<span class="wrong">{text}</span>' in report_page(report, title="")
             (told,) = msgspec.json.decode(msgspec.json.encode(report_fields(report)))["failures"]
-            assert [each["wrong"] for each in told["writes"] if each["wrong"]] == [text]
+            assert [each["problem"] for each in told["writes"] if each["problem"]] == [text]
         return found
 
     end = Problem(Oracle.END_STATE, "", ("v1/Secret", "default/a", "data"))
@@ -156,7 +156,7 @@ def test_programs_get_plain_values() -> None:
     assert fields["writes"] == ["1st create of secrets", "2nd create of secrets"]
     assert (first["replay"], first["problems"][0]["oracle"]) == ("lost-response:create:secrets:2", "end state")
     assert [each["code"] for each in first["writes"]] == [201, None]
-    assert [bool(each["struck"]) for each in first["writes"]] == [False, True]
+    assert [bool(each["fault"]) for each in first["writes"]] == [False, True]
 
 
 def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:

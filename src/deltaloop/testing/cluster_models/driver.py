@@ -1,7 +1,6 @@
-"""Runs the models of a cluster: watches what they look at, and writes what they say once it is due.
+"""Driver of the cluster models: it watches the objects that they read, and sends their writes when these are due.
 
-Cores: ``core/models.py``, ``core/agenda.py``. It has a client of its own, which no fault of a harness's plan strikes,
-and no process: it goes on while programs crash, stand still or are parted, as the cluster does.
+No fault of a harness strikes its client, and it continues while programs crash, stand still or are disconnected.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.times import format_time
 from deltaloop.apiserver import ApiServer
-from deltaloop.cache import Informer, InformerFactory
+from deltaloop.cache import HandlerFuncs, Informer, InformerFactory
 from deltaloop.cache.errors import NotFreshError
 from deltaloop.client import Client, DeleteOptions
 from deltaloop.root_error import DeltaloopError
@@ -82,10 +81,14 @@ class ClusterEnvironment:
         if self._task is None:
             await self._stack.enter_async_context(self._client)
             await self._stack.enter_async_context(self._factory)
+
+        def wake(*_: object) -> None:
+            self._changed.set()
+
         for kind in kinds_of(wanted):
             if kind not in self._informers:
                 informer = self._informers[kind] = self._factory.informer(kind)
-                informer.add_event_handler(_Waker(self._changed))
+                informer.add_event_handler(HandlerFuncs(on_add=wake, on_update=wake, on_delete=wake))
         await self._factory.wait_for_sync()
         self._models = wanted
         self._changed.set()
@@ -196,23 +199,3 @@ class ClusterEnvironment:
                 options = DeleteOptions(uid=write.uid, grace_period_seconds=write.grace)
                 await client.delete(kind, name, namespace=place, options=options)
         return None
-
-
-@final
-class _Waker:
-    """Tells that something has changed."""
-
-    def __init__(self, changed: asyncio.Event) -> None:
-        self._changed = changed
-
-    def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
-        del obj, is_in_initial_list
-        self._changed.set()
-
-    def on_update(self, old: Resource, new: Resource) -> None:
-        del old, new
-        self._changed.set()
-
-    def on_delete(self, obj: Resource, *, final_state_known: bool) -> None:
-        del obj, final_state_known
-        self._changed.set()

@@ -1,4 +1,4 @@
-"""The event loop of one async test: its fixtures and its body run on it, in virtual or in real time; no core.
+"""Event loop of one async test: its fixtures and its body run on it, in virtual or in real time.
 
 Fixtures enter async context managers here before the body runs. Each lives in a task of its own, from its first step to
 its last, and all are left, in reverse order, when the body has ended: so servers and clients of a test are on the

@@ -1,4 +1,4 @@
-"""Connections in memory, between what listens and what connects on one event loop. It has no core: it moves bytes.
+"""Connections in memory between servers and clients on one event loop.
 
 A ``NetworkLoop`` with a network gives these connections to whoever asks it for TCP: ``create_server``,
 ``create_connection``, and ``sock_connect``, by which aiohttp connects. Servers and clients are the same as on sockets,

@@ -1,4 +1,4 @@
-"""A TCP relay on loopback that does harm on demand. Core: ``core/relay.py``, where the faults are explained.
+"""TCP relay on loopback that injects network faults on demand; ``core/relay.py`` explains the faults.
 
     client ──▶ Relay ──▶ server        relay.inject(Stall())            every open connection, now
                                        relay.plan(Cut(after_bytes=100)) the next connection, after 100 bytes of answer

@@ -39,14 +39,7 @@ MANAGER: Final = "deltaloop-harness"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controllers:
-    """What ``Harness.start`` starts.
-
-    Attributes:
-        controllers: What the manager runs.
-        options: Of the manager.
-        election: By which times programs contend for a Lease; None is not at all.
-        webhooks: What it serves.
-    """
+    """Controllers and webhooks for ``Harness.start``; ``election`` None is no leader election."""
 
     controllers: tuple[Controller, ...]
     options: ManagerOptions
@@ -57,12 +50,7 @@ class Controllers:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Main:
-    """What ``Harness.run`` starts.
-
-    Attributes:
-        function: Runs with a client until it is cancelled.
-        quiet_after: Seconds without a write after which nothing more is expected of it.
-    """
+    """Function for ``Harness.run``, settled after ``quiet_after`` seconds without a write."""
 
     function: Callable[[Client], Awaitable[object]]
     quiet_after: float
@@ -70,12 +58,11 @@ class Main:
 
 @final
 class Replica:
-    """One program that runs controllers; made by ``Harness.start``.
+    """Program under test, started by ``Harness.start`` or ``Harness.run``.
 
     Attributes:
-        name: What it is called, over restarts.
-        identity: What it calls itself: another one after each restart.
-        manager: Its manager.
+        name: Name of the program, kept over restarts.
+        identity: Identity of its current life, another one after each restart.
     """
 
     def __init__(
@@ -85,7 +72,7 @@ class Replica:
         runs: Controllers | Main,
         config: ClientConfig,
     ) -> None:
-        """Made by a harness; nothing runs yet."""
+        """Prepare a program; harnesses call this."""
         self.name = name
         self.identity: str = name
         self._state = state
@@ -102,10 +89,10 @@ class Replica:
 
     @property
     def manager(self) -> Manager:
-        """The manager of its present life, or the last one.
+        """The manager of its current life, or of the last one.
 
         Raises:
-            InvalidArgumentError: If it runs no controllers, but a function.
+            InvalidArgumentError: If the program was started by ``Harness.run``.
         """
         if not isinstance(self._workload, ManagedControllers):
             raise InvalidArgumentError(f"{self.name} was started by run(), so that it has no manager")
@@ -113,17 +100,17 @@ class Replica:
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
-        """What it runs; none if that is a function."""
+        """Controllers of the program; empty if it was started by ``Harness.run``."""
         return self._runs.controllers if isinstance(self._runs, Controllers) else ()
 
     @property
     def alive(self) -> bool:
-        """Whether it runs, or is about to."""
+        """Whether the process runs."""
         return not self._process.crashed and not self._task.done()
 
     @property
     def webhook_port(self) -> int:
-        """Where its webhooks answer, for those who can reach it; 0 if they do not."""
+        """Port of its webhooks; 0 if they cannot be reached."""
         if self._disconnected or not self.alive or not isinstance(self._workload, ManagedControllers):
             return 0
         server = self._workload.manager.webhook_server
@@ -136,16 +123,15 @@ class Replica:
 
     @property
     def held_up(self) -> bool:
-        """Whether it is disconnected from the server, or stands still: it does nothing until that is over."""
+        """Whether it is disconnected from the server or paused, and so does nothing for now."""
         return self.alive and (self._transport.disconnected or self._process.paused)
 
     def state(self) -> ReplicaState | None:
-        """Return what it has to do; None if it is gone for good.
+        """Return its work that is left; None if the program has ended.
 
         Raises:
-            Exception: What its manager raised, if that has ended by itself; or a mistake of a reconciler, which parks
-                its key: ``InvalidArgumentError``, ``InvalidResultError``, ``NotAwaitedError``,
-                ``UndeclaredAccessError``, ``WaitOnLoopError``.
+            Exception: Error of its manager, or a mistake of a reconciler that parks its key: ``InvalidArgumentError``,
+                ``InvalidResultError``, ``NotAwaitedError``, ``UndeclaredAccessError``, ``WaitOnLoopError``.
         """
         if self._restart is not None and not self._restart.done():
             return ReplicaState(name=self.name, starting=True, ended_by=self._ended_by)
@@ -166,19 +152,19 @@ class Replica:
         )
 
     async def behind(self) -> tuple[str, ...]:
-        """Return what it has not seen, or not sent, yet; for people."""
+        """Return texts about changes that it has not seen, or Events that it has not sent."""
         return () if self.held_up else await self._workload.behind()
 
     # -- life
 
     async def start(self, behind: int = 0) -> None:
-        """Start it, after an end with empty caches and another identity.
+        """Start the program, with empty caches and, after an end, another identity.
 
         Args:
             behind: Number of revisions by which the state is behind that its caches receive at first.
 
         Raises:
-            Exception: What its manager raises before it works.
+            Exception: Error of its manager's start.
         """
         self._starts += 1
         self._first_write = len(self._state.writes)
@@ -265,10 +251,10 @@ class Replica:
         return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
 
     async def stop(self) -> None:
-        """End it in good order, as SIGTERM does; if it does not run, do nothing.
+        """Stop the program gracefully, as SIGTERM does; if it does not run, do nothing.
 
         Raises:
-            Exception: What its manager raises.
+            Exception: Error of its manager.
         """
         if self._restart is not None:
             self._restart.cancel()
@@ -281,9 +267,9 @@ class Replica:
                 self._task.result()
 
     async def crash(self) -> None:
-        """Have it be gone, now, between two awaits: no clean-up runs, no request is sent, its connections are cut.
+        """Crash the program between two awaits: no clean-up runs, no request is sent, its connections are cut.
 
-        It stays away until ``restart``.
+        It does not run until ``restart``.
         """
         if self._restart is not None:
             self._restart.cancel()
@@ -346,44 +332,40 @@ class Replica:
         self._state.pasts.append(tuple(sorted(found)))
 
     async def restart(self, *, crash: bool = False) -> None:
-        """End it and start it anew, with empty caches and another identity; one that is gone is only started.
+        """Restart the program, with empty caches and another identity.
 
         Args:
-            crash: Whether it crashes, if it runs, instead of ending in good order.
+            crash: Whether to crash it instead of stopping it gracefully.
         """
         await (self.crash() if crash else self.stop())
         await self.start()
 
     def pause(self) -> None:
-        """Have it stand still, as by SIGSTOP or a long garbage collection, until ``resume``; its connections stay."""
+        """Pause the program until ``resume``, as SIGSTOP or a long garbage collection do; its connections stay."""
         self._process.pause()
 
     def resume(self) -> None:
-        """Have it go on as if nothing had been."""
+        """Continue after ``pause``."""
         self._process.resume()
 
     def slow_down(self, rate: float) -> None:
-        """Have its clock run slower than the server's, from now on until it ends; after a restart it is right again.
+        """Slow its clock down until the program ends; after a restart the clock is right again.
 
         Args:
-            rate: Seconds of its clock for each of the server's, above 0 and at most 1.
+            rate: Seconds of its clock for each second of the server's, greater than 0 and at most 1.
 
         Raises:
-            InvalidArgumentError: If the rate is none.
+            InvalidArgumentError: If the rate is out of range.
         """
         if not 0 < rate <= 1:
-            raise InvalidArgumentError(f"the rate of a clock is above 0 and at most 1, not {rate}")
+            raise InvalidArgumentError(f"rate must be greater than 0 and at most 1, got {rate}")
         self._process.slow_down(rate)
 
     # -- network
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do.
-
-        Args:
-            refuse: Whether to cut its connections and refuse new ones. By default all traffic is silently dropped.
-        """
+        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do."""
         self.disconnect(refuse=refuse)
         try:
             yield

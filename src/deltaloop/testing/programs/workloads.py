@@ -1,14 +1,14 @@
-"""What a program under test does in its process: run controllers by a manager, or whatever else a function does.
+"""Workloads of programs under test: controllers with their manager, or a function with a client.
 
-Core: ``core/settling.py`` (whether anything is left to do). Of controllers it is known what is in their queues and
-caches; of any other program only what it writes, so that it counts as at rest once it has been quiet for a while.
+The queues and caches of controllers can be inspected. Any other program counts as settled after it has written nothing
+for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Final, Protocol, final
+from typing import Final, TypeAlias, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
@@ -32,53 +32,6 @@ from deltaloop.workqueue.delaying import DelayedItem
 
 _FLUSH: Final = 5.0
 _MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, UndeclaredAccessError, WaitOnLoopError)
-
-
-class Workload(Protocol):
-    """What runs in a program's process."""
-
-    @property
-    def is_up(self) -> bool:
-        """Whether it has begun to work, or stands by."""
-        ...
-
-    @property
-    def leads(self) -> bool:
-        """Whether it works; otherwise it waits to be elected."""
-        ...
-
-    @property
-    def cached(self) -> tuple[str, ...] | None:
-        """Which resources it caches, such as ``deployments.apps``; None if nobody knows."""
-        ...
-
-    def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
-        """Return why the calling code writes; None if nobody knows.
-
-        Args:
-            own: What this life of the program has written so far.
-        """
-        ...
-
-    def queues(self) -> tuple[QueueState, ...]:
-        """Return what is in its queues.
-
-        Raises:
-            Exception: A mistake of a reconciler, which parks its key.
-        """
-        ...
-
-    async def behind(self) -> tuple[str, ...]:
-        """Return what it has not seen, or not sent, yet; for people."""
-        ...
-
-    async def run(self) -> None:
-        """Run until ``stop``."""
-        ...
-
-    def stop(self) -> None:
-        """Have it end in good order."""
-        ...
 
 
 @final
@@ -262,6 +215,10 @@ class OtherProgram:
         """Cancel it, as most programs do with themselves on SIGTERM."""
         if self._task is not None:
             self._task.cancel()
+
+
+Workload: TypeAlias = ManagedControllers | OtherProgram
+"""What runs in a program's process."""
 
 
 def _queue_state(loop: ReconcileLoop) -> QueueState:

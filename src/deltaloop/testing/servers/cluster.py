@@ -1,4 +1,4 @@
-"""The server that a test runs against, embedded or real, and the test's own namespace on it; no core."""
+"""Cluster of a test: the embedded server or a real one, with a namespace for the test."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The transport to an embedded server on the same loop: requests are handed to it, and nothing goes over a network.
-
-What every transport does (credentials, time limits, errors) is ``client/transport_http.py``'s, and what the server does
-with a request is the server's (``apiserver/direct_connections.py``): left out is what a socket and HTTP add between.
-"""
+"""Transport to an embedded server on the same loop, without sockets and without the text of HTTP."""
 
 from __future__ import annotations
 
