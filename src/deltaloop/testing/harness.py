@@ -304,7 +304,7 @@ class Harness:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Disconnect all replicas from the server in this block, as ``Replica.partition``, but not the test's client."""
+        """Disconnect all replicas, but not the test's client, in this block, as ``Replica.partition``."""
         with ExitStack() as stack:
             for replica in self.replicas:
                 stack.enter_context(replica.partition(refuse=refuse))
