@@ -25,8 +25,8 @@ from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
-from deltaloop.runtime.pages import Listen
-from deltaloop.runtime.program_access import Program, rules_of
+from deltaloop.runtime.program.access import Program, rules_of
+from deltaloop.runtime.program.pages import Listen
 from deltaloop.testing import eventually
 
 CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"

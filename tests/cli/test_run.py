@@ -16,7 +16,7 @@ import deltaloop as dl
 from deltaloop.apiserver.core.controllers.manifests import ManifestError
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
 from deltaloop.cli.run_webhooks import RunWebhooks
-from deltaloop.runtime.pages import Listen
+from deltaloop.runtime.program.pages import Listen
 from deltaloop.testing import eventually
 from deltaloop.webhooks import WebhookServerOptions
 from tests.client.loopback import free_port

@@ -113,7 +113,7 @@ def rbac(
     from deltaloop.cli.load_controllers import load_declared
     from deltaloop.cli.rbac import print_recorded, print_roles
     from deltaloop.cli.webhooks import certificate_rights, program_name
-    from deltaloop.runtime.program_access import Program
+    from deltaloop.runtime.program.access import Program
     from deltaloop.webhooks import WebhookSet
 
     if (recorded is None) == (not target):

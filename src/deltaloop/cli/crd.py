@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.yaml_reader import read_yaml_documents
@@ -18,8 +19,7 @@ from deltaloop.crds import breaking_changes, crd_of
 from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
 from deltaloop.crds.differences import differences
 from deltaloop.runtime import Controller
-from deltaloop.runtime.program_access import guess
-from deltaloop.schemas.json_values import at, text
+from deltaloop.runtime.program.access import guess
 from deltaloop.webhooks import AdmissionWebhook
 from deltaloop.webhooks.declaring import Webhook
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, Final, NamedTuple, cast
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
-from deltaloop.root_error import DeltaloopError
-from deltaloop.runtime.health_pages import EXPLAIN_PATH
+from deltaloop.runtime.program.health_pages import EXPLAIN_PATH
 
 _TIMEOUT: Final = 5.0
 _MOST: Final = 10 * 2**20

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.api.status import AlreadyExistsError, ApiError
 from deltaloop.client import Client, WriteOptions
 from deltaloop.runtime import Manager
-from deltaloop.schemas.json_values import at, text
 
 if TYPE_CHECKING:
     from deltaloop.apiserver.core.controllers.manifests import Manifest

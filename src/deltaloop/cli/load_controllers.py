@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast, final
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.tracebacks import own_frames
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller
-from deltaloop.tracebacks import own_frames
 from deltaloop.webhooks import AdmissionWebhook, ConversionFunction
 from deltaloop.webhooks.declaring import Webhook
 

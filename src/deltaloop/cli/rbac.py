@@ -9,7 +9,7 @@ from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import roles
 from deltaloop.runtime.core.recorded_access import RecordedAccess
-from deltaloop.runtime.program_access import Program, rules_of
+from deltaloop.runtime.program.access import Program, rules_of
 
 
 def print_roles(controllers: Sequence[Controller], *, name: str, program: Program) -> str:

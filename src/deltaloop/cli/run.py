@@ -15,7 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError, MissingExtraError
+from deltaloop.api.json_values import at
 from deltaloop.api.plain_text import indented
 from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
@@ -24,18 +26,16 @@ from deltaloop.cli.late_objects import create_all, run_with, split
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.run_webhooks import RunWebhooks
 from deltaloop.client import Client, ClientOptions, connect
-from deltaloop.client.opening import Http
+from deltaloop.client.transport.opening import Http
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Access, Controller, Manager, ManagerOptions
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
-from deltaloop.runtime.pages import Listen
-from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
-from deltaloop.schemas.json_values import at
+from deltaloop.runtime.program.access import Program, program_access, restricted, rules_of
+from deltaloop.runtime.program.pages import Listen
 from deltaloop.webhooks import WebhookAddress, WebhookSet
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 if TYPE_CHECKING:
     from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand
     from deltaloop.cli.run_webhooks import RunWebhooks
-    from deltaloop.client.opening import Http
+    from deltaloop.client.transport.opening import Http
     from deltaloop.events import EventApi
     from deltaloop.leaderelection import LeaderElectionConfig
     from deltaloop.runtime import Controller
-    from deltaloop.runtime.pages import Listen
+    from deltaloop.runtime.program.pages import Listen
     from deltaloop.webhooks.declaring import Webhook
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
@@ -229,7 +229,7 @@ class RunFlags:
         )
 
     def _metrics(self) -> Listen | None:
-        from deltaloop.runtime.pages import Listen
+        from deltaloop.runtime.program.pages import Listen
 
         return Listen.parse(
             self.metrics_bind_address or DEFAULT_METRICS,
@@ -257,7 +257,7 @@ class RunFlags:
         )
 
     def _health(self) -> Listen | None:
-        from deltaloop.runtime.pages import Listen
+        from deltaloop.runtime.program.pages import Listen
 
         return Listen.parse(self.health_probe_bind_address)
 
@@ -296,7 +296,7 @@ def http_of(name: str) -> Http:
     Raises:
         typer.BadParameter: If it is not known.
     """
-    from deltaloop.client.opening import Http
+    from deltaloop.client.transport.opening import Http
 
     for known in get_args(Http):
         if name == known:

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, TextIO, cast
 
+from deltaloop.api.json_values import at
 from deltaloop.apiserver import read_manifests
 from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_program, named_object
-from deltaloop.schemas.json_values import at
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
 from deltaloop.simulation.core.coverage import coverage_text, paths_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page

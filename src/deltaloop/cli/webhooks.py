@@ -15,7 +15,7 @@ from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, load_declared
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.runtime.core.access import Access
-from deltaloop.runtime.program_access import certificate_access
+from deltaloop.runtime.program.access import certificate_access
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in

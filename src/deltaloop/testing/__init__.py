@@ -3,6 +3,6 @@
 Names are imported on first use, because pytest loads the plugin in every project that has deltaloop installed.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

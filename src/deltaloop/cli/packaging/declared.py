@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from deltaloop.api.dns_names import label_problems
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
@@ -22,10 +24,8 @@ from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Access, roles
-from deltaloop.runtime.program_access import Program, certificate_access, rules_of
-from deltaloop.runtime.program_settings import Setting, declared_settings
-from deltaloop.schemas.dns_names import label_problems
-from deltaloop.schemas.json_values import at, text
+from deltaloop.runtime.program.access import Program, certificate_access, rules_of
+from deltaloop.runtime.program.settings import Setting, declared_settings
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in

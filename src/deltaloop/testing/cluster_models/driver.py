@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from typing import Any, Final, final
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
@@ -22,8 +24,6 @@ from deltaloop.apiserver import ApiServer
 from deltaloop.cache import HandlerFuncs, Informer, InformerFactory
 from deltaloop.cache.errors import NotFreshError
 from deltaloop.client import Client, DeleteOptions
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.cluster_models.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
 from deltaloop.testing.cluster_models.core.cluster_view import NAME_SIGNS, ClusterObject, ClusterView
 from deltaloop.testing.cluster_models.core.models import ModelName, kinds_of, steps_of, with_what_they_need

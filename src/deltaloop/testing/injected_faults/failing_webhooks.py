@@ -10,8 +10,8 @@ from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.status import Status
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 from deltaloop.webhooks.core.admission_review import admission_response
 from deltaloop.webhooks.core.conversion_review import unconverted_response

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver import ApiServer
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.opening import open_transport
-from deltaloop.client.transport import HttpRequest, Transport
+from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.protocol import HttpRequest, Transport
 from deltaloop.events import EventDraft
 from deltaloop.testing.deterministic_loop.processes import Process, outside
 from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop

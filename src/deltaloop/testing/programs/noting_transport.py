@@ -10,7 +10,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.apiserver.embedding import describe_request
-from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
+from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
 from deltaloop.testing.injected_faults.core.program_writes import is_object_write, key_of, object_of, verb_of
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})

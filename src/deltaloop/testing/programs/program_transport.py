@@ -14,7 +14,7 @@ from deltaloop.api.status import Status
 from deltaloop.apiserver import Fault
 from deltaloop.apiserver.embedding import RequestInfo, describe_request
 from deltaloop.client.errors import RequestTimeoutError, TransportError
-from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
+from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.testing.deterministic_loop.processes import Process
 from deltaloop.testing.injected_faults.core.program_writes import (
     LASTS,

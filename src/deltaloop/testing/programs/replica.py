@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver import ApiServer, Fault
 from deltaloop.client import Client, ClientConfig
@@ -23,7 +24,6 @@ from deltaloop.testing.programs.core.settling import ReplicaState
 from deltaloop.testing.programs.harness_state import HarnessState
 from deltaloop.testing.programs.program_transport import ProgramTransport
 from deltaloop.testing.programs.workloads import ManagedControllers, OtherProgram, Workload
-from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
     from deltaloop.webhooks.declaring import Webhook

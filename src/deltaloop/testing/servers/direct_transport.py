@@ -15,8 +15,8 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_request import target
-from deltaloop.client.transport import Headers, HttpRequest
-from deltaloop.client.transport_http import Attempt, HttpAnswer, HttpTransport
+from deltaloop.client.transport.http_transport import Attempt, HttpAnswer, HttpTransport
+from deltaloop.client.transport.protocol import Headers, HttpRequest
 from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
 
 

@@ -19,10 +19,10 @@ from typing import Final, NamedTuple, final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.apiserver import Fault
 from deltaloop.apiserver.embedding import FaultBook, RequestInfo, Strike
-from deltaloop.schemas.json_values import mapping, text
 
 WRITE_VERBS: Final = ("create", "update", "patch", "delete", "deletecollection")
 LEASES: Final = "leases.coordination.k8s.io"

@@ -1,0 +1,1 @@
+"""The manager: caches, workers, health, webhooks, and an orderly end."""
