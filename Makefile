@@ -145,7 +145,7 @@ wheel: $(VENV)/.dev  ## Build the wheel and the source distribution, and try the
 release: $(VENV)/.dev  ## Build a release from its tag, and try all of it in environments of its own; publishes nothing
 	@$(BIN)/python -m tools.release $(RELEASE_FLAGS)
 
-public-api: $(VENV)/.dev  ## Record the public API anew, and show what changed
+public-api: $(VENV)/.dev  ## Write the signatures of the public API, and show what changed
 	@$(BIN)/python -m tools.public_api
 
 # Half a minute; what a user's checkers say, by their own defaults.
