@@ -1,6 +1,6 @@
 """When to try again: backoff with jitter, and token buckets.
 
-Ground that four rooms share. Everything here is pure: ``now`` is seconds on the caller's clock, ``chance`` a number in
+Ground that four rooms share. Everything here is pure: ``now`` is seconds on the caller's clock, ``random`` a number in
 [0, 1) that the caller drew.
 """
 
