@@ -1,4 +1,4 @@
-"""No server alone decides how long we wait: its ``Retry-After`` goes through ``pacing.asked_delay`` everywhere."""
+"""No server alone decides how long we wait: its ``Retry-After`` goes through ``pacing.asked_delay``."""
 
 from __future__ import annotations
 
