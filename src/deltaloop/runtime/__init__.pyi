@@ -20,6 +20,8 @@ from deltaloop.runtime.metrics import ControllerMetrics as ControllerMetrics
 from deltaloop.runtime.ownership import set_controller_reference as set_controller_reference
 from deltaloop.runtime.ownership import set_owner_reference as set_owner_reference
 from deltaloop.runtime.pages import Listen as Listen
+from deltaloop.runtime.program.options import RunOptions as RunOptions
+from deltaloop.runtime.program.run import run as run
 from deltaloop.runtime.program_settings import read_settings as read_settings
 from deltaloop.runtime.program_settings import settings as settings
 from deltaloop.runtime.reconcile_client import ReconcileClient as ReconcileClient

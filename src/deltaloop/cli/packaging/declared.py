@@ -12,16 +12,16 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.cli.crd import kind_reconciled, program_definitions
-from deltaloop.cli.load_controllers import load_declared
-from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.load_controllers import load_declared, target_name
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
 from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_values
-from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Access, roles
+from deltaloop.runtime.program.definitions import kind_reconciled, program_definitions
+from deltaloop.runtime.program.object_names import check_name, check_namespace
+from deltaloop.runtime.program.webhooks import default_service
 from deltaloop.runtime.program_access import Program, certificate_access, rules_of
 from deltaloop.runtime.program_settings import Setting, declared_settings
 from deltaloop.schemas.dns_names import label_problems
@@ -127,9 +127,9 @@ class DeclaredProgram:
         documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
         secret, certificates = None, tuple[Access, ...]()
         if self.webhooks:
-            secret = empty_secret(secret_name(called), namespace=namespace)
+            secret = empty_secret(default_service(called), namespace=namespace)
             targets = targets_in(documents)
-            certificates = certificate_access(namespace=namespace, secret=secret_name(called), targets=targets)
+            certificates = certificate_access(namespace=namespace, secret=default_service(called), targets=targets)
         around = Program(
             namespace=command.namespace,
             lease_namespace=namespace,
@@ -140,7 +140,7 @@ class DeclaredProgram:
         repository, tag = split_image(command.image or self.app)
         arguments = [f"--namespace={command.namespace}"] if command.namespace else []
         arguments += [f"--event-api={command.event_api}"] if command.event_api is not EventApi.CORE_V1 else []
-        arguments += [f"--webhook-name={called}"] if self.webhooks and called != program_name(command.target) else []
+        arguments += [f"--webhook-name={called}"] if self.webhooks and called != target_name(command.target) else []
         return PackagedProgram(
             app=self.app,
             name=name,
@@ -166,11 +166,11 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
     """
     module, controllers, webhooks = load_declared(command.target)
-    app = command.name or program_name(command.target)
+    app = command.name or target_name(command.target)
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
-    made = program_definitions(module, controllers, webhooks)
+    made = program_definitions([module], controllers, webhooks)
     definitions = {text(at(each, "metadata", "name")): each for each in made}
     for file in command.definitions:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
