@@ -23,7 +23,11 @@ COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "de
 @pytest.mark.slow
 def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, "--json", "--log-folder", str(tmp_path)], capture_output=True, text=True, timeout=80, check=False
+        [*COMMAND, "--output", "json", "--log-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
     )
     assert done.stderr == ""
     summary = json.loads(done.stdout)

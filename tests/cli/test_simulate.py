@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError
 from deltaloop.cli.simulate import Progress, load_scenario, scenario_of, with_fixed_hash_seed
 

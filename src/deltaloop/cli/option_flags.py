@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import Field, fields
 from functools import cache
 from pathlib import Path
@@ -63,18 +63,18 @@ def flag_name(option: str) -> str:
 
 def help_of(cls: type[Any], name: str) -> str:
     """Return the help of an option: its line in the docstring of its class, with flags instead of options."""
-    text = _documented(cls).get(name, "").removeprefix("Whether to ")
+    documented = _documented(inspect.getdoc(cls) or "")
+    text = documented.get(name, "").removeprefix("Whether to ")
 
     def shown(match: re.Match[str]) -> str:
-        return flag_name(match[1]) if match[1] in _documented(cls) else f"`{match[1]}`"
+        return flag_name(match[1]) if match[1] in documented else f"`{match[1]}`"
 
     return re.sub(r"``(.*?)``", shown, text[:1].upper() + text[1:])
 
 
 @cache
-def _documented(cls: Hashable) -> dict[str, str]:
-    text = inspect.getdoc(cls) or ""
-    return {match[1]: " ".join(match[2].split()) for match in _ATTRIBUTE.finditer(text)}
+def _documented(docstring: str) -> dict[str, str]:
+    return {match[1]: " ".join(match[2].split()) for match in _ATTRIBUTE.finditer(docstring)}
 
 
 def _flag_type(cls: type[Any], field: Field[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import typer
@@ -20,20 +21,21 @@ def run(
 ) -> None:
     """Run the controllers of a module until SIGINT or SIGTERM. A second signal ends at once."""
     set_up_logging(log_level, log_format)
-    flags["webhook_name"] = flags["webhook_name"] or target_name(target)
     try:
-        options = run_options(**flags)
-        module, controllers, webhooks = load_declared(target)
-        asyncio.run(run_program(*controllers, *webhooks, options=options, modules=[module]))
+        asyncio.run(program(target, flags))
     except RunOptionError as error:
         raise typer.BadParameter(error.described(flag_name)) from None
 
 
-def run_options(**flags: Any) -> RunOptions:
-    """Return the options that flags mean.
+def program(target: str, flags: Mapping[str, Any]) -> Coroutine[Any, Any, None]:
+    """Load a module; return the coroutine that runs its controllers and webhooks.
 
     Raises:
-        RunOptionError: If a value is invalid, or two flags do not fit together.
+        RunOptionError: If a flag is invalid, or two flags do not fit together.
+        LoadError: If the module has no controller and no webhook.
     """
-    values: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in flags.items()}
-    return RunOptions(**values)
+    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in flags.items()}
+    given["webhook_name"] = given.get("webhook_name") or target_name(target)
+    options = RunOptions(**given)
+    module, controllers, webhooks = load_declared(target)
+    return run_program(*controllers, *webhooks, options=options, modules=[module])

@@ -292,8 +292,9 @@ class Harness:
             options: Of its manager. By default it watches the test's namespace, if the server is not the test's own,
                 and does not ask first what it may do.
             leader_election: Whether programs contend for a Lease, and by which times.
-            as_role: Whether it may do what ``deltaloop rbac`` prints for the controllers, and no more. The server has
-                to ask roles (``authorization_mode="RBAC"``), and the test's client must be allowed to impersonate.
+            as_role: Whether it may do what ``deltaloop generate rbac`` prints for the controllers, and no more. The
+                server has to ask roles (``authorization_mode="RBAC"``), and the test's client must be able to
+                impersonate.
             webhooks: What it serves. The server is sent to the first program that serves, and to nobody if none does;
                 definitions whose objects are converted have to be installed before.
 
