@@ -56,7 +56,6 @@ async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -
         await task
 
 
-@pytest.mark.real_time
 class Spec(msgspec.Struct):
     colour: str = "red"
 

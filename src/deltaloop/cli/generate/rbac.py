@@ -63,7 +63,7 @@ def rbac(
 ) -> None:
     """Print the roles that controllers need: from their declarations, or from a recorded run."""
     if (recorded is None) == (not target):
-        raise typer.BadParameter("a module and --from FILE cannot be combined. Use one of them.")
+        raise typer.BadParameter("requires either MODULE or --from FILE. Use one of them.")
     program = Program(
         namespace=namespace or None,
         lease_namespace=leader_election_namespace or None,
