@@ -335,33 +335,18 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
 
 
 @pytest.mark.real_time
-async def test_a_second_signal_ends_a_program_that_does_not_end(tmp_path: Path) -> None:
+async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_kubeconfig(tmp_path: Path) -> None:
     file = tmp_path / "stuck.py"
     file.write_text(STUCK)
-    async with (
-        ApiServer(ServerOptions(insecure_http=True)) as server,
-        program(server, file, "--health-probe-bind-address", "0") as process,
-    ):
+    async with program(None, file, "--health-probe-bind-address", "0") as process:
         await read_until(process, "reconciling for ever")
+        assert (tmp_path / "config").exists()
         process.send_signal(signal.SIGINT)
         await read_until(process, "ending in good order")
         process.send_signal(signal.SIGTERM)  # another one: the same would be the same request, for half a second
         code, rest = await end_of(process)
     assert code == 1, rest
     assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
-
-
-@pytest.mark.real_time
-async def test_a_forced_end_leaves_no_kubeconfig_behind(tmp_path: Path) -> None:
-    file = tmp_path / "stuck.py"
-    file.write_text(STUCK)
-    flags = ["--health-probe-bind-address", "0", "--drain-timeout", "0.1", "--shutdown-timeout", "0.2"]
-    async with program(None, file, *flags) as process:
-        await read_until(process, "reconciling for ever")
-        assert (tmp_path / "config").exists()
-        process.send_signal(signal.SIGINT)
-        code, rest = await end_of(process)
-    assert code == 1, rest
     assert not (tmp_path / "config").exists()
 
 

@@ -118,7 +118,7 @@ def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, 
 @pytest.mark.real_time
 def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
     for options, why in (
-        (["--output", "xml"], "'xml' is not text, json or github"),
+        (["--output", "xml"], "--output must be text, json or github, got 'xml'"),
         (["--html", "/no/such/place.html"], "there is no folder /no/such"),
     ):
         result = CliRunner().invoke(app, ["simulate", program, *options])
