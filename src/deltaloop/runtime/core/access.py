@@ -203,7 +203,7 @@ def is_allowed(answer: Mapping[str, Any]) -> bool:
 
 @final
 class PreflightError(DeltaloopError):
-    """The account lacks permissions that the controllers need. ``deltaloop generate rbac`` prints the role.
+    """The account lacks permissions that the controllers need; ``deltaloop generate rbac`` prints the role.
 
     Attributes:
         missing: What is not allowed.

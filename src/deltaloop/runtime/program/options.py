@@ -49,7 +49,7 @@ class RunOptionError(InvalidArgumentError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of ``run``. Each option is also a flag of ``deltaloop run``. Times are in seconds.
+    """Options of ``run``, each of which is also a flag of ``deltaloop run``; times are in seconds.
 
     Attributes:
         kubeconfig: Kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the service account of the pod.

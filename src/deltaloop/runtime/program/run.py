@@ -51,7 +51,8 @@ async def run(
     """Run controllers and webhooks until SIGINT or SIGTERM: the program's ``main``.
 
     It connects, serves health, metrics and webhooks, checks the permissions of the account, takes part in the leader
-    election and shuts down gracefully. It does not configure logging: call ``dl.configure_logging()`` first.
+    election and shuts down gracefully, also if it is canceled. It does not configure logging: call
+    ``dl.configure_logging()`` first.
 
     If reconciles do not end within ``shutdown_timeout``, or a second signal comes, the process exits with code 1,
     because threads that still run would keep it alive.
@@ -67,7 +68,6 @@ async def run(
         RunOptionError: If an option does not fit the webhooks.
         ConfigError: If there is no configuration of a cluster.
         DeltaloopError: If an option cannot be used, or the manager fails.
-        CancelledError: If it was canceled; it has shut down gracefully then.
     """
     options = options or RunOptions()
     controllers = tuple(each for each in declared if isinstance(each, Controller))
