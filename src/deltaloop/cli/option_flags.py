@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from functools import cache
 from pathlib import Path
@@ -19,19 +19,23 @@ _METAVARS: Final = (
     ("_dir", "FOLDER"),
     ("kubeconfig", "FILE"),
     ("load", "PATH"),
+    ("version", "VERSION"),
+    ("image", "IMAGE"),
 )
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
 
 
 def with_flags_of(cls: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the keyword arguments ``**`` of a command by a flag for each field of a dataclass."""
+    """Replace the keyword arguments ``**`` of a command by flags for the other fields of a dataclass."""
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        named = {each.name for each in own}
         made = [
             inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=_default(each), annotation=hint)
             for each in fields(cls)
+            if each.name not in named
             for hint in [Annotated[_flag_type(cls, each), option_of(cls, each.name)]]
         ]
         parameters = sorted([*own[:1], *made, *own[1:]], key=lambda each: each.kind)
@@ -40,6 +44,11 @@ def with_flags_of(cls: type[Any]) -> Callable[[Callable[..., None]], Callable[..
         return function
 
     return declare
+
+
+def values_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of options from those of flags: a flag that can be repeated gives a list."""
+    return {name: tuple(each) if isinstance(each, list) else each for name, each in flags.items()}
 
 
 def option_of(cls: type[Any], name: str) -> Any:

@@ -4,44 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from deltaloop.cli.option_flags import option_of
+from deltaloop.cli.load_controllers import TargetArgument
+from deltaloop.cli.option_flags import values_of, with_flags_of
 from deltaloop.cli.packaging import declared, files
 from deltaloop.cli.packaging.core.changes import changes
-from deltaloop.events import EventApi
-from deltaloop.runtime.program.options import RunOptions
 
 T = TypeVar("T")
 
 
+@with_flags_of(declared.PackageCommand)
 def package(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE[:OBJECT]", help="Module or object, as for `run`. Definitions are made of its classes."
-        ),
-    ],
+    target: TargetArgument,
     *,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the program. By default the name of the module.")
-    ] = "",
-    version: Annotated[str, typer.Option(metavar="VERSION", help="Version of the program.")] = "0.1.0",
-    image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="Container image. By default NAME:VERSION; the default tag is VERSION.")
-    ] = "",
-    install_namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="Namespace of the program. By default NAME.")
-    ] = "",
-    namespace: Annotated[str | None, option_of(RunOptions, "namespace")] = None,
-    event_api: Annotated[EventApi, option_of(RunOptions, "event_api")] = EventApi.CORE_V1,
-    crd: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="CRDs of its kinds that have no class. Repeatable."),
-    ] = None,
-    service_monitor: Annotated[bool, typer.Option("--service-monitor", help="Also create a ServiceMonitor.")] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File for the manifests. By default they are printed."),
@@ -55,23 +33,14 @@ def package(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing, print the differences; exit code 1 if there are any.")
     ] = False,
+    **flags: Any,
 ) -> None:
     """Generate all manifests of a program: CRDs, RBAC, a Deployment and related objects, or a Helm chart."""
-    if helm is not None and (output is not None or install_namespace):
+    if helm is not None and (output is not None or flags["install_namespace"]):
         raise typer.BadParameter("--helm cannot be combined with --output or --install-namespace. Use one of them.")
     if check and helm is None and output is None:
         raise typer.BadParameter("--check requires --output FILE or --helm FOLDER.")
-    command = declared.PackageCommand(
-        target=target,
-        name=name,
-        version=version,
-        image=image,
-        install_namespace=install_namespace,
-        namespace=namespace or None,
-        event_api=event_api,
-        definitions=tuple(crd or ()),
-        service_monitor=service_monitor,
-    )
+    command = declared.PackageCommand(target=target, **values_of(flags))
     program = declared.declared_program(command)
     for note in program.notes:
         typer.echo(f"note: {note}", err=True)

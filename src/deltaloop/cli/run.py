@@ -10,7 +10,7 @@ import typer
 
 from deltaloop.cli.load_controllers import TargetArgument, load_declared, target_name
 from deltaloop.cli.logging_flags import LogFormatFlag, LogLevelFlag, set_up_logging
-from deltaloop.cli.option_flags import flag_name, with_flags_of
+from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
 from deltaloop.runtime.program.options import RunOptionError, RunOptions
 from deltaloop.runtime.program.run import run as run_program
 
@@ -34,8 +34,6 @@ def program(target: str, flags: Mapping[str, Any]) -> Coroutine[Any, Any, None]:
         RunOptionError: If a flag is invalid, or two flags do not fit together.
         LoadError: If the module has no controller and no webhook.
     """
-    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in flags.items()}
-    given["webhook_name"] = given.get("webhook_name") or target_name(target)
-    options = RunOptions(**given)
+    options = RunOptions(**{**values_of(flags), "webhook_name": flags.get("webhook_name") or target_name(target)})
     module, controllers, webhooks = load_declared(target)
     return run_program(*controllers, *webhooks, options=options, modules=[module])

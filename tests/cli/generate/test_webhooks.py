@@ -151,7 +151,7 @@ def test_by_url_no_namespace_is_left_out(module: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "why"),
     [
-        ([], InvalidArgumentError, "give --namespace"),
+        ([], InvalidArgumentError, "--namespace or --url is required"),
         (["-n", "Shop"], InvalidArgumentError, "--namespace"),
         (["-n", "shop", "--service", "no name"], InvalidArgumentError, "--service"),
         (["--url", "http://192.0.2.7"], InvalidArgumentError, "https://HOST:PORT"),

@@ -6,17 +6,16 @@ import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import urlsplit
 
 import typer
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.cli.load_controllers import LoadError, load_declared, target_name
+from deltaloop.cli.load_controllers import LoadError, TargetArgument, load_declared, target_name
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.program.definitions import program_definitions
-from deltaloop.runtime.program.object_names import check_name, check_namespace
+from deltaloop.runtime.program.object_names import WEBHOOK_URL_RULE, check_name, check_namespace, is_webhook_url
 from deltaloop.runtime.program.webhooks import default_service
 from deltaloop.runtime.program_access import certificate_access
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
@@ -30,7 +29,7 @@ _PART: Final = """\
 
 
 def webhooks(
-    target: Annotated[str, typer.Argument(metavar="MODULE[:OBJECT]", help="Module or object, as for `run`.")],
+    target: TargetArgument,
     *,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the configurations. By default the name of the module.")
@@ -82,15 +81,14 @@ def address_of(
         except OSError as error:
             raise InvalidArgumentError(f"--ca-bundle {ca}: {error.strerror}") from None
         if b"-----BEGIN CERTIFICATE-----" not in pem or b"PRIVATE KEY" in pem:
-            raise InvalidArgumentError(f"--ca-bundle {ca}: certificates in PEM are needed, and no key")
+            raise InvalidArgumentError(f"--ca-bundle must be a file of certificates in PEM without a key, got {ca}.")
         bundle = base64.b64encode(pem).decode()
     if url:
-        parts = urlsplit(url)
-        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise InvalidArgumentError(f"--url {url!r} is none that a server calls: https://HOST:PORT")
+        if not is_webhook_url(url):
+            raise InvalidArgumentError(f"--url must be {WEBHOOK_URL_RULE}, got {url!r}.")
         return WebhookAddress(url=url.rstrip("/"), ca_bundle=bundle)
     if not namespace:
-        raise InvalidArgumentError("give --namespace, where the program runs, or --url")
+        raise InvalidArgumentError("--namespace or --url is required. Add the namespace of the program, or its URL.")
     found = service or default_service(name or target_name(target))
     check_name("--service", found)
     check_namespace("--namespace", namespace)

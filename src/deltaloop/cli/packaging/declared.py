@@ -38,18 +38,18 @@ _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageCommand:
-    """What ``deltaloop package`` was asked for.
+    """Options of ``deltaloop package``, which are its flags.
 
     Attributes:
-        target: The module, and in it the controllers, as for ``run``.
-        name: Name of the program; empty for the module's.
-        version: Of the program.
-        image: What runs it; empty for its name. Without a tag it has the version for one.
-        install_namespace: Where it runs; empty for its name.
-        namespace: The only namespace that it watches; None for all.
-        event_api: What Events are written in.
-        definitions: Files with definitions that no class makes.
-        service_monitor: Whether Prometheus' operator is told of it.
+        target: Module, with the name of an object in it if not all controllers are meant.
+        name: Name of the program. By default the name of the module.
+        version: Version of the program.
+        image: Container image. By default NAME:VERSION; the default tag is VERSION.
+        install_namespace: Namespace of the program. By default NAME.
+        namespace: Only namespace that the program watches. By default all namespaces.
+        event_api: API that Events are written in, as for ``deltaloop run``.
+        crd: File with CRDs of its kinds that have no class. Repeatable.
+        service_monitor: Whether to create a ServiceMonitor.
     """
 
     target: str
@@ -59,7 +59,7 @@ class PackageCommand:
     install_namespace: str = ""
     namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
-    definitions: tuple[Path, ...] = ()
+    crd: tuple[Path, ...] = ()
     service_monitor: bool = False
 
     def __post_init__(self) -> None:
@@ -67,9 +67,9 @@ class PackageCommand:
         check_namespace("--namespace", self.namespace or "")
         check_namespace("--install-namespace", self.install_namespace)
         if not _VERSION.fullmatch(self.version) or len(self.version) > 63:
-            raise InvalidArgumentError(f"--version {self.version!r} is none; write one such as 1.2.3, or 1.2.3-rc.1")
+            raise InvalidArgumentError(f"--version must be like 1.2.3 or 1.2.3-rc.1, got {self.version!r}.")
         if set(self.image) & set(" \t\n\"'{}"):
-            raise InvalidArgumentError(f"--image {self.image!r} is no name of an image")
+            raise InvalidArgumentError(f"--image must be the name of an image, got {self.image!r}.")
 
 
 @final
@@ -131,7 +131,7 @@ class DeclaredProgram:
             targets = targets_in(documents)
             certificates = certificate_access(namespace=namespace, secret=default_service(called), targets=targets)
         around = Program(
-            namespace=command.namespace,
+            namespace=command.namespace or None,
             lease_namespace=namespace,
             event_api=command.event_api,
             certificates=certificates,
@@ -172,7 +172,7 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
     made = program_definitions([module], controllers, webhooks)
     definitions = {text(at(each, "metadata", "name")): each for each in made}
-    for file in command.definitions:
+    for file in command.crd:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
     _, guessed = rules_of(controllers, program=Program())
     notes = [f"the plural of {kind} was guessed; a ResourceType in the code says it for sure" for kind in guessed]

@@ -1,12 +1,32 @@
-"""Checks of names given as options, which a server would reject again and again."""
+"""Rules for names and URLs given as options, which a server would reject again and again."""
 
 from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.schemas.dns_names import numbered_label_problems, subdomain_problems
 
-NAMESPACE_RULE = "the name of a namespace (at most 63 lower-case letters, digits and inner '-')"
-NAME_RULE = "the name of an object (at most 253 lower-case letters, digits, and inner '-' and '.')"
+NAMESPACE_RULE: Final = "the name of a namespace (at most 63 lower-case letters, digits and inner '-')"
+NAME_RULE: Final = "the name of an object (at most 253 lower-case letters, digits, and inner '-' and '.')"
+WEBHOOK_URL_RULE: Final = "https://HOST:PORT"
+
+
+def is_namespace(name: str) -> bool:
+    """Tell whether a namespace can have a name."""
+    return not numbered_label_problems(name)
+
+
+def is_name(name: str) -> bool:
+    """Tell whether an object can have a name."""
+    return not subdomain_problems(name)
+
+
+def is_webhook_url(url: str) -> bool:
+    """Tell whether an API server can call webhooks at a URL."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" and bool(parts.hostname) and not (parts.query or parts.fragment or parts.username)
 
 
 def check_namespace(option: str, name: str) -> None:
@@ -15,7 +35,7 @@ def check_namespace(option: str, name: str) -> None:
     Raises:
         InvalidArgumentError: With the name of the option.
     """
-    if name and numbered_label_problems(name):
+    if name and not is_namespace(name):
         raise InvalidArgumentError(f"{option} must be {NAMESPACE_RULE}, got {name!r}.")
 
 
@@ -25,5 +45,5 @@ def check_name(option: str, name: str) -> None:
     Raises:
         InvalidArgumentError: With the name of the option.
     """
-    if subdomain_problems(name):
+    if not is_name(name):
         raise InvalidArgumentError(f"{option} must be {NAME_RULE}, got {name!r}.")

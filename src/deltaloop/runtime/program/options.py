@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from string import Formatter
-from typing import Final, get_args
-from urllib.parse import urlsplit
+from typing import Any, Final, get_args
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.client import Client
@@ -17,13 +16,18 @@ from deltaloop.events.core.draft import EventApi
 from deltaloop.leaderelection.config import LeaderElectionConfig
 from deltaloop.option_types import check_types
 from deltaloop.runtime.pages import Listen
-from deltaloop.runtime.program.object_names import NAME_RULE, NAMESPACE_RULE
-from deltaloop.schemas.dns_names import numbered_label_problems, subdomain_problems
+from deltaloop.runtime.program.object_names import (
+    NAME_RULE,
+    NAMESPACE_RULE,
+    WEBHOOK_URL_RULE,
+    is_name,
+    is_namespace,
+    is_webhook_url,
+)
 from deltaloop.webhooks.server_options import WebhookServerOptions
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
 DEFAULT_HEALTH: Final = "127.0.0.1:8081"
-_ADDRESS: Final = "HOST:PORT, :PORT for all interfaces, or 0 to disable it"
 
 
 class RunOptionError(InvalidArgumentError):
@@ -133,27 +137,10 @@ class RunOptions:
         """
         check_types(self)
         self._check_cluster()
-        for option, valid, rule in (
-            ("namespace", not numbered_label_problems(self.namespace or "any"), NAMESPACE_RULE),
-            (
-                "leader_election_namespace",
-                not numbered_label_problems(self.leader_election_namespace or "any"),
-                NAMESPACE_RULE,
-            ),
-            ("leader_election_id", not subdomain_problems(self.leader_election_id or "any"), NAME_RULE),
-            ("webhook_name", not subdomain_problems(self.webhook_name or "any"), NAME_RULE),
-            ("webhook_service", not subdomain_problems(self.webhook_service or "any"), NAME_RULE),
-            ("webhook_url", _is_webhook_url(self.webhook_url), "https://HOST:PORT"),
-            ("metrics_bind_address", _is_address(self.metrics_bind_address or "0"), _ADDRESS),
-            ("health_probe_bind_address", _is_address(self.health_probe_bind_address), _ADDRESS),
-            ("webhook_bind_address", _is_address(self.webhook_bind_address), _ADDRESS),
-            ("webhook_grace", _is_time(self.webhook_grace), "a finite number of seconds >= 0"),
-            ("drain_timeout", _is_time(self.drain_timeout), "a finite number of seconds >= 0"),
-            ("shutdown_timeout", _is_time(self.shutdown_timeout), "a finite number of seconds >= 0"),
-            ("http", self.http in get_args(Http), " or ".join(get_args(Http))),
-        ):
-            if not valid:
-                raise RunOptionError(f"{{{option}}} must be {rule}, got {{got!r}}.", got=getattr(self, option))
+        for valid, rule, options in _RULES:
+            for option in options:
+                if (value := getattr(self, option)) not in (None, "") and not valid(value):
+                    raise RunOptionError(f"{{{option}}} must be {rule}, got {{got!r}}.", got=value)
         if (self.metrics_cert is None) != (self.metrics_key is None):
             raise RunOptionError("{metrics_cert} and {metrics_key} must be given together. Add the missing one.")
         if self.metrics_token_review and self.metrics_cert is None:
@@ -214,10 +201,6 @@ def webhook_server_options(options: RunOptions) -> WebhookServerOptions | None:
     return replace(listen, client_ca=options.webhook_client_ca, grace=options.webhook_grace)
 
 
-def _is_time(seconds: float) -> bool:
-    return seconds >= 0 and math.isfinite(seconds)
-
-
 def _is_address(address: str) -> bool:
     try:
         Listen.parse(address)
@@ -226,6 +209,19 @@ def _is_address(address: str) -> bool:
     return True
 
 
-def _is_webhook_url(url: str | None) -> bool:
-    parts = urlsplit(url or "https://any")
-    return parts.scheme == "https" and bool(parts.hostname)
+_RULES: Final[tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]] = (
+    (is_namespace, NAMESPACE_RULE, ("namespace", "leader_election_namespace")),
+    (is_name, NAME_RULE, ("leader_election_id", "webhook_name", "webhook_service")),
+    (
+        _is_address,
+        "HOST:PORT, :PORT for all interfaces, or 0 to disable it",
+        ("metrics_bind_address", "health_probe_bind_address", "webhook_bind_address"),
+    ),
+    (is_webhook_url, WEBHOOK_URL_RULE, ("webhook_url",)),
+    (
+        lambda seconds: seconds >= 0 and math.isfinite(seconds),
+        "a finite number of seconds >= 0",
+        ("webhook_grace", "drain_timeout", "shutdown_timeout"),
+    ),
+    (lambda name: name in get_args(Http), " or ".join(get_args(Http)), ("http",)),
+)
