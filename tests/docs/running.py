@@ -218,7 +218,7 @@ def included(text: str) -> str:
 def open_page(name: str, folder: Path) -> Generator[Page]:
     """Make everything that a page's blocks stand on, and undo it."""
     before, here, known = dict(os.environ), Path.cwd(), set(sys.modules)
-    defaults = dl.RunOptions.__init__.__kwdefaults__  # pages run beside each other: each has free ports
+    defaults = dl.RunOptions.__init__.__kwdefaults__ or {}  # pages run beside each other: each has free ports
     ports = {name: defaults[name] for name in ("metrics_bind_address", "health_probe_bind_address")}
     with serving() as kubeconfig, asyncio.Runner() as runner:
         both = copy.deepcopy(kubeconfig)
