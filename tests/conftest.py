@@ -1,4 +1,4 @@
-"""What holds for the whole suite: each test that docs/parity.md names passes, and no test changes what others log."""
+"""Settings of the whole suite, and the restoration of loggers after each test."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tests.parity.session import EveryNamedTestPasses
-from tests.parity.tables import named_tests
 
 # The plugins are tested by running pytest inside a test. pytest takes this from the topmost conftest only.
 pytest_plugins = ["pytester", "tests.time_limit"]
@@ -26,12 +23,6 @@ settings.register_profile(
     derandomize=os.environ.get("CI") == "true",
 )
 settings.load_profile("deltaloop")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Watch the run from the process that sees all of it: not from the workers of pytest-xdist."""
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(EveryNamedTestPasses(named_tests()), "every named test passes")
 
 
 @pytest.hookimpl(trylast=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import deltaloop as dl
-from deltaloop.lazy_names import DEPRECATED, OTHERWISE_CALLED, lazy_names
+from deltaloop._internal.lazy_names import DEPRECATED, OTHERWISE_CALLED, lazy_names
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,6 +10,6 @@ Ctrl-C from its first moment on, and a test run that only has deltaloop installe
 in ``__init__.pyi``, for type checkers and for this alike.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -3,6 +3,6 @@
 An error is imported when it is first used, with the room that raises it.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,3 +1,6 @@
+from deltaloop._internal.fork_safety import ForkedError as ForkedError
+from deltaloop._internal.option_types import OptionTypeError as OptionTypeError
+from deltaloop._internal.root_error import DeltaloopError as DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError as InvalidArgumentError
 from deltaloop.api.errors import InvalidKeyError as InvalidKeyError
 from deltaloop.api.errors import InvalidPathError as InvalidPathError
@@ -54,14 +57,11 @@ from deltaloop.client.errors import RequestTimeoutError as RequestTimeoutError
 from deltaloop.client.errors import StreamEndedError as StreamEndedError
 from deltaloop.client.errors import TransportError as TransportError
 from deltaloop.client.errors import WaitTimeoutError as WaitTimeoutError
-from deltaloop.client.resource_list import UnreadableItemError as UnreadableItemError
-from deltaloop.client.resource_list import UnreadableItemsError as UnreadableItemsError
+from deltaloop.client.verbs.resource_list import UnreadableItemError as UnreadableItemError
+from deltaloop.client.verbs.resource_list import UnreadableItemsError as UnreadableItemsError
 from deltaloop.crds.errors import InvalidKindError as InvalidKindError
 from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
-from deltaloop.fork_safety import ForkedError as ForkedError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
-from deltaloop.option_types import OptionTypeError as OptionTypeError
-from deltaloop.root_error import DeltaloopError as DeltaloopError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
 from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultError
 from deltaloop.runtime.core.outcomes import NotAwaitedError as NotAwaitedError
@@ -80,10 +80,10 @@ from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedEr
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.errors import WaitOnLoopError as WaitOnLoopError
-from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.runtime.objects.ownership import AlreadyOwnedError as AlreadyOwnedError
 from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as KubeconfigExistsError
 from deltaloop.runtime.program.options import RunOptionError as RunOptionError
-from deltaloop.runtime.program_settings import SettingsError as SettingsError
+from deltaloop.runtime.program.settings import SettingsError as SettingsError
 from deltaloop.simulation.one_seed import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError

@@ -1,6 +1,6 @@
 """A custom resource definition as large as the largest that are published, with all that they use.
 
-``tests/interop/go_client/test_published_crds.py`` does the same with those themselves (``make test-go``).
+``lab/interop/go_client/test_published_crds.py`` does the same with those themselves (``make -C lab test-go``).
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import is_mapping, items, text
 from deltaloop.apiserver.core.answers.openapi import document
 from deltaloop.apiserver.core.writes.patching import STRATEGIC_MERGE_PATCH
 from deltaloop.apiserver.published_schemas import published_schemas
-from deltaloop.schemas.json_values import is_mapping, items, text
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, PODS, config_map, serving
 

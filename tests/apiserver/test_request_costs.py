@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import copied
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.access.escalation import missing_rules
 from deltaloop.apiserver.core.access.rbac import Rule
@@ -32,7 +33,6 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import copied
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
 from tests.conformance.target import widget_crd

@@ -242,11 +242,11 @@ def test_one_may_be_left_before_the_others() -> None:
 FORK = """
 import os, sys
 import deltaloop as dl
-from deltaloop.blocking import BackgroundLoop
+from deltaloop.blocking import BackgroundLoop, BlockingQueue
 from deltaloop.errors import BackgroundLoopError
 loop = BackgroundLoop()
 loop.start()
-queue = loop.queue(dl.workqueue.WorkQueue(name="pods"))
+queue = BlockingQueue(dl.workqueue.WorkQueue(name="pods"), loop=loop)
 async def nothing(): pass
 def attempt(call):
     try:

@@ -123,7 +123,7 @@ def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:
 
 
 def test_queues_wait_on_the_clients_loop(client: Client) -> None:
-    queue = client.loop.queue(dl.workqueue.WorkQueue[str]())
+    queue = dl.blocking.BlockingQueue(dl.workqueue.WorkQueue[str](), loop=client.loop)
     done = list[str]()
 
     def work() -> None:

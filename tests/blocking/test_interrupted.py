@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.blocking import BackgroundLoop, Client
+from deltaloop.blocking import BackgroundLoop, BlockingQueue, Client
 from deltaloop.errors import BackgroundLoopError
 from deltaloop.workqueue import Work, WorkQueue
 from tests.blocking.serving import until
@@ -239,7 +239,7 @@ def test_an_item_that_comes_with_the_interruption_goes_back(method: str) -> None
         assert taken.wait(5.0)
 
     with BackgroundLoop(name="takes") as loop:
-        queue = loop.queue(Watched())
+        queue = BlockingQueue(Watched(), loop=loop)
         with ctrl_c(begun, come), pytest.raises(KeyboardInterrupt):
             getattr(queue, method)()
         seen: list[object] = []

@@ -18,7 +18,7 @@ from tests.blocking.serving import until
 
 def test_get_add_and_done_from_a_thread() -> None:
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[str](name="pods"))
+        queue = BlockingQueue(WorkQueue[str](name="pods"), loop=loop)
         with pytest.raises(TimeoutError):
             queue.get(timeout=0.01)
         queue.add("a", trigger="why")
@@ -50,7 +50,7 @@ def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
                     present.remove(work.key)
 
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[int]())
+        queue = BlockingQueue(WorkQueue[int](), loop=loop)
         threads = [threading.Thread(target=worker, args=(queue,)) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -67,7 +67,7 @@ def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
 def test_a_failure_in_a_thread_is_tried_again() -> None:
     with BackgroundLoop() as loop:
         limited = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(0.001, 1.0))
-        queue = loop.queue(limited)
+        queue = BlockingQueue(limited, loop=loop)
         assert queue.queue is limited
         queue.add("a")
         attempts = list[int]()
@@ -82,7 +82,7 @@ def test_a_failure_in_a_thread_is_tried_again() -> None:
 
 def test_a_drain_that_takes_too_long_leaves_the_queue_shut_down() -> None:
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[str]())
+        queue = BlockingQueue(WorkQueue[str](), loop=loop)
         queue.add("a")
         assert queue.get() == "a"
         with pytest.raises(TimeoutError):
@@ -94,7 +94,7 @@ def test_a_drain_that_takes_too_long_leaves_the_queue_shut_down() -> None:
 
 def test_handlers_on_the_loop_may_add() -> None:
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[str]())
+        queue = BlockingQueue(WorkQueue[str](), loop=loop)
 
         async def handler() -> None:
             queue.add("a")
@@ -131,13 +131,13 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
         with pytest.raises(TimeoutError):
             loop.run_keeping(stubborn(), timeout=0.1, unwanted=put_back)
         assert returned.wait(5)
-        assert loop.queue(queue).get(timeout=5) == "a"
+        assert BlockingQueue(queue, loop=loop).get(timeout=5) == "a"
         queue.done("a")
 
 
 def test_what_is_said_of_an_item_reaches_the_worker() -> None:
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[str](options=QueueOptions(patience={0: 60.0, 5: 0.0})))
+        queue = BlockingQueue(WorkQueue[str](options=QueueOptions(patience={0: 60.0, 5: 0.0})), loop=loop)
         queue.add("later", trigger="why")
         queue.add("sooner", priority=5)
         seen: list[object] = []
@@ -150,7 +150,7 @@ def test_what_is_said_of_an_item_reaches_the_worker() -> None:
 
 def test_done_is_owed_once_for_each_item() -> None:
     with BackgroundLoop() as loop:
-        queue = loop.queue(WorkQueue[str]())
+        queue = BlockingQueue(WorkQueue[str](), loop=loop)
         queue.add("a")
         assert queue.get(timeout=5) == "a"
         queue.add("a")
@@ -166,7 +166,7 @@ def test_done_is_owed_once_for_each_item() -> None:
 def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
     queue = WorkQueue[str]()
     with BackgroundLoop() as loop:
-        blocking = loop.queue(queue)
+        blocking = BlockingQueue(queue, loop=loop)
     calls: list[Callable[[], object]] = [lambda: blocking.add("a"), blocking.get, lambda: blocking.done("a")]
     for call in [*calls, blocking.shut_down, blocking.shut_down_with_drain]:
         with pytest.raises(BackgroundLoopError, match="is closed"):
@@ -178,7 +178,7 @@ def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
 def test_work_that_was_forgotten_is_named_while_the_loop_over_it_waits() -> None:
     with BackgroundLoop() as loop, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        queue = loop.queue(WorkQueue[str]())
+        queue = BlockingQueue(WorkQueue[str](), loop=loop)
         queue.add("a")
         works = iter(queue)
         next(works)

@@ -9,7 +9,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import FakeSource
 
 NO_OPTIONS = ListOptions()

@@ -18,7 +18,7 @@ from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, e
 from deltaloop.api.watch_event import INITIAL_EVENTS_END, EventType, WatchEvent
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.client.errors import StreamEndedError, TransportError
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
 from tests.cache.objects import pod
 
 

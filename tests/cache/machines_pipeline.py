@@ -35,7 +35,7 @@ from deltaloop.cache.listener import Registration
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.testing import VirtualLoop
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless, pod

@@ -17,7 +17,7 @@ from deltaloop.cache.errors import InformerStoppedError, NotFreshError, Repeated
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.queue import QueueKind
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import FakeSource, api_error, broken, expired
 from tests.cache.objects import pod
 from tests.cache.test_informer import STILL, running, settle

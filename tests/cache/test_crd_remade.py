@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deltaloop import wait
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -20,7 +21,6 @@ from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig
-from deltaloop.pacing import Backoff
 
 CRDS = parse_resource_type("apiextensions.k8s.io/v1/CustomResourceDefinition")
 WIDGET = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from deltaloop._internal.option_types import OptionTypeError
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import ControllerConfig
@@ -21,8 +23,6 @@ from deltaloop.cache.listwatch import ListWatch
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.shared_informer import new_shared_index_informer, new_shared_informer
-from deltaloop.option_types import OptionTypeError
-from deltaloop.pacing import Backoff
 from tests.cache.fake_source import FakeSource
 from tests.cache.test_informer import Recorder, running, settle
 from tests.cache.test_listwatch import Drops

@@ -1,4 +1,4 @@
-"""Runs the machine of the whole pipeline on what stands; seeded bugs go through it in tests/mutants."""
+"""Runs the machine of the whole pipeline on what stands; seeded bugs go through it in lab/mutants."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector, ReflectorStore
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import Asked, FakeSource, api_error, broken, expired, refused
 from tests.cache.objects import nameless
 

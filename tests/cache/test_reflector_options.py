@@ -9,6 +9,7 @@ from collections import deque
 
 import pytest
 
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.kinds import POD
@@ -19,7 +20,6 @@ from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client import Client, ClientConfig
-from deltaloop.pacing import Backoff
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource, refused
 from tests.client.fake_transport import FakeTransport, json_answer, page, pod

@@ -23,7 +23,7 @@ from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, initial_events_end
 from tests.cache.objects import pod
 from tests.cache.test_informer import STILL

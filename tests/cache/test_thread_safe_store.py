@@ -11,9 +11,9 @@ from functools import partial
 
 import pytest
 
+from deltaloop._internal.fork_safety import ForkedError
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
-from deltaloop.fork_safety import ForkedError
 
 
 def words(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Random expressions, held against what cel-go answers: verdict, value, error, cost and estimate.
 
-``make cel-fuzz`` builds a Go program for that. ``CEL_FLAGS="NUMBER SEED"`` says how many expressions, and which.
+``make -C lab cel-fuzz`` builds a Go program for that. ``CEL_FLAGS="NUMBER SEED"`` says how many expressions, and which.
 """
 
 from __future__ import annotations

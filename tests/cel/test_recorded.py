@@ -2,7 +2,7 @@
 
 ``recorded.jsonl`` has a type and a value or an error, what it cost, and from what to what it would cost by estimate; or
 the faults as the server shows them, or why no program can be made of it. Where ours answers something else, ``ours``
-stands beside it. About 500 of them were made by chance. ``make cel-record`` records them anew.
+stands beside it. About 500 of them were made by chance. ``make -C lab cel-record`` records them anew.
 """
 
 from __future__ import annotations

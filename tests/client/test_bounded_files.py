@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import TlsConfig, TokenFile, bounded_files, kubeconfig, load_in_cluster, load_kubeconfig
+from deltaloop.client import TlsConfig, TokenFile, bounded_files, load_in_cluster, load_kubeconfig
 from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.tls import make_ssl_context
+from deltaloop.client.kubeconfig import loading
+from deltaloop.client.transport.tls import make_ssl_context
 from deltaloop.errors import ConfigError
 
 pytestmark = [pytest.mark.real_time]
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.real_time]
 @pytest.fixture
 def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A device without an end, a pipe that no program writes to, a directory, and a file that is too large."""
-    monkeypatch.setattr(kubeconfig, "PIPE_PATIENCE", 0.05)
+    monkeypatch.setattr(loading, "PIPE_PATIENCE", 0.05)
     monkeypatch.setattr(read_file, "__kwdefaults__", {"most": 1000, "patience": 0.0})
     monkeypatch.setattr(bounded_files, "MIB", 1000)
     os.mkfifo(tmp_path / "pipe")

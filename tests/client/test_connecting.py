@@ -7,8 +7,8 @@ import pytest
 from deltaloop.client import Client, ClientOptions, connect, load_config
 from deltaloop.errors import ConfigError
 from tests.client.authority import Authority
-from tests.client.test_in_cluster import ENVIRON
-from tests.client.test_kubeconfig import PLAIN, content
+from tests.client.kubeconfig.test_in_cluster import ENVIRON
+from tests.client.kubeconfig.test_loading import PLAIN, content
 
 
 def test_the_order_in_which_it_is_looked(tmp_path: Path, authority: Authority) -> None:

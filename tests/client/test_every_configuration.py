@@ -25,7 +25,7 @@ from aiohttp import web
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.client import ClientConfig, HttpRequest, load_in_cluster, load_kubeconfig
-from deltaloop.client.transport_http import HttpTransport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.errors import CredentialsError, TransportError
 from tests.client.authority import Authority, base64_text
 from tests.client.loopback import serving

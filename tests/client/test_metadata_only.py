@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, HttpResponse
-from deltaloop.client.resource_list import UnreadableItemsError
+from deltaloop.client.verbs.resource_list import UnreadableItemsError
 from tests.client.fake_transport import FakeTransport, Stream, collect, page, pod
 
 LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"

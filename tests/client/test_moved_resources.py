@@ -13,6 +13,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop import wait
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api import kinds
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.resource_type import ResourceType
@@ -22,7 +23,6 @@ from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig, ClientOptions, HttpRequest, HttpResponse
-from deltaloop.pacing import Backoff
 from tests.client.fake_transport import FakeTransport, json_answer, text_answer
 from tests.client.test_against_embedded import WIDGET_CRD
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client import (
     ClientConfig,
@@ -18,7 +19,6 @@ from deltaloop.client import (
 )
 from deltaloop.client.core.watch_limits import WatchLimitOptions
 from deltaloop.client.metrics import NO_METRICS
-from deltaloop.option_types import OptionTypeError
 
 
 def test_write_options() -> None:

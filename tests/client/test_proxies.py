@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.client import ClientConfig
-from deltaloop.client.opening import open_transport
+from deltaloop.client.transport.opening import open_transport
 from deltaloop.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("no_proxy")

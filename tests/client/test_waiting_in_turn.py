@@ -12,7 +12,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import WaitTimeoutError
 from deltaloop.wait import created, deleted, field_value
 from tests.client.fake_transport import FakeTransport, Pause, Stream, page
-from tests.client.test_waiting import in_phase, line
+from tests.client.verbs.test_waiting import in_phase, line
 
 
 def client_over(*answers: Stream) -> tuple[Client, FakeTransport]:

@@ -8,7 +8,7 @@ import pytest
 
 from deltaloop.client import AiohttpTransport, AsyncioTransport, ClientConfig
 from deltaloop.client import client as client_module
-from deltaloop.client.transport_http import HttpTransport
+from deltaloop.client.transport.http_transport import HttpTransport
 
 TRANSPORTS: dict[str, Callable[[ClientConfig], HttpTransport]] = {
     "aiohttp": AiohttpTransport,

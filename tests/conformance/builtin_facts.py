@@ -102,7 +102,7 @@ async def _record() -> None:
 
     assets = find_assets()
     if assets is None:
-        sys.exit("no kube-apiserver: run `make kube`")
+        sys.exit("no kube-apiserver: run `make -C lab kube`")
     facts = read_facts()
     with ControlPlane(assets) as server:
         async with RealTarget(server).open() as api:

@@ -1,4 +1,4 @@
-"""Chooses the server, and keeps what came of each case for the two columns of ``make conformance``."""
+"""Chooses the server, and keeps what came of each case for the two columns of ``make -C lab conformance``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         yield EmbeddedTarget()
         return
     assets = find_assets()
-    assert assets is not None, "no kube-apiserver: run `make kube`"
+    assert assets is not None, "no kube-apiserver: run `make -C lab kube`"
     _version = assets.version
     major, minor = _version.removeprefix("v").split(".")[:2]
     keys = tmp_path_factory.mktemp("keys") / "manager.pub"

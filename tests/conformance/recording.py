@@ -20,7 +20,7 @@ async def real_server() -> AsyncGenerator[Api]:
     from tests.conformance.target import RealTarget
 
     assets = find_assets()
-    assert assets is not None, "no kube-apiserver: run `make kube`"
+    assert assets is not None, "no kube-apiserver: run `make -C lab kube`"
     with ControlPlane(assets) as server:
         async with RealTarget(server).open() as api:
             await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})

@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import copied
+from deltaloop.api.json_values import copied
+from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 from tests.apiserver.serving import Answer, Caller
-from tests.corpus.builtin.types import read_shapes
 
 FILE: Final = Path(__file__).with_suffix(".json")
+_SHAPES: Final = Path(__file__).with_name("shapes.yaml")
 _OBSERVED: Final = Path(__file__).parents[2] / "tools" / "builtin_tables" / "observed.json"
 _NAMED: Final = ("APIService", "IPAddress", "ClusterTrustBundle")
 Row = list[Any]
@@ -36,7 +37,8 @@ class Refusals:
     def __init__(self, api: Caller, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
-        self._shapes = {f"{shape['kind']} {shape['metadata']['name']}": shape for shape in read_shapes()}
+        shapes = read_yaml_documents(_SHAPES.read_text(), source=_SHAPES.name)
+        self._shapes = {f"{shape['kind']} {shape['metadata']['name']}": shape for shape in shapes}
         kinds: list[dict[str, Any]] = json.loads(_OBSERVED.read_text())["kinds"]
         self._kinds = {(kind["group"], kind["version"], kind["kind"]): kind for kind in kinds}
         self._bases: dict[str, Mapping[str, Any]] = {}
@@ -106,7 +108,7 @@ async def _record() -> None:
 
     assets = find_assets()
     if assets is None:
-        sys.exit("no kube-apiserver: run `make kube`")
+        sys.exit("no kube-apiserver: run `make -C lab kube`")
     rows = read_rows()
     with ControlPlane(assets) as server:
         async with RealTarget(server).open() as api:

@@ -1,4 +1,5 @@
-"""What a controller manager, a scheduler, KWOK and Helm were first to find: small cases of what ``make world`` showed.
+"""What a controller manager, a scheduler, KWOK and Helm were first to find: small cases of what ``make -C lab world``
+showed.
 
 Source: what a real kube-apiserver answers.
 """

@@ -1,4 +1,4 @@
-"""What ``make corpus`` found: requests about other projects' kinds, in a short form of our own."""
+"""What ``make -C lab corpus`` found: requests about other projects' kinds, in a short form of our own."""
 
 from __future__ import annotations
 

@@ -76,9 +76,10 @@ def check(command: str) -> None:
 
 
 def _check_make(words: list[str], command: str) -> None:
+    folder = ""
     if words[:1] == ["-C"]:
-        words = words[2:]
-    makefile = (ROOT / "Makefile").read_text()
+        folder, words = ("lab" if words[1] == "lab" else ""), words[2:]
+    makefile = (ROOT / folder / "Makefile").read_text()
     for target in (word for word in words if "=" not in word and not word.startswith("-")):
         assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"{command!r}: no target {target!r}"
 

@@ -10,7 +10,7 @@ from deltaloop.runtime import ReconcileClient
 
 def test_the_page_says_what_the_code_does() -> None:
     page = context_page.PAGE.read_text(encoding="utf-8")
-    assert context_page.written(page) == page, "docs/context.md is behind the code: run `make context-page`"
+    assert context_page.written(page) == page, "docs/context.md is behind the code: run `make generate`"
 
 
 def test_all_that_hangs_on_the_context_has_a_part() -> None:

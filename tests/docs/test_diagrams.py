@@ -15,9 +15,6 @@ from tools.diagrams.draw import svg, table
 from tools.diagrams.machines import all_diagrams, all_tables
 from tools.diagrams.model import Diagram, Machine, Move, Step, Table
 
-from deltaloop.workqueue.core.queue import QueueCore
-from tests.mutants.edited import edited
-
 TABLES = all_tables()
 CORES = Path(__file__).parents[2] / "src" / "deltaloop"
 
@@ -69,28 +66,6 @@ def test_pictures_are_whole(diagrams: list[Diagram]) -> None:
             assert 0 < float(circle.attrib["cy"]) < height
 
 
-_TwoWorkers = edited(  # puts an item in line although a worker has it
-    "TwoWorkers",
-    QueueCore[str],
-    ("        if item in self._processing:\n            return AddOutcome.POSTPONED\n", ""),
-)
-
-
-def _line_of(machine: type[QueueCore[str]]) -> list[Step]:
-    def view(queue: QueueCore[str]) -> str:
-        return f"{len(queue)} in line, {queue.processing} processed"
-
-    def moves(queue: QueueCore[str]) -> list[Move[QueueCore[str]]]:
-        found: list[Move[QueueCore[str]]] = []
-        if len(queue) < 2:
-            found.append(("add", lambda queue: queue.add("a", 0.0)))
-        if len(queue) and not queue.processing:
-            found.append(("get", lambda queue: queue.get(0.0)))
-        return found
-
-    return Machine(machine, moves, view, view).walk()[1]
-
-
 def missed(machine: Machine[Any], steps: list[Step]) -> set[Step]:
     """Return the steps that 30 walks by chance take and that are not among those found."""
     chance = Random(1)
@@ -112,16 +87,6 @@ def test_an_identity_that_is_too_coarse_is_found() -> None:
     states, steps = machine.walk()
     assert states == ["few"]
     assert Step("few", "more", "many") in missed(machine, steps)
-
-
-def test_a_seeded_bug_is_another_picture() -> None:
-    right, wrong = _line_of(QueueCore), _line_of(_TwoWorkers)
-    assert [step.after for step in right if step.what == "add"] == [
-        "1 in line, 0 processed",
-        "1 in line, 0 processed",
-        "0 in line, 1 processed",
-    ]
-    assert right != wrong
 
 
 def test_a_page_that_says_otherwise_is_found(diagrams: list[Diagram]) -> None:

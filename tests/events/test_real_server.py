@@ -1,6 +1,7 @@
 """A real kube-apiserver takes what the recorder writes, and shows it in both APIs.
 
-Runs where its binaries are (``make kube``) and ``DELTALOOP_CONFORMANCE=real`` asks for it: starting it takes seconds.
+Runs where its binaries are (``make -C lab kube``) and ``DELTALOOP_CONFORMANCE=real`` asks for it: starting it takes
+seconds.
 """
 
 from __future__ import annotations

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from deltaloop import cache, kinds
+from deltaloop._internal.pacing import Backoff
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.cache import Informer, InformerOptions, ListWatch, QueueKind, Reaction, ReflectorOptions
+from deltaloop.cache import Informer, InformerOptions, QueueKind, Reaction, ReflectorOptions
 from deltaloop.client import Client, ClientConfig, TlsConfig
-from deltaloop.pacing import Backoff
 from deltaloop.testing import Relay, RelayConnection
 from tests.client.authority import Authority
 from tests.hostile.scripted_server import ScriptedServer, Stream
-from tests.mutants.pipeline import MutantInformer, Mutation
 
 _FDS = Path("/proc/self/fd")
 # At most: a list whose version is refused, the list at the newest version, a watch, a probe, that watch once more, and
@@ -177,6 +176,16 @@ def value_of(obj: Resource) -> str:
         return "cannot be read"
 
 
+InformerOf: TypeAlias = Callable[[Client, InformerOptions], AbstractAsyncContextManager[Informer[Resource]]]
+
+
+@asynccontextmanager
+async def from_factory(client: Client, options: InformerOptions) -> AsyncGenerator[Informer[Resource], None]:
+    """Run the informer that a factory makes."""
+    async with cache.InformerFactory(client, options=options) as factory:
+        yield factory.informer(kinds.CONFIG_MAP)
+
+
 @asynccontextmanager
 async def scene(
     *,
@@ -184,11 +193,11 @@ async def scene(
     objects: int = 3,
     wait: bool = True,
     watch_list: bool = False,
-    mutant: type[Mutation] | None = None,
+    informer_of: InformerOf = from_factory,
 ) -> AsyncGenerator[Scene, None]:
     """Start everything, hand it to the test, then check what must hold after any harm, and that nothing is left.
 
-    A ``mutant`` is a seeded bug, which the checks must find.
+    ``informer_of`` runs another informer than that of a factory.
     """
     variant = _VARIANT.get()
     authority = variant.authority
@@ -205,7 +214,7 @@ async def scene(
         )
         async with (
             Client(ClientConfig(server=relay.url, tls=client_side)) as client,
-            running(client, options, mutant) as informer,
+            informer_of(client, options) as informer,
         ):
             recorder = Recorder(server)
             informer.add_event_handler(recorder)
@@ -221,24 +230,6 @@ async def scene(
         await until_closed(relay, server)
     assert open_files() == before, "sockets are left open"
     assert asyncio.all_tasks() == tasks, "tasks are left running"
-
-
-@asynccontextmanager
-async def running(
-    client: Client, options: InformerOptions, mutant: type[Mutation] | None
-) -> AsyncGenerator[Informer[Resource], None]:
-    """Run an informer: what a factory makes, or a mutant."""
-    if mutant is None:
-        async with cache.InformerFactory(client, options=options) as factory:
-            yield factory.informer(kinds.CONFIG_MAP)
-        return
-    informer = MutantInformer(ListWatch(client, kinds.CONFIG_MAP), mutant(), options=options)
-    task = asyncio.create_task(informer.run())
-    try:
-        yield informer
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 async def until_closed(relay: Relay, server: ScriptedServer) -> None:

@@ -17,8 +17,8 @@ from aiohttp.http_parser import DeflateBuffer
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.runtime.health_server import HealthServer
-from deltaloop.runtime.pages import HttpPage, Listen
+from deltaloop.runtime.program.health_server import HealthServer
+from deltaloop.runtime.program.pages import HttpPage, Listen
 from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
 _PIECE = 64 * 1024

@@ -82,8 +82,10 @@ def test_links_to_files_lead_somewhere(page: str) -> None:
 
 
 def test_the_make_targets_it_names_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"\bmake ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text())):
+    for folder, target in set(
+        re.findall(r"\bmake (?:-C (lab) )?([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text())
+    ):
+        makefile = (ROOT / folder / "Makefile").read_text()
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 

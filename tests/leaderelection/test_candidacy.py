@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
@@ -16,7 +17,6 @@ from deltaloop.leaderelection.core.effects import Effect, Left, ReleaseOutcome, 
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.timing import ElectionTiming
 from deltaloop.leaderelection.last_resort import LastResort
-from deltaloop.pacing import Wait
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now
 from tests.leaderelection.test_lock import Recorder

@@ -10,7 +10,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import AlreadyExistsError, ConflictError
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
 from deltaloop.client.errors import TransportError
-from deltaloop.client.transport import Pool
+from deltaloop.client.transport.protocol import Pool
 from deltaloop.leaderelection import LeaderElectionRecord, LeaseLock
 from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites
 

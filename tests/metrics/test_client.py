@@ -11,7 +11,7 @@ from deltaloop.api import kinds as resource_kinds
 from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, ClientMetrics, ClientOptions
-from deltaloop.client.sender import RequestSender
+from deltaloop.client.transport.sender import RequestSender
 from deltaloop.errors import TransportError
 from deltaloop.metrics import RestClientMetrics
 from tests.client.fake_transport import After, FakeTransport, json_answer

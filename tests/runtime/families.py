@@ -13,13 +13,13 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import InformerFactory, InformerOptions
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.runtime import Children, Context, Controller, ReconcileClient, Request, controller
-from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.reconcile_loop import ReconcileLoop
-from deltaloop.runtime.tracing import Tracing
-from deltaloop.runtime.views import Views
-from deltaloop.runtime.wiring import connect_caches, look_up, wires_of
+from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.objects.children import DeclaredChildren
+from deltaloop.runtime.program.wiring import connect_caches, look_up, wires_of
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
+from deltaloop.runtime.reconcile.tracing import Tracing
 from tests.runtime.worlds import CM, World, now
 
 KINDS = ("v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment")

@@ -16,7 +16,7 @@ from deltaloop.errors import TerminalError
 from deltaloop.runtime import Context, Controller, HotLoopOptions, Manager, Request, Result, controller
 from deltaloop.runtime.controller import ReconcileFunction
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
-from tests.runtime.test_status import DB, crd
+from tests.runtime.objects.test_status import DB, crd
 from tests.runtime.worlds import World, now, until, world
 
 SECRET = kinds.SECRET

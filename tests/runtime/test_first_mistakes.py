@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import deltaloop as dl
+from deltaloop._internal.tracebacks import own_frames
 from deltaloop.errors import (
     InvalidArgumentError,
     InvalidChildrenError,
@@ -19,7 +20,6 @@ from deltaloop.errors import (
     WaitOnLoopError,
 )
 from deltaloop.testing import Harness
-from deltaloop.tracebacks import own_frames
 from deltaloop.workqueue import RateLimitingQueue
 
 MAPS = dl.kinds.CONFIG_MAP

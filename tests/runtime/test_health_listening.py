@@ -18,16 +18,16 @@ import pytest
 import trustme
 from aiohttp.compression_utils import ZLibDecompressor
 
+from deltaloop._internal.http_connections import BoundedServer
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.errors import HealthServerError, RequestTimeoutError
-from deltaloop.http_connections import BoundedServer
-from deltaloop.runtime import health_server
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
-from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, _is_local
-from deltaloop.runtime.pages import HttpPage, Listen, Route, only_local
+from deltaloop.runtime.program import health_server
+from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
+from deltaloop.runtime.program.health_server import HealthServer, _is_local
+from deltaloop.runtime.program.pages import HttpPage, Listen, Route, only_local
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"
@@ -469,7 +469,7 @@ async def test_a_request_of_a_connection_that_had_to_go_is_not_answered() -> Non
 
     gone: Any = SimpleNamespace(protocol=object())
     with pytest.raises(ConnectionResetError):
-        await BoundedServer(answer, most=1, logger="deltaloop.runtime.http")._answered(gone)
+        await BoundedServer(answer, most=1, logger=logging.getLogger("deltaloop.runtime.http"))._answered(gone)
     assert answered == []
 
 

@@ -19,9 +19,9 @@ from deltaloop.runtime import Context, Controller, Request, Result, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.running import StopReason
-from deltaloop.runtime.reconcile_loop import ReconcileLoop
-from deltaloop.runtime.tracing import Tracing
-from deltaloop.runtime.views import Views
+from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
+from deltaloop.runtime.reconcile.tracing import Tracing
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 from deltaloop.workqueue.metrics import QueueMetrics
 from tests.client.fake_transport import FakeTransport

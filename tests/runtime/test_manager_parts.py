@@ -21,8 +21,8 @@ from deltaloop.events import EventRecorder
 from deltaloop.runtime import Access, Context, Listen, Manager, ManagerOptions, Request, controller
 from deltaloop.runtime.core.readiness import Check, Leadership
 from tests.client.fake_transport import After, FakeTransport, json_answer
-from tests.runtime.test_health_server import fetch
-from tests.runtime.test_manager import reviewing
+from tests.runtime.program.test_health_server import fetch
+from tests.runtime.program.test_manager import reviewing
 from tests.runtime.worlds import CM, now, until, world
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
-from deltaloop.client.transport_aiohttp import AiohttpTransport
+from deltaloop.client.transport.aiohttp_transport import AiohttpTransport
+from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
 from deltaloop.leaderelection import LeaderElector
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.sources import Channel, Every, Source

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
+from deltaloop._internal.tracebacks import error_text, notes_of
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.status import Status
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser
 from deltaloop.errors import CacheSyncError, PreflightError, UnknownResourceError
 from deltaloop.runtime import Context, Controller, Request
-from deltaloop.runtime.remedies import note_missing_right
-from deltaloop.tracebacks import error_text, notes_of
+from deltaloop.runtime.reconcile.remedies import note_missing_right
 from tests.runtime.worlds import CM, World, until, world
 
 READ_ONLY = "cached objects are read-only; obj.edit() gives a copy that can be changed"

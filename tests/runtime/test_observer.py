@@ -13,18 +13,19 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import RequestTimeoutError
-from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller, observing
+from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision, Raised, Returned, Stopped, decide
-from deltaloop.runtime.metrics import GuardedControllerMetrics
-from deltaloop.runtime.observing import Observer
-from deltaloop.runtime.tracing import Tracing, current, end, reasons
-from deltaloop.runtime.views import Views
+from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.reconcile import observing
+from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
+from deltaloop.runtime.reconcile.observing import Observer
+from deltaloop.runtime.reconcile.tracing import Tracing, current, end, reasons
 from tests.client.fake_transport import FakeTransport, json_answer
-from tests.runtime.test_context import context
-from tests.runtime.test_metrics import Hooks
+from tests.runtime.reconcile.test_context import context
+from tests.runtime.reconcile.test_metrics import Hooks
 from tests.runtime.worlds import CM, held
 
 

@@ -22,7 +22,7 @@ from deltaloop.errors import UnknownIndexError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
-from deltaloop.runtime.views import CacheView, Views
+from deltaloop.runtime.objects.cached_views import CacheView, Views
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.worlds import CM, Held, cm, held, now
 

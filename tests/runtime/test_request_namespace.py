@@ -16,7 +16,7 @@ from deltaloop.cache import InformerFactory
 from deltaloop.client import Client
 from deltaloop.runtime import Context, ReconcileClient, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
-from deltaloop.runtime.views import CacheView, Views
+from deltaloop.runtime.objects.cached_views import CacheView, Views
 from tests.runtime.worlds import CM, World, now, world
 
 POD, DEPLOYMENT, NODE = kinds.POD, kinds.DEPLOYMENT, kinds.NODE

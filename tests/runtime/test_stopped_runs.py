@@ -9,7 +9,7 @@ import pytest
 
 from deltaloop.errors import ShutdownTimeoutError
 from deltaloop.runtime import Context, Request, controller
-from tests.runtime.test_reconcile_loop import slow_limiter
+from tests.runtime.reconcile.test_loop import slow_limiter
 from tests.runtime.worlds import CM, until, world
 
 MESSAGE = "a reconcile raised after it was told to stop"

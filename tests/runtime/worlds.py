@@ -18,7 +18,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Controller, Manager, ManagerOptions, ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
-from deltaloop.runtime.views import CacheView, Views
+from deltaloop.runtime.objects.cached_views import CacheView, Views
 
 CM = kinds.CONFIG_MAP
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import deltaloop as dl
-from deltaloop.client.transport import HttpRequest
+from deltaloop.client.transport.protocol import HttpRequest
 from deltaloop.simulation import Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.schedules import FaultKind, systematic
 from deltaloop.testing import Harness

@@ -10,13 +10,10 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.errors import InvalidArgumentError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST, FaultKind
 from deltaloop.testing import Cluster, Harness
-from deltaloop.testing.program_transport import ProgramTransport
-from tests.mutants.edited import edited
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -114,14 +111,6 @@ def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> N
     assert not Simulation(app(looks), SimulationOptions(runs=20, faults=kinds)).explore().failures
 
 
-def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bites_not = edited(
-        "BitesNot", RevisionStore, ("{change.resource for change in self._newer_than(revision)}", "list[str]()")
-    )
-    monkeypatch.setattr(RevisionStore, "restore_backup", bites_not.restore_backup)
-    assert Simulation(app(remembers)).replay(RESTORED) is None
-
-
 async def test_only_an_embedded_server_of_its_own_can_be_restored() -> None:
     async with ApiServer(ServerOptions(insecure_http=True)) as server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
@@ -168,9 +157,3 @@ def test_one_cache_is_behind_while_others_go_on() -> None:
     for_all = seen_at("held:create:secrets:1")
     assert min(for_all["key"], for_all["settings"]) >= 30
     assert "no watch of secrets brings anything" in parse_schedule("held-kind:create:secrets:1")[0].story
-
-
-def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
-    monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])
-    assert seen_at("held-kind:create:secrets:1")["key"] < 1

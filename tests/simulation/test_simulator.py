@@ -17,9 +17,9 @@ import pytest
 from examples.simulation.ordinary import SCENARIOS
 
 import deltaloop as dl
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.kstatus import object_status
 from deltaloop.errors import BrokenReferenceError, SimulationFailedError
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation import (
     Oracle,
     Simulation,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,16 +12,14 @@ import pytest
 import deltaloop as dl
 from deltaloop.api.status import RequestEntityTooLargeError
 from deltaloop.apiserver import ApiServer, Fault, ServerOptions
-from deltaloop.apiserver.direct_connections import DirectConnection
 from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.errors import StreamEndedError, TransportError
-from deltaloop.client.transport import HttpRequest
+from deltaloop.client.transport.protocol import HttpRequest
 from deltaloop.testing import MemoryNetwork, embedded_harness, run_virtual
 from deltaloop.testing.cluster import default_server_options
 from deltaloop.testing.direct_transport import DirectTransport
 from deltaloop.testing.processes import Process
-from tests.mutants.edited import edited
 
 MAP = dl.kinds.CONFIG_MAP
 WATCH = HttpRequest(method="GET", path="/api/v1/configmaps", query={"watch": "true"})
@@ -112,34 +109,6 @@ def test_an_answer_that_is_lost_is_an_error_and_no_answer(do: str) -> None:
             return await client_of(server, transport).find(MAP, "a") is not None
 
     assert in_memory(main()) is (do == "lose")
-
-
-_NEVER_FULL = edited("NeverFull", DirectConnection, ("self._waiting > _HIGH_WATER", "False"))
-
-
-def full_after(connection: DirectConnection) -> int:
-    """Return how many KiB a handler can write that nobody reads."""
-    written = 0
-    while not connection.full and written < 1000:
-        connection.write(bytes(1024))
-        written += 1
-    return written
-
-
-def test_who_does_not_read_holds_the_server_back() -> None:
-    async def main() -> None:
-        async with served() as (server, _):
-            connection = server.door().ask("GET", "/version", [("Host", "127.0.0.1")], None)
-            assert 200 < full_after(connection) < 300
-            waits = asyncio.ensure_future(connection.room())
-            await asyncio.sleep(1)
-            assert not waits.done()
-            await connection.read()
-            await waits
-            unbounded = _NEVER_FULL(asyncio.get_running_loop(), contextvars.copy_context())
-            assert full_after(unbounded) == 1000, "a seeded bug is seen"
-
-    in_memory(main())
 
 
 def test_a_crash_ends_what_its_process_has_asked_for() -> None:

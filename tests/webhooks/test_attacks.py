@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
-from deltaloop.http_connections import MOST_HANDSHAKES
+from deltaloop._internal.http_connections import MOST_HANDSHAKES
 from deltaloop.webhooks import WebhookServer
 from deltaloop.webhooks.turns import LateError, Turns
 from tests.webhooks.kinds import ALL, conversion, database, deployment, response, review

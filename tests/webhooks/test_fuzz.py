@@ -1,6 +1,6 @@
 """Whatever is sent, a webhook answers in good form: no review makes an error of this side's, or takes long.
 
-``make fuzz-webhooks`` looks longer: ``FUZZ_WEBHOOKS`` is how many reviews.
+``make -C lab fuzz-webhooks`` looks longer: ``FUZZ_WEBHOOKS`` is how many reviews.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import deltaloop as dl
-from deltaloop.webhooks import AdmissionWebhook, WebhookSet, admitting
+from deltaloop.webhooks import WebhookSet
 from deltaloop.webhooks.answer import Answer
 from deltaloop.webhooks.declaring import Webhook
-from deltaloop.webhooks.request import no_listers
-from tests.mutants.edited import edited_module
 from tests.webhooks.kinds import Database, conversion, database, deployment, review, to_new, to_old
 from tests.webhooks.serving import serving
 
@@ -202,31 +200,3 @@ async def test_over_the_wire() -> None:
                     assert answer.status in (200, 400, 405, 415), (number, answer.status)
                     assert await answer.json()
         assert "failed" not in {outcome for _, _, outcome in caller.metrics.answers}
-
-
-LATE: Final = edited_module(
-    admitting,
-    ("        given = _given(webhook, review)\n        stored", "        stored"),
-    ("    try:\n        before: _Fields", "    try:\n        given = _given(webhook, review)\n        before: _Fields"),
-)
-
-
-def refused_later(path: str, body: bytes) -> Answer:
-    """A webhook that reads what is to be changed after its function was asked: the function is blamed for it."""
-    found = HOOKS.by_path[path]
-    return LATE["admit"](found, body, no_listers) if isinstance(found, AdmissionWebhook) else HOOKS.answer(path, body)
-
-
-def never_answered(path: str, body: bytes) -> Answer:
-    """A webhook that looks for a way out of a wrong object for ever."""
-    answer = HOOKS.answer(path, body)
-    while answer.outcome == "invalid":
-        pass
-    return answer
-
-
-@pytest.mark.parametrize(("bug", "how"), [(refused_later, "cannot be read"), (never_answered, "no answer within")])
-def test_seeded_bugs_are_found(bug: Ask, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.webhooks.test_fuzz.LONGEST", 0.2)
-    with pytest.raises(AssertionError, match=how):
-        check_turned(20_000, bug)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from deltaloop._internal.fork_safety import ForkedError
+from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.errors import QueueShutDownError, TerminalError
-from deltaloop.fork_safety import ForkedError
-from deltaloop.option_types import OptionTypeError
 from deltaloop.testing import run_virtual
 from deltaloop.workqueue import (
     DelayingQueue,

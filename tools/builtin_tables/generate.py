@@ -21,13 +21,13 @@ from typing import Any, Final, cast
 import msgspec
 from tools.protobuf_table.table import EMPTY_SCALARS, SPECIAL, Field, FieldTable, read_table
 
+from deltaloop.api.json_values import is_mapping
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
-from deltaloop.schemas.json_values import is_mapping
 
 HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
 ADDITIONS: Final = SERVER / "schema_additions.json.gz"
-TARGET: Final = SERVER / "builtin_kinds.json.gz"
+TARGET: Final = SERVER.parent / "schemas" / "builtin_kinds.json.gz"
 _SCALARS: Final = ("string", "number", "boolean")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _PREFIXES: Final = (

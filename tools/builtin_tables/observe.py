@@ -1,10 +1,10 @@
 """Ask a real kube-apiserver what no schema says: ``python -m tools.builtin_tables.observe``.
 
-It starts the server of ``make kube``, reads its discovery documents, the columns of every kind's table, and tries which
-fields can be selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. From its
-OpenAPI documents it writes ``schema_additions.json.gz`` of ``deltaloop.apiserver``: what the published schemas lack,
-without sentences. Only stable versions are looked at. Nothing of this machine or of the time gets into the files, so
-that the same server gives the same files.
+It starts the server of ``make -C lab kube``, reads its discovery documents, the columns of every kind's table, and
+tries which fields can be selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file.
+From its OpenAPI documents it writes ``schema_additions.json.gz`` of ``deltaloop.apiserver``: what the published schemas
+lack, without sentences. Only stable versions are looked at. Nothing of this machine or of the time gets into the files,
+so that the same server gives the same files.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def main() -> None:
     """Write the file."""
     assets = find_assets()
     if assets is None:
-        raise ControlPlaneError("there is no kube-apiserver: run `make kube`")
+        raise ControlPlaneError("there is no kube-apiserver: run `make -C lab kube`")
     with ControlPlane(assets) as plane:
         server = Server(plane)
         content = {"kubernetes": assets.version, "priorities": priorities(server), "kinds": observe(server)}

@@ -1,8 +1,8 @@
 """Read what the published Go types are tagged with: ``python -m tools.builtin_tables.tags``.
 
 The types of a version say of many fields what their values may be (``+k8s:required`` and its kin), and which feature a
-field belongs to (``+featureGate``); a running server says which features are off (``make kube`` first). ``tags.json``
-has all of it for ``generate.py``:
+field belongs to (``+featureGate``); a running server says which features are off (``make -C lab kube`` first).
+``tags.json`` has all of it for ``generate.py``:
 
     rules     by type and field, what deltaloop.schemas.checking (``FieldRule``) makes of the tags
     unread    how often there is a tag that it makes nothing of
@@ -152,7 +152,7 @@ def features_off() -> set[str]:
     """
     assets = find_assets()
     if assets is None:
-        raise ControlPlaneError("no kube-apiserver: run `make kube`")
+        raise ControlPlaneError("no kube-apiserver: run `make -C lab kube`")
     with ControlPlane(assets) as plane:
         context = ssl.create_default_context(cadata=plane.ca_pem.decode())
         headers = {"Authorization": f"Bearer {plane.token.reveal()}"}

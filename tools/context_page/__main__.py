@@ -21,9 +21,9 @@ from tools.public_api.describe import is_async, keyword_group, shown_constant
 from deltaloop.api.references import Trigger
 from deltaloop.events import ComponentRecorder
 from deltaloop.runtime import AppliedChildren, Children, Context, ReconcileClient
-from deltaloop.runtime.children import DeclaredChildren
-from deltaloop.runtime.context import ReconcileLogger
-from deltaloop.runtime.lifespans import Lifespan
+from deltaloop.runtime.objects.children import DeclaredChildren
+from deltaloop.runtime.program.lifespans import Lifespan
+from deltaloop.runtime.reconcile.context import ReconcileLogger
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
 _MARKS: Final = ("<!-- members -->\n", "<!-- end -->\n")

@@ -62,7 +62,7 @@ def main() -> int:
     names = stale(files)
     if "--check" in sys.argv[1:]:
         if names:
-            print("not what the code is (make diagrams writes them):", *names, sep="\n  ")
+            print("not what the code is (make generate writes them):", *names, sep="\n  ")
         return 1 if names else 0
     (CONCEPTS / "diagrams").mkdir(exist_ok=True)
     for path, text in files.items():

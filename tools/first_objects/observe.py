@@ -1,8 +1,8 @@
 """Ask a real kube-apiserver what it has from the start: ``python -m tools.first_objects.observe``.
 
-It starts a server (``make kube`` first), reads its roles and bindings and what its flow control is made of, and writes
-``bootstrap_policy.json.gz`` and ``flow_control.json.gz`` of ``deltaloop.apiserver``. Uids, times and versions are left
-out, so that the same server gives the same files.
+It starts a server (``make -C lab kube`` first), reads its roles and bindings and what its flow control is made of, and
+writes ``bootstrap_policy.json.gz`` and ``flow_control.json.gz`` of ``deltaloop.apiserver``. Uids, times and versions
+are left out, so that the same server gives the same files.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> None:
     """
     assets = find_assets()
     if assets is None:
-        raise ControlPlaneError("no kube-apiserver: run `make kube`")
+        raise ControlPlaneError("no kube-apiserver: run `make -C lab kube`")
     with ControlPlane(assets) as plane:
         settled(plane)
         for name, paths in FILES.items():

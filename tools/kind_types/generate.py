@@ -1,4 +1,4 @@
-"""Rewrite the stubs of the built-in kinds, ``src/deltaloop/types`` and of ``api/kinds.py``: ``make kind-types``.
+"""Rewrite the stubs of the built-in kinds, ``src/deltaloop/types`` and of ``api/kinds.py``: ``make generate``.
 
 Sources: the table of types that the embedded server has (``builtin_kinds.json.gz``: fields, what a server always
 writes, what it fills in) and the published schemas (dependency group ``tables``: what is required). No sentence of
@@ -17,10 +17,10 @@ from typing import Any, Final, cast
 from tools.builtin_tables.generate import definitions, short_name
 
 import deltaloop.api.kinds
+from deltaloop.api.json_values import is_mapping
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.builtin_tables import builtin_tables
 from deltaloop.schemas import type_stubs
-from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.type_table import FieldShape, StructType
 
 _SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"

@@ -1,4 +1,4 @@
-"""Raise the version of Kubernetes, or go back to one: ``python -m tools.kubernetes 1.x.y`` (``make kubernetes``).
+"""Raise or lower the version of Kubernetes: ``make -C lab kubernetes VERSION=1.x.y``.
 
 It writes the one number, the Go modules that follow from it, builds a real server of that version, and has everything
 made anew that is made from published types or from what such a server answers. What it leaves is to be read with ``git
@@ -23,10 +23,10 @@ from deltaloop.api.kubernetes_version import KUBERNETES
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Where the number itself is written.
 NUMBER: Final = ("src/deltaloop/api/kubernetes_version.py", "docs/embedded-server.md")
-MODULES: Final = ("tests/kube/apiserver", "tests/world/controllers", "tools/protobuf_table", "tests/interop/go_client")
+MODULES: Final = ("lab/kube/apiserver", "lab/world/controllers", "tools/protobuf_table", "lab/interop/go_client")
 # Each reads what those before it have written.
 STEPS: Final = (
-    ("build the real server", "tests.kube.build"),
+    ("build the real server", "lab.kube.build"),
     ("what it serves", "tools.builtin_tables.observe"),
     ("fields in protobuf", "tools.protobuf_table.generate"),
     ("what the types say", "tools.builtin_tables.tags"),
@@ -38,7 +38,7 @@ STEPS: Final = (
     ("facts about values", "tests.conformance.value_facts"),
     ("facts about embedded objects", "tests.conformance.embedded_facts"),
     ("facts about columns", "tests.conformance.column_facts"),
-    ("answers to our own corpus", "tests.corpus", "--record"),
+    ("answers to our own corpus", "lab.corpus", "--record"),
 )
 
 

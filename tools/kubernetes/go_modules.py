@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from tests.kube.build import go_command
+from lab.kube.build import go_command
 
 KUBERNETES: Final = "k8s.io/kubernetes"
 _SECONDS: Final = 600.0

@@ -1,4 +1,4 @@
-"""Holds the public API to what was recorded: ``make check`` runs it with ``--check``, ``make public-api`` records anew.
+"""Holds the public API to what was recorded: ``make check`` runs it with ``--check``, ``make generate`` records anew.
 
 The record is what the newest version in ``CHANGELOG.md`` has or, if that one is prepared, will have. Each difference
 from it must be named in a code span below ``## Unreleased``: a name as `name`, a member of a class as `Class.member`.

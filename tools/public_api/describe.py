@@ -135,7 +135,7 @@ def _function(function: Callable[..., object]) -> str:
 
 def is_async(function: Callable[..., object]) -> bool:
     """Tell whether the result has to be awaited; of the calls that a reconcile makes Python 3.11 cannot tell."""
-    looked_after = getattr(function, "__globals__", {}).get("__name__") == "deltaloop.runtime.calls"
+    looked_after = getattr(function, "__globals__", {}).get("__name__") == "deltaloop.runtime.reconcile.calls"
     return inspect.iscoroutinefunction(inspect.unwrap(function) if looked_after else function)
 
 

@@ -1,4 +1,4 @@
-"""Records the demo as a picture for the documentation: ``make recording``.
+"""Records the demo as a picture for the documentation: ``make -C lab recording``.
 
 The demo is run once, as a user would run it; each line is taken when it comes. A run that fails leaves the picture as
 it was.

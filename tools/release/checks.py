@@ -82,6 +82,6 @@ def refusals(checkout: Checkout) -> list[str]:
         found.append(f"CHANGELOG.md has changes below Unreleased; they are part of {version}: move them there")
     if checkout.recorded != version:
         found.append(
-            f"the public API was recorded for {checkout.recorded}; run `make public-api`, and look at what changed"
+            f"the public API was recorded for {checkout.recorded}; run `make generate`, and look at what changed"
         )
     return found

@@ -1,4 +1,4 @@
-"""Prints the lowest versions that ``pyproject.toml`` allows, as pip constraints: ``make test-lowest`` installs those.
+"""Print the lowest versions that ``pyproject.toml`` allows, as pip constraints for ``make -C lab test-lowest``.
 
 It takes what the package asks for, always and in its extras, and what its tests ask for; what those need in turn comes
 in the newest version that fits, as it does to users.

@@ -1,4 +1,4 @@
-"""Looks for all bugs by the default search, and for alarms on what is mended: ``make simulate-bugs``.
+"""Looks for all bugs by the default search, and for alarms on what is mended: ``make -C lab simulate-bugs``.
 
     python -m examples.simulation.bugs [--seconds 60] [--runs NUMBER] [NAME ...]
 

@@ -4,6 +4,6 @@ This room is ground: it imports no other room, does no I/O and knows no clock. E
 or selects a Kubernetes object lives here, for the client's side and the embedded server's side alike.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -16,7 +16,7 @@ Other rooms add theirs below the same root. Errors carry fields, not only text, 
 
 from __future__ import annotations
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 __all__ = [
     "DeltaloopError",

@@ -1,6 +1,7 @@
 """The one version of Kubernetes that the tables of this package were made for; nothing else names it.
 
-``make kubernetes VERSION=...`` writes it anew together with all that follows from it (docs/how-to/raise-kubernetes.md).
+``make -C lab kubernetes VERSION=...`` writes it anew together with all that follows from it
+(docs/how-to/raise-kubernetes.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
-from deltaloop.option_types import check_types
+from deltaloop._internal.option_types import check_types
 
 ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast,
 
 import msgspec
 
+from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import write_json
@@ -34,7 +35,6 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.views import READ_ONLY, ReadOnlyMap
-from deltaloop.fork_safety import fork_safe
 
 T = TypeVar("T")
 

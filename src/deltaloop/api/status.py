@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import LONGEST, cut, one_line
 from deltaloop.api.redaction import redact
-from deltaloop.root_error import DeltaloopError
 
 
 class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
 from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope, is_text
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
-from deltaloop.root_error import DeltaloopError
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 

@@ -12,6 +12,7 @@ from typing import final
 
 from aiohttp import web
 
+from deltaloop.api.json_values import at, text, texts
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
@@ -36,7 +37,6 @@ from deltaloop.apiserver.core.writes.query_options import WriteOptions
 from deltaloop.apiserver.exchange import Exchange, options_of, query_of, stamp_of
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
-from deltaloop.schemas.json_values import at, text, texts
 
 Answer = tuple[int, dict[str, object]]
 Fields = dict[str, object]

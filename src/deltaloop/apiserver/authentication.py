@@ -24,6 +24,7 @@ from functools import partial
 from typing import Final, final
 from urllib.parse import unquote
 
+from deltaloop.api.json_values import texts
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.user import User, account_groups
 from deltaloop.apiserver.core.wire.request_info import AUTHENTICATED, MASTERS, NOBODY, UNAUTHENTICATED, authenticated
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
-from deltaloop.schemas.json_values import texts
 
 ADMIN: Final = authenticated("deltaloop:admin", MASTERS)
 _GROUP: Final = "authentication.k8s.io"

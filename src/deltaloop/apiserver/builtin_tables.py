@@ -19,7 +19,7 @@ _DATA: Final = "builtin_kinds.json.gz"
 @cache
 def builtin_tables() -> BuiltInTables:
     """Return the tables; the first call of the process reads them."""
-    packed = resources.files("deltaloop.apiserver").joinpath(_DATA).read_bytes()
+    packed = resources.files("deltaloop.schemas").joinpath(_DATA).read_bytes()
     return parse_tables(gzip.decompress(packed))
 
 

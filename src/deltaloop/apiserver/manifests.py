@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import copied
 from deltaloop.apiserver.core.controllers.manifests import Manifest, ManifestError, manifests_of
-from deltaloop.schemas.json_values import copied
 
 _REMEMBERED: Final = 8
 _ENDINGS: Final = (".yaml", ".yml", ".json")

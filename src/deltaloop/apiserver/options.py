@@ -9,12 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from deltaloop._internal.option_types import check_types
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.times import utc_now
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
 from deltaloop.apiserver.core.admission.plugins import NAMES as ADMISSION_PLUGINS
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
-from deltaloop.option_types import check_types
 
 CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "policy-status", "coordinated-leases"})
 # What every cluster cleans up, for programs and tests that expect one.

@@ -13,6 +13,7 @@ from typing import Final, TypeVar, final
 import msgspec
 from aiohttp import web
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.answering import Answering
@@ -52,7 +53,6 @@ from deltaloop.apiserver.exchange import (
     stamp_of,
 )
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites, beside
-from deltaloop.schemas.json_values import mapping
 
 T = TypeVar("T")
 

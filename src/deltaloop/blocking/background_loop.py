@@ -16,21 +16,16 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import Any, TypeVar, final
 
 from deltaloop.blocking.errors import BackgroundLoopError
 from deltaloop.blocking.handoff import Handoff
-from deltaloop.workqueue import WorkQueue
-
-if TYPE_CHECKING:
-    from deltaloop.blocking.queue import BlockingQueue
 
 T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
 
 logger: logging.Logger = logging.getLogger("deltaloop.blocking")
 
@@ -259,15 +254,6 @@ class BackgroundLoop:
         self._check_thread()
         if self._loop is not None and not self._closed:
             self.run(self._leave(manager))
-
-    def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
-        """Return blocking access to a work queue, whose waiting takes place on this loop.
-
-        Make the queue outside of any event loop, or on this one.
-        """
-        from deltaloop.blocking.queue import BlockingQueue
-
-        return BlockingQueue(queue, loop=self)
 
     def check(self) -> None:
         """Raise unless the loop runs.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 
 @final

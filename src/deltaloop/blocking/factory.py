@@ -73,7 +73,7 @@ class InformerFactory(Scope):
 
     def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
         """Return blocking access to a work queue, whose waiting takes place on this factory's loop."""
-        return self._loop.queue(queue)
+        return BlockingQueue(queue, loop=self._loop)
 
     @overload
     def informer(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeAlias, TypeVar, final
 
 from deltaloop import cache
+from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.blocking.background_loop import BackgroundLoop
@@ -30,7 +31,6 @@ from deltaloop.cache import (
 )
 from deltaloop.cache.handlers import handler_name
 from deltaloop.cache.multi_namespace import JoinedIndexer
-from deltaloop.fork_safety import fork_safe
 
 T = TypeVar("T")
 R = TypeVar("R")

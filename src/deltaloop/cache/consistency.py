@@ -23,7 +23,7 @@ from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.store import Indexer
 from deltaloop.client.errors import TransportError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _PAGE_SIZE: Final = 500

@@ -12,6 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.reflector.reactions import Reaction
@@ -23,9 +26,6 @@ from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.waiting_queue import Process
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative
-from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _POPS_PER_TURN: Final = 100

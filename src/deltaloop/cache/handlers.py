@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative, require_positive
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import ZstdOptions
@@ -14,8 +16,6 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative
 
 Compression: TypeAlias = Literal["zstd"] | ZstdOptions
 """How the JSON of cached objects is compressed; ``zstd`` stands for ``ZstdOptions()``."""

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
 from deltaloop.cache.core.notification_buffer import (
@@ -26,7 +27,6 @@ from deltaloop.cache.core.process_deltas import AddNotification, Notification, U
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
 from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
-from deltaloop.tracebacks import ErrorSummaries
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
 
 
 class ListerWatcher(Protocol):

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, final
 
 import msgspec
 
-from deltaloop.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 

@@ -22,6 +22,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
 
+from deltaloop._internal.pacing import Wait
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
@@ -36,9 +38,7 @@ from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Wait
-from deltaloop.tracebacks import ErrorSummaries
+from deltaloop.client.verbs.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100

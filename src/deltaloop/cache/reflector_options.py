@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deltaloop.option_types import check_types
-from deltaloop.pacing import Backoff
-from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing import Backoff
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

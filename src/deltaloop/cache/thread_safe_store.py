@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar, final
 
+from deltaloop._internal.fork_safety import Torn, fork_safe
 from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure, Replacement
 from deltaloop.cache.errors import describe_error
-from deltaloop.fork_safety import Torn, fork_safe
 
 V = TypeVar("V")
 

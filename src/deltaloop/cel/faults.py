@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 
 @dataclass(frozen=True, slots=True)

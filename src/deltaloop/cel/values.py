@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast, final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.cel.faults import EvaluationError
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.work import build, charge
 
 # ``type``, as the language asks it of values: exactly which type a value has. Python's type checkers conclude nothing.

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast, final
 
 import typer
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.tracebacks import own_frames
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller
 from deltaloop.runtime.program.run import program_name
-from deltaloop.tracebacks import own_frames
 from deltaloop.webhooks import AdmissionWebhook, ConversionFunction
 from deltaloop.webhooks.declaring import Webhook
 

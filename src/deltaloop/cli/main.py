@@ -8,9 +8,9 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.tracebacks import notes_of
 from deltaloop.api.plain_text import indented
-from deltaloop.root_error import DeltaloopError
-from deltaloop.tracebacks import notes_of
 
 if TYPE_CHECKING:
     import typer

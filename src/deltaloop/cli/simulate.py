@@ -15,10 +15,10 @@ from typing import Annotated, Final, TextIO, cast
 
 import typer
 
+from deltaloop.api.json_values import at
 from deltaloop.apiserver import read_manifests
 from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_program, named_object
 from deltaloop.runtime.program.definitions import program_definitions
-from deltaloop.schemas.json_values import at
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport, parse_replay
 from deltaloop.simulation.core.coverage import coverage_text, paths_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 
 import typer
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
-from deltaloop.root_error import DeltaloopError
-from deltaloop.runtime.health_pages import EXPLAIN_PATH
+from deltaloop.runtime.program.health_pages import EXPLAIN_PATH
 from deltaloop.runtime.program.options import DEFAULT_HEALTH
 
 _TIMEOUT: Final = 5.0

@@ -11,6 +11,6 @@ events. Every decision on the way is in ``core``.
 A name is imported when it is first used: of the two transports a program needs one.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

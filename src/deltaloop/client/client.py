@@ -20,14 +20,14 @@ from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
-from deltaloop.client.caller import both_checks
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.opening import open_transport
 from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
-from deltaloop.client.sender import RequestSender
-from deltaloop.client.subresource_verbs import Verbs
-from deltaloop.client.transport import Pool, Transport
+from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.protocol import Pool, Transport
+from deltaloop.client.transport.sender import RequestSender
+from deltaloop.client.verbs.base_client import both_checks
+from deltaloop.client.verbs.subresources import Verbs
 
 _DEFAULTS: Final = ClientOptions()
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.impersonation import Impersonation
-from deltaloop.client.credentials import Credentials
+from deltaloop.client.credentials.sources import Credentials
 from deltaloop.client.errors import ConfigError
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 from deltaloop.version import VERSION
 
 _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")

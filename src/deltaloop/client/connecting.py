@@ -10,8 +10,8 @@ from typing import Any, Final
 from deltaloop.client.client import Client
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.errors import ConfigError
-from deltaloop.client.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
-from deltaloop.client.kubeconfig import default_kubeconfig, find_kubeconfigs, load_kubeconfig
+from deltaloop.client.kubeconfig.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
+from deltaloop.client.kubeconfig.loading import default_kubeconfig, find_kubeconfigs, load_kubeconfig
 from deltaloop.client.options import ClientOptions
 
 _DEFAULTS: Final = ClientOptions()

@@ -21,13 +21,13 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
+from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotAcceptableError, NotFoundError
-from deltaloop.client.sender import RequestSender
-from deltaloop.client.transport import HttpResponse
-from deltaloop.pacing import TokenBucket
+from deltaloop.client.transport.protocol import HttpResponse
+from deltaloop.client.transport.sender import RequestSender
 
 if TYPE_CHECKING:  # the cores are imported when a server is first asked: most programs name kinds that are known
     from deltaloop.client.core.aggregated_discovery import DiscoveredVersion

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, Self, get_args
 
 import msgspec
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
-from deltaloop.client.opening import Http
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
+from deltaloop.client.transport.opening import Http
 
 PropagationPolicy = Literal["", "Orphan", "Background", "Foreground"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]

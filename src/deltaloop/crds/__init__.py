@@ -7,6 +7,6 @@ The embedded server has its rules from here: what a schema's rules mean (``rules
 what an object is, schemas and the expression language.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import items, mapping, text
+from deltaloop.api.json_values import items, mapping, text
 
 _CHOICES: Final = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
 _BAR: Final = re.compile(r"(?<!\\)\|")

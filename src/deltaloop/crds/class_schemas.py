@@ -17,6 +17,7 @@ from typing import Any, Final, cast, final, get_type_hints
 
 from msgspec import NODEFAULT, UNSET, inspect
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.pydantic_models import is_model_class
 from deltaloop.api.set_fields import set_fields, with_defaults
 from deltaloop.crds.annotations import CLASS_RULES, RULES
@@ -24,7 +25,6 @@ from deltaloop.crds.choices import null_or_choice
 from deltaloop.crds.docstrings import description_of, field_descriptions
 from deltaloop.crds.errors import InvalidKindError
 from deltaloop.crds.model_fields import keeps_all, model_fields
-from deltaloop.schemas.json_values import mapping
 
 Fields = dict[str, Any]
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, final
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.crds.choices import choices_of
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 
 Fields = dict[str, Any]
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"

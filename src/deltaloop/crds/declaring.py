@@ -8,16 +8,16 @@ from typing import Any, Final, TypedDict, TypeGuard, TypeVar, Unpack, final
 
 import msgspec
 
+from deltaloop.api.dns_names import label_problems, subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import items, mapping, text
 from deltaloop.api.resource_type import ResourceType, definition_of, put_definition, put_resource_type
 from deltaloop.crds.annotations import RULES
 from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema, has_rules
 from deltaloop.crds.errors import InvalidKindError
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import items, mapping, text
 from deltaloop.schemas.schema_rules import ExpressionChecks, schema_errors
 
 T = TypeVar("T")

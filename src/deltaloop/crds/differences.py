@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from deltaloop.api.json_comparing import is_same_json
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 
 _LONGEST: Final = 60
 

@@ -7,7 +7,7 @@ from functools import total_ordering
 from operator import index
 from typing import final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.schemas.quantity import MalformedQuantityError, ParsedQuantity, parsed_quantity, written_quantity
 
 _NANO = 10**9

@@ -9,6 +9,6 @@ Not here: watching events (cache), the clients (client).
 A name is imported when it is first used: a program pays for what it needs.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,4 +1,3 @@
-from deltaloop.events.component_recorder import ComponentRecorder as ComponentRecorder
 from deltaloop.events.core.correlation import CorrelatorOptions as CorrelatorOptions
 from deltaloop.events.core.draft import EventApi as EventApi
 from deltaloop.events.core.draft import EventDraft as EventDraft
@@ -7,4 +6,5 @@ from deltaloop.events.core.series import SeriesOptions as SeriesOptions
 from deltaloop.events.event_log import log_event as log_event
 from deltaloop.events.options import EventClient as EventClient
 from deltaloop.events.options import EventRecorderOptions as EventRecorderOptions
+from deltaloop.events.recorder import ComponentRecorder as ComponentRecorder
 from deltaloop.events.recorder import EventRecorder as EventRecorder

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.events.core.correlation import CorrelatorOptions
 from deltaloop.events.core.draft import EventApi
 from deltaloop.events.core.series import SeriesOptions
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 
 
 class EventClient(Protocol):

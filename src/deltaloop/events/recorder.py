@@ -22,9 +22,10 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, Self, final
 
+from deltaloop._internal.fork_safety import fork_safe
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.redaction import redact
 from deltaloop.api.times import utc_now
-from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
@@ -41,8 +42,6 @@ from deltaloop.events.core.event_object import (
 )
 from deltaloop.events.core.merging import EventMerger
 from deltaloop.events.options import EventClient, EventRecorderOptions
-from deltaloop.fork_safety import fork_safe
-from deltaloop.tracebacks import ErrorSummaries
 
 _log: Final = logging.getLogger("deltaloop.events")
 
@@ -411,3 +410,59 @@ def _unicode(text: str) -> str:
 
 def _names(event: EventDraft, **more: object) -> dict[str, object]:
     return {"object": str(event.reference), "event": f"{event.namespace}/{event.name}", "reason": event.reason, **more}
+
+
+@final
+class ComponentRecorder:
+    """Records Events as one component; ``EventRecorder.for_component`` makes it.
+
+    Attributes:
+        component: The reporting component, such as ``kubelet`` (``reportingComponent``, ``source.component``).
+    """
+
+    __slots__ = ("_recorder", "component")
+
+    def __init__(self, recorder: EventRecorder, component: str) -> None:
+        """Report through ``recorder``."""
+        self._recorder = recorder
+        self.component: str = component
+
+    def event(
+        self,
+        obj: object,
+        event_type: str,
+        reason: str,
+        message: str,
+        *,
+        action: str = "",
+        related: object | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Record that something happened to an object; as ``EventRecorder.event``, from any thread."""
+        self._recorder.event(
+            obj,
+            event_type,
+            reason,
+            message,
+            action=action,
+            related=related,
+            annotations=annotations,
+            component=self.component,
+        )
+
+    async def flush(self, timeout: float) -> bool:
+        """Wait until everything recorded so far has been sent or given up; as ``EventRecorder.flush``.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Returns:
+            False if events were still waiting then; they stay queued.
+
+        Raises:
+            RuntimeError: If the recorder is not open.
+        """
+        return await self._recorder.flush(timeout)
+
+    def __repr__(self) -> str:
+        return f"<ComponentRecorder {self.component} of {self._recorder!r}>"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Protocol, final
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ConflictError, NotFoundError
@@ -32,7 +33,6 @@ from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
 from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
-from deltaloop.pacing import Wait
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
 class LeaderElectionMetrics(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.leaderelection.elector import LeaderElector
-from deltaloop.pacing.checks import require_positive
 
 DEFAULT_TOLERANCE: Final = 20.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Final, final
 
-from deltaloop.fork_safety import fork_safe
+from deltaloop._internal.fork_safety import fork_safe
 
 MASTER_STATUS: Final = "leader_election_master_status"
 """Gauge with the label ``name``: 1 while this process leads, 0 otherwise."""

@@ -22,7 +22,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.client.client import Client
-from deltaloop.client.transport import Pool
+from deltaloop.client.transport.protocol import Pool
 from deltaloop.leaderelection.core.annotation import new_object, object_with_record, record_from_annotations
 from deltaloop.leaderelection.core.record import (
     LeaderElectionRecord,

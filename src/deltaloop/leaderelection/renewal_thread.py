@@ -23,13 +23,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, final
 
+from deltaloop._internal.pacing import Wait
+from deltaloop._internal.tracebacks import thread_frames
 from deltaloop.leaderelection.candidacy import Candidacy
 from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
 from deltaloop.leaderelection.lock import Lock
-from deltaloop.pacing import Wait
-from deltaloop.tracebacks import thread_frames
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 

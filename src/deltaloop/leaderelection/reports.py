@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
 from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
 from deltaloop.leaderelection.lock import Lock
-from deltaloop.tracebacks import ErrorSummaries
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.api.errors import MissingExtraError
-from deltaloop.fork_safety import fork_safe
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

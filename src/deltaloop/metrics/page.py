@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, cast, final
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, generate_latest
 from prometheus_client.core import InfoMetricFamily
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.metrics.taken_names import names_of_family, take_names
-from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -6,7 +6,7 @@ a reconciler reads from caches and writes through a guarded client. Those rooms 
 A name is imported when it is first used: a program pays for what it needs.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 from deltaloop.runtime.controller import controller as controller
 from deltaloop.runtime.enqueue import enqueue as enqueue
 

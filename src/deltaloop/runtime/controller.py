@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final, overload
 
 import msgspec
 
+from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.client.request_keywords import Kind
-from deltaloop.function_signatures import is_coroutine_function
-from deltaloop.runtime.context import Context
+from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.finalizing import is_finalizer
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
@@ -32,11 +31,12 @@ from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import takes_caches
+from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
 
 if TYPE_CHECKING:
-    from deltaloop.runtime.lifespans import Lifespan
+    from deltaloop.runtime.program.lifespans import Lifespan
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
 
@@ -155,7 +155,7 @@ class Controller:
             object.__setattr__(self, name, _named(getattr(self, name)))
 
     def _require_lifespan(self, given: object) -> None:
-        from deltaloop.runtime.lifespans import Lifespan
+        from deltaloop.runtime.program.lifespans import Lifespan
 
         if not isinstance(given, Lifespan):
             problem = f"lifespan must be made by @dl.lifespan, got a {type(given).__name__}"

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, final
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.object_forms import as_resource
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import TypedKind
 from deltaloop.runtime.core.predicates import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
-from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.errors import is_terminal
 

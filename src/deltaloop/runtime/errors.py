@@ -29,12 +29,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.tracebacks import error_text
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.declared_access import NeededAccess
 from deltaloop.runtime.core.running import StopReason
-from deltaloop.tracebacks import error_text
 from deltaloop.workqueue.errors import TerminalError
 
 

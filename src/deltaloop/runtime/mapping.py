@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
+from deltaloop._internal.function_signatures import accepts
 from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.function_signatures import accepts
-from deltaloop.runtime.caches import Caches
 from deltaloop.runtime.core.requests import Mapped, Mapper, keys_by_index
+from deltaloop.runtime.objects.caches import Caches
 
 CachedMapper: TypeAlias = Callable[[Resource, Caches], Mapped]
 """From an object, and what the controller's caches hold, to what is to be reconciled for it."""

@@ -17,20 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, cast, final
 
+from deltaloop._internal.fork_safety import fork_safe
+from deltaloop._internal.function_signatures import is_coroutine_function
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.client.request_keywords import Kind
-from deltaloop.fork_safety import fork_safe
-from deltaloop.function_signatures import is_coroutine_function
+from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.polling import Polled
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapped, Mapper, Request, keys_of
 from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.mapping import CachedMapper
-from deltaloop.tracebacks import ErrorSummaries
 
 OnTrigger: TypeAlias = Callable[[str, str], object]
 

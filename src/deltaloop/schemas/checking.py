@@ -29,6 +29,7 @@ from typing import Final, Literal, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.faults import (
     FieldError,
     duplicate,
@@ -39,7 +40,6 @@ from deltaloop.schemas.faults import (
     too_long,
     too_many,
 )
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 IMMUTABLE: Final = "field is immutable"
 _encode: Final = msgspec.json.Encoder(order="sorted").encode

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from deltaloop.api.json_values import value_type
 from deltaloop.schemas.faults import DecodingFault
-from deltaloop.schemas.json_values import value_type
 from deltaloop.schemas.types import TypeNode
 
 _TAKEN: Final[Mapping[str, tuple[str, ...]]] = {

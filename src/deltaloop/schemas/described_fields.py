@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from deltaloop.schemas.json_values import is_mapping, mapping
+from deltaloop.api.json_values import is_mapping, mapping
 
 _TOKEN: Final = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Final, final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 MOST_GROWN: Final = 3 * 1024 * 1024
 """Bytes. An object that is stored has at most half of them."""

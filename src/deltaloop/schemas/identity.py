@@ -13,9 +13,9 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.schemas.dns_names import label_problems
+from deltaloop.api.dns_names import label_problems
+from deltaloop.api.json_values import escape_html, mapping
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import escape_html, mapping
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 from deltaloop.schemas.work import charge
 

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.json_values import is_mapping, items, mapping
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.schemas.work import Account, WorkLimitError, charge, limited
 
 _Values: TypeAlias = list[object]

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 MAX_DEPTH: Final = 128
 MAX_PARTS: Final = 150_000

@@ -13,8 +13,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Final, cast
 
+from deltaloop.api.json_values import value_type
 from deltaloop.schemas.faults import DecodingFault
-from deltaloop.schemas.json_values import value_type
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.values import MalformedValueError, read_bytes, read_micro_time, read_time

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.formats import format_of
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.object_meta import UNTYPED, WHOLE_OBJECT
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, final
 
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.dns_names import label_problems, subdomain_problems
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.type_stubs import (
     Field,
     FieldType,

@@ -18,12 +18,12 @@ from typing import Final, cast
 
 import msgspec
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
 from deltaloop.schemas.faults import FieldError, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
 from deltaloop.schemas.work import charge

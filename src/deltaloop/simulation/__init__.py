@@ -5,6 +5,6 @@ worlds that one seed decides. A failure is told as a story, with the line that s
 everything but the commands.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -30,7 +30,7 @@ from functools import lru_cache
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.simulation.under_test import TURN, is_turn_of_loop, is_under_test
 from deltaloop.testing.thread_turns import sleep
 

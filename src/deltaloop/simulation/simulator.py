@@ -28,8 +28,10 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api import kinds
 from deltaloop.api.errors import MissingExtraError, UnknownResourceError
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.redaction import REDACTED, redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
@@ -37,10 +39,8 @@ from deltaloop.api.times import from_epoch
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.storage.store import StoreState
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Access, Controller
 from deltaloop.runtime.sources import Watch
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
 from deltaloop.simulation.core.end_states import (
     DrawnNames,

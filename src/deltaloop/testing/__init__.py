@@ -8,6 +8,6 @@ A name is imported when it is first used: pytest loads the plugin in every proje
 must not wait for what it does not use.
 """
 
-from deltaloop.lazy_names import lazy_names
+from deltaloop._internal.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

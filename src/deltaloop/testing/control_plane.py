@@ -1,7 +1,8 @@
 """A real kube-apiserver with its etcd, for tests, on loopback. Core: ``core/control_plane.py``.
 
 It is the second server of a test that shall hold on both: start-up takes seconds where the embedded server takes
-milliseconds. Nothing is downloaded: the binaries are those that envtest's variables name, or that ``make kube`` built.
+milliseconds. Nothing is downloaded: the binaries are those that envtest's variables name, or that ``make -C lab kube``
+built.
 """
 
 from __future__ import annotations

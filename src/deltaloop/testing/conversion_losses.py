@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast, final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import copied, is_mapping, mapping, text
 from deltaloop.api.json_writing import plain_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.crds.declaring import declared_kind, is_kind
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.json_values import copied, is_mapping, mapping, text
 from deltaloop.testing.core.drawn_objects import drawn_object
 from deltaloop.webhooks import ConversionFunction, KindConversion
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between

@@ -1,7 +1,7 @@
 """The transport to an embedded server on the same loop: requests are handed to it, and nothing goes over a network.
 
-What every transport does (credentials, time limits, errors) is ``client/transport_http.py``'s, and what the server does
-with a request is the server's (``apiserver/direct_connections.py``): left out is what a socket and HTTP add between.
+``client/transport/http_transport.py`` does what every transport does (credentials, time limits, errors), and
+``apiserver/direct_connections.py`` what the server does with a request. Only the socket and HTTP are absent.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_request import target
-from deltaloop.client.transport import Headers, HttpRequest
-from deltaloop.client.transport_http import Attempt, HttpAnswer, HttpTransport
+from deltaloop.client.transport.http_transport import Attempt, HttpAnswer, HttpTransport
+from deltaloop.client.transport.protocol import Headers, HttpRequest
 from deltaloop.testing.memory_network import NetworkLoop
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.status import Status
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.core.program_writes import WebhookFailure
 from deltaloop.webhooks.core.admission_review import admission_response
 from deltaloop.webhooks.core.conversion_review import unconverted_response

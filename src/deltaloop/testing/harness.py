@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, final
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import utc_now
@@ -35,8 +36,8 @@ from deltaloop.apiserver.core.storage.store import StoreState
 from deltaloop.client import Client, ClientConfig
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.client.opening import open_transport
-from deltaloop.client.transport import HttpRequest, Transport
+from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.protocol import HttpRequest, Transport
 from deltaloop.crds import crd_of
 from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
@@ -44,8 +45,7 @@ from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Controller, ManagerOptions
 from deltaloop.runtime.controller import require_controllers
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
-from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
-from deltaloop.schemas.json_values import mapping, text
+from deltaloop.runtime.program.access import Program, granting, restricted, rules_of
 from deltaloop.testing.cluster import Cluster, close_in_time, closing_in_time, default_server_options
 from deltaloop.testing.core.program_writes import (
     CrashAt,

@@ -9,7 +9,7 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
+from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -16,12 +16,12 @@ from urllib.parse import unquote
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.status import Status
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.client.errors import RequestTimeoutError, TransportError
-from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
-from deltaloop.schemas.json_values import mapping
+from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.testing.core.program_writes import (
     LEASES,
     CrashLater,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.client import Client, ClientConfig
@@ -26,7 +27,6 @@ from deltaloop.testing.core.settling import ReplicaState
 from deltaloop.testing.processes import Process
 from deltaloop.testing.program_transport import ProgramTransport
 from deltaloop.testing.workloads import ManagedControllers, OtherProgram, Workload
-from deltaloop.tracebacks import ErrorSummaries
 
 if TYPE_CHECKING:
     from deltaloop.apiserver import ApiServer

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, Protocol, final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import Trigger
@@ -19,13 +20,12 @@ from deltaloop.cache import Informer
 from deltaloop.cache.core.consistency import compare, state_of
 from deltaloop.client import Client
 from deltaloop.events import EventRecorder
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Manager
 from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.runtime.errors import UndeclaredAccessError, WaitOnLoopError
-from deltaloop.runtime.execution import running_reconcile
-from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.reconcile.execution import running_reconcile
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteReason, made
 from deltaloop.testing.core.settling import QueueState
 from deltaloop.workqueue.delaying import DelayedItem

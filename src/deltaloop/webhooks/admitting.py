@@ -14,7 +14,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from deltaloop._internal.tracebacks import defined_at
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import mapping
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
@@ -23,9 +25,7 @@ from deltaloop.api.set_fields import set_fields
 from deltaloop.api.status import Status
 from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
-from deltaloop.client.request_keywords import Kind
-from deltaloop.schemas.json_values import mapping
-from deltaloop.tracebacks import defined_at
+from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.answer import Answer, SeenMisfit, failed, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
     InvalidReviewError,

@@ -14,15 +14,15 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
+from deltaloop._internal.tracebacks import defined_at
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import copied, is_mapping, items, mapping, text
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
-from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
-from deltaloop.tracebacks import defined_at
 from deltaloop.webhooks.answer import Answer, SeenMisfit, refused_body, told
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.conversion_review import (

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, final, overload
 
+from deltaloop._internal.function_signatures import accepts, is_coroutine_function
+from deltaloop.api.dns_names import subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
-from deltaloop.client.request_keywords import Kind
-from deltaloop.function_signatures import accepts, is_coroutine_function
-from deltaloop.schemas.dns_names import subdomain_problems
+from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import ReviewOperation
 from deltaloop.webhooks.core.findings import Finding
 from deltaloop.webhooks.errors import InvalidWebhookError

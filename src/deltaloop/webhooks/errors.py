@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.root_error import DeltaloopError
 
 
 @final

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, final, overload
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import TypedKind
 from deltaloop.cache.lister import Lister
-from deltaloop.client.request_keywords import Kind
+from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import (
     RequestUser,
     ReviewedRequest,

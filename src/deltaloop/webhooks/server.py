@@ -26,9 +26,10 @@ from typing import Final, Self, final
 
 from aiohttp import web
 
+from deltaloop._internal.http_connections import HANDSHAKE, UNREADABLE, BoundedServer, send
+from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
+from deltaloop.api.logs import http_logger
 from deltaloop.api.status import Status
-from deltaloop.http_connections import HANDSHAKE, BoundedServer, send
-from deltaloop.tracebacks import ErrorSummaries, own_frames
 from deltaloop.webhooks.admitting import admission_steps, admit
 from deltaloop.webhooks.answer import Answer, Outcome, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
@@ -126,7 +127,8 @@ class WebhookServer:
         Raises:
             WebhookServerError: If the address, or the file of client authorities, cannot be used.
         """
-        options, server = self.options, BoundedServer(self._handle, most=self.options.most_connections, logger=_LOGGER)
+        options, logger = self.options, http_logger(_LOGGER, unreadable=UNREADABLE)
+        server = BoundedServer(self._handle, most=options.most_connections, logger=logger)
         context = self._certificates.context()
         if options.client_ca is not None:
             self._require_clients_of(context, options.client_ca)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative, require_positive
 
 PORT: Final = 9443
 GRACE: Final = 5.0

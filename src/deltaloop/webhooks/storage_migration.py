@@ -30,7 +30,7 @@ from deltaloop.api.status import (
     UnauthorizedError,
 )
 from deltaloop.client import Client
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.webhooks.core.storage_migration import (
     MigrationProgress,
     StoredVersions,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast, final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 _PARKS: Final = "_deltaloop_parks"
 

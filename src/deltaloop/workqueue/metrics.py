@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVarTuple, final
 
-from deltaloop.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import Added, Done, Fact, Started
 
 Ts = TypeVarTuple("Ts")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_not_negative, require_positive
-from deltaloop.tracebacks import ErrorSummaries
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
 from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Patience, PriorityOrder, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers

@@ -29,8 +29,8 @@ from typing import Any, Final, Generic, TypeVar, final
 
 import msgspec
 
-from deltaloop.fork_safety import Torn, fork_safe
-from deltaloop.tracebacks import ErrorSummaries
+from deltaloop._internal.fork_safety import Torn, fork_safe
+from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import AddOutcome, Ending, Finished, RunOutcome
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError

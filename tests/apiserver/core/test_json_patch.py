@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.apiserver.core.json_patch import MAX_COPIED, MAX_SHIFTED, JsonPatchError, apply_operations
-from deltaloop.schemas.json_values import is_mapping, items, mapping
 
 LIBRARY: Any = importlib.import_module("jsonpatch")
 POINTERS: Any = importlib.import_module("jsonpointer")

@@ -27,7 +27,7 @@ from deltaloop.cache.adapters import (
 from deltaloop.cache.adapters.adapted_client import Get
 from deltaloop.client import Headers, StreamResponse
 from deltaloop.client.core.accept import list_accept, watch_accept
-from deltaloop.client.resource_list import UnreadableItemsError
+from deltaloop.client.verbs.resource_list import UnreadableItemsError
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n'

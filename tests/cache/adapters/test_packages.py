@@ -1,6 +1,6 @@
 """Informers over real foreign clients, against the embedded server; a client that is not installed is skipped.
 
-Real time: blocking clients work in threads. ``make test-adapters`` installs them and runs this.
+Real time: blocking clients work in threads. ``make -C lab test-adapters`` installs them and runs this.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from deltaloop.api.compressed import Compressed
 from deltaloop.api.resource import Resource, compress_in_place
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
-from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.machines import run_machine
 from tests.cache.objects import pod
-from tests.mutants.edited import edited
 
 PAGE, FEWEST = 4, 2
 OPTIONS = ZstdOptions(page=PAGE, fewest=FEWEST)
@@ -149,44 +148,3 @@ SOUND = make_machine(lambda: DictionaryTraining(OPTIONS))
 
 def test_it_agrees_with_the_model() -> None:
     run_machine(SOUND)
-
-
-ForgetsWhatComesDuringTraining = edited(
-    "ForgetsWhatComesDuringTraining",
-    DictionaryTraining,
-    (
-        "self._objects[obj.key] = obj",
-        "self._objects |= {obj.key: obj} if self.phase is TrainingPhase.COLLECTING else {}",
-    ),
-    what="What comes while the dictionary is trained stays as it is.",
-)
-
-
-KeepsTheFirstState = edited(
-    "KeepsTheFirstState",
-    DictionaryTraining,
-    ("self._objects[obj.key] = obj", "self._objects.setdefault(obj.key, obj)"),
-    what="An object is remembered as it came first.",
-)
-
-
-IgnoresTheEndOfTheList = edited(
-    "IgnoresTheEndOfTheList",
-    DictionaryTraining,
-    ("self._list_is_complete = True", "pass"),
-    what="A short list is never compressed.",
-)
-
-
-COME = [step("come", name=name) for name in "ab"]
-DONE = [step("list_is_complete"), step("train"), step("come", name="c"), step("finish")]
-HISTORIES: dict[type[DictionaryTraining], list[Step]] = {
-    ForgetsWhatComesDuringTraining: [*COME, *DONE],
-    KeepsTheFirstState: [*COME, *COME, *DONE],
-    IgnoresTheEndOfTheList: [*COME, step("list_is_complete")],
-}
-
-
-@pytest.mark.parametrize("mutant", HISTORIES)
-def test_the_machine_catches(mutant: type[DictionaryTraining]) -> None:
-    show_the_bug(SOUND, make_machine(lambda: mutant(OPTIONS)), HISTORIES[mutant])

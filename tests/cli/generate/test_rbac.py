@@ -23,8 +23,8 @@ from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
+from deltaloop.runtime.program.access import Program, rules_of
 from deltaloop.runtime.program.access_file import read_access
-from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import eventually
 
 CRD = Path(__file__).parents[3] / "examples" / "sample_controller" / "crd.yaml"

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.client.core.credential import Credential, bearer
 from deltaloop.client.core.expiring_credential import ExpiringCredential
-from tests.mutants.edited import edited
 
 A, B = bearer("a"), bearer("b")
 ERROR = ValueError("no")
@@ -162,31 +160,3 @@ class Machine(RuleBasedStateMachine):
 
 Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
 TestMachine = Machine.TestCase
-
-
-MUTANTS = [
-    edited(name, ExpiringCredential, edit)
-    for name, edit in {
-        "ForgetsRefusals": ("self._refused = credential", "pass"),
-        "ServesTheExpired": ("if self._credential == self._refused or self._is_expired(now):", "if False:"),
-        "HasNoMargin": ("max(0.0, min(EXPIRY_MARGIN, (expires_at - now) / 10))", "0.0"),
-    }.items()
-]
-
-
-@pytest.mark.parametrize("mutant", MUTANTS)
-def test_the_machine_sees_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
-    class Mutated(Machine):
-        make = mutant
-
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            Mutated,
-            settings=settings(
-                max_examples=200,
-                stateful_step_count=15,
-                database=None,
-                derandomize=True,
-                phases=[Phase.generate],
-            ),
-        )

@@ -11,7 +11,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.list_splitter import ListSplitter
-from deltaloop.client.resource_list import UnreadableItemsError
+from deltaloop.client.verbs.resource_list import UnreadableItemsError
 
 PAGE = (
     b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42","continue":"next","remainingItemCount":7},'

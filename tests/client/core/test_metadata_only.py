@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.client.core.metadata_only import metadata_of, metadata_of_list
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 METADATA = {"name": "a", "namespace": "b", "resourceVersion": "7", "uid": "u", "labels": {"ä": "1"}}
 

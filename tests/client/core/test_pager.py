@@ -17,7 +17,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, ExpiredError, GoneError, Status
 from deltaloop.client.core.pager import Pager
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 EXPIRED = ExpiredError(Status(code=410, reason="Expired", message="too old"))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
-from deltaloop.option_types import OptionTypeError
 
 OPTIONS = WatchLimitOptions()
 

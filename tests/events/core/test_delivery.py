@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +11,6 @@ from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_
 from deltaloop.client.errors import TransportError
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import EventApi
-from tests.mutants.edited import edited
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
 
@@ -207,35 +204,3 @@ answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
 def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
     delivery = make(is_update=is_update, api=api, max_tries=4)
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)
-
-
-BeginsWithACreate = edited(
-    "BeginsWithACreate",
-    Delivery,
-    (
-        "return self._effect\n\n    def waited",
-        "return EventWrite.CREATE if self._effect is EventWrite.PATCH else self._effect\n\n    def waited",
-    ),
-)
-NeverGivesUp = edited("NeverGivesUp", Delivery, ("self.tries += 1", "self.tries = min(self.tries + 1, 2)"))
-TriesRefusalsAgain = edited(
-    "TriesRefusalsAgain",
-    Delivery,
-    ("elif isinstance(error, ApiError):", "elif isinstance(error, ApiError) and error.code != 403:"),
-)
-WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(chance if self.tries == 1 else 1.0)", "1.0"))
-
-
-@pytest.mark.parametrize(
-    ("bug", "answers"),
-    [
-        (BeginsWithACreate, []),
-        (NeverGivesUp, ["lost"] * 6),
-        (TriesRefusalsAgain, ["forbidden"]),
-        (WaitsTheWholeDelayFirst, ["lost"]),
-    ],
-)
-def test_the_model_catches_a_seeded_bug(bug: Callable[..., Delivery], answers: list[str]) -> None:
-    right = expected(answers, is_update=True, api=EventApi.CORE_V1, tries=4)
-    assert told(make(is_update=True, max_tries=4), answers) == right
-    assert told(bug(is_update=True, max_tries=4, retry_delay=10.0), answers) != right

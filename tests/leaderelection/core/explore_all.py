@@ -1,4 +1,4 @@
-"""Visits every state of every setting, in two processes: ``make explore-election``."""
+"""Visits every state of every setting, in two processes: ``make -C lab explore-election``."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import NamedTuple
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.leaderelection.core.effects import (
     Create,
     Left,
@@ -28,7 +29,6 @@ from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.election import _Step as Step
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.pacing import Wait
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = 12.0

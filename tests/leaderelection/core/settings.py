@@ -1,4 +1,4 @@
-"""What is explored: whole by ``make explore-election``, near the start by the suite.
+"""What is explored: whole by ``make -C lab explore-election``, near the start by the suite.
 
 A tick is the retry period, and everything happens at ticks. The two clock rates are 1 and 11/16: that is a ratio of
 1.45, and lease duration to renew deadline is 1.5.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
@@ -23,7 +24,6 @@ from deltaloop.leaderelection.core.effects import (
 from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.pacing import Wait
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,7 +14,6 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core import declared_access
 from deltaloop.runtime.core.access import Access, AccessRule, roles, rules_for
 from deltaloop.runtime.core.declared_access import DeclaredAccess
-from tests.mutants.edited import edited
 
 WIDGET = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
 KINDS: tuple[ResourceType[Any], ...] = (kinds.SECRET, kinds.NODE, WIDGET)
@@ -56,21 +55,6 @@ def differences(declared: type[DeclaredAccess]) -> list[str]:
 
 def test_what_is_declared_is_what_the_role_allows() -> None:
     assert differences(DeclaredAccess) == []
-
-
-@pytest.mark.parametrize(
-    ("was", "is_now"),
-    [
-        ("place in places or _EVERYWHERE in places", "place in places"),
-        ("not kind.namespaced or place in places or _EVERYWHERE in places", "True"),
-        ('for asked in (verb, "*")', "for asked in (verb,)"),
-        ('f"{kind.plural}/{subresource}" if subresource else kind.plural', "kind.plural"),
-        ("(kind.group, resource, asked)", '("", resource, asked)'),
-    ],
-)
-def test_a_seeded_bug_is_seen(was: str, is_now: str) -> None:
-    wrong = edited("Wrong", DeclaredAccess, (was, is_now))
-    assert differences(wrong)
 
 
 def test_a_kind_that_comes_later_is_declared_by_its_name() -> None:

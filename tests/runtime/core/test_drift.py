@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
-from deltaloop.runtime.builtin_types import type_of
 from deltaloop.runtime.core.drift import MISSING, Difference, Differences, Known, KnownChildren, differences
-from deltaloop.schemas.json_values import is_mapping, items, mapping
+from deltaloop.runtime.objects.builtin_types import type_of
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.runtime.families import deployment, service
 

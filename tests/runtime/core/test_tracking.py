@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import cast
 
-import pytest
-
 from deltaloop.runtime.core.tracking import Tracked, Tracking
-from tests.mutants.edited import edited
 
 KEYS = ("a", "b")
 ONE, TWO = Tracked("v1/Secret", "default", "one"), Tracked("v1/Secret", "default", "two")
@@ -146,36 +142,6 @@ def explore(make: type[Tracking]) -> int:
 
 def test_every_order() -> None:
     assert explore(Tracking) > 2000
-
-
-def bugs() -> Iterator[tuple[str, type[Tracking]]]:
-    for what, *edits in (
-        ("a failed run releases", ("if succeeded else ()", "if True else ()")),
-        ("a successful run releases nothing", (" if succeeded else ()", " if False else ()")),
-        ("what the latest run tracked is released", (" - latest) if succeeded", ") if succeeded")),
-        ("a gone object keeps what it has", ("if key in self._gone or not exists:", "if key in self._gone:")),
-        ("a run that outlives its object keeps it", ("if key in self._gone or not exists:", "if not exists:")),
-        ("once gone, always gone", ("            self._gone.discard(key)\n", "")),
-        ("a watch ends under a run", ("if key in self._latest:", "if False:")),
-        (
-            "the first key to release ends the watch",
-            ("            if not self._keys[tracked]:", "            if True:"),
-        ),
-        ("a key is told after it released", ("            self._keys[tracked].discard(key)\n", "            pass\n")),
-        ("the latest run counts for ever", ("self._latest.pop(key, set", "self._latest.get(key, set")),
-        ("nothing is shared", ("if len(here) >= self._shared_from", "if len(here) > self._shared_from")),
-        ("the shared watch goes on", ("                ending.append(place)\n", "                pass\n")),
-        ("what shares a watch is never let go", ("self._watches.pop(tracked)", "self._watches[tracked]")),
-        ("the namespace stays shared", ("                self._shared.discard(place)\n", "")),
-        ("each that shares ends the watch", ("[watch] if watch == tracked else []", "[watch]")),
-    ):
-        yield what, edited("Mutant", Tracking, *edits, what=what)
-
-
-@pytest.mark.parametrize(("what", "mutant"), [*bugs()])
-def test_a_seeded_bug_is_found(what: str, mutant: type[Tracking]) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        explore(mutant)
 
 
 def test_kinds_and_namespaces_share_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.pacing import Wait
+from deltaloop._internal.pacing import Wait
 from deltaloop.runtime.core.watchdog import AGAIN, Blocked, Ping, Watchdog
 
 

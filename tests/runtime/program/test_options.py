@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
+from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.errors import InvalidArgumentError, RunOptionError
-from deltaloop.option_types import OptionTypeError
 
 
 @dl.controller(dl.kinds.CONFIG_MAP)

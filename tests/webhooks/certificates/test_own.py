@@ -6,7 +6,7 @@ import asyncio
 import base64
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -30,15 +30,13 @@ from deltaloop.errors import (
     InvalidError,
 )
 from deltaloop.runtime.core.access import rules_of_access
-from deltaloop.runtime.program_access import certificate_access, restricted
+from deltaloop.runtime.program.access import certificate_access, restricted
 from deltaloop.webhooks import CertificateTiming, OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget
-from deltaloop.webhooks.certificates import secret_form, webhook_bundles
+from deltaloop.webhooks.certificates import secret_form
 from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
 from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
 from deltaloop.webhooks.core.certificates.rotation import WriteBundle
-from deltaloop.webhooks.core.certificates.targets import bundle_patch
 from tests.apiserver.serving import START, widget_crd
-from tests.mutants.edited import edited
 
 HOST = "hooks.operators.svc"
 VALIDATING = dl.kinds.VALIDATING_WEBHOOK_CONFIGURATION
@@ -227,20 +225,6 @@ async def check_late_writes(kind: type[AuthoritySecret]) -> None:
 
 async def test_late_writes_are_not_made() -> None:
     await check_late_writes(AuthoritySecret)
-
-
-def untested(target: WebhookTarget, obj: Mapping[str, Any], certificates: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the patch of a ``caBundle`` without the test of the version that was read: a bug."""
-    return bundle_patch(target, obj, certificates)[1:]
-
-
-async def test_seeded_late_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    edit = ('fields["data"] = data', 'fields["data"] = data; del fields["metadata"]["resourceVersion"]')
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        await check_late_writes(edited("WritesWhateverIsThere", AuthoritySecret, edit))
-    monkeypatch.setattr(webhook_bundles, "bundle_patch", untested)
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        await check_late_writes(AuthoritySecret)
 
 
 async def test_a_secret_that_was_made_empty_is_filled() -> None:

@@ -19,7 +19,6 @@ from deltaloop.workqueue.core.facts import Ending, Failed, Interrupted, Succeede
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.errors import TerminalError
-from tests.mutants.edited import edited
 
 ITEMS = ("a", "b")
 MAX_REQUEUES = 1
@@ -228,60 +227,3 @@ def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
 
 
 # -- seeded bugs, each found by its shortest trace
-
-
-MUTANTS = [
-    edited(name, RateLimitingCore[str], *edits)
-    for name, edits in {
-        "ParkedItemIsRetriedToo": [
-            (
-                "return Finished(fate=RunOutcome.PARKED if",
-                "self.add_after(item, now, 2.0); return Finished(fate=RunOutcome.PARKED if",
-            )
-        ],
-        "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],
-        "AddedItemStaysParked": [("            self._dead.remove(item)\n", "            pass\n")],
-        "ParksWhatWasAddedMeanwhile": [
-            (
-                "error, item = ending.error, run.item",
-                "error, item = ending.error, run.item; is_terminal(error) and self._dirty.pop(item, None)",
-            )
-        ],
-        "ParkedItemKeepsItsFailures": [("        self.forget(item)\n        return outcome", "        return outcome")],
-        "ItemAddedMeanwhileIsDoneAtOnce": [
-            ("if self._ends_are_told or item in self._dirty:", "if self._ends_are_told:"),
-        ],
-        "DoneAtOnceLeavesTheItemToItsWorker": [
-            ("        run.over = True\n        return True\n", "        return True\n")
-        ],
-        "RevivesAfterShutdown": [
-            ("if letter is None or self._shutting_down:", "if letter is None:"),
-            (
-                "self.add(item, now, trigger=trigger, priority",
-                "self._join(item, now, self._log(trigger)); dict(priority",
-            ),
-        ],
-        "NothingIsParkedAfterShutdown": [
-            (
-                "if run is None:\n            return is_terminal",
-                (
-                    "if self._shutting_down:\n            return False\n"
-                    "        if run is None:\n            return is_terminal"
-                ),
-            )
-        ],
-        "SecondShutdownIsIgnored": [
-            (
-                "self._shutting_down = True\n        self._draining = drain",
-                "self._draining, self._shutting_down = self._draining if self._shutting_down else drain, True",
-            )
-        ],
-    }.items()
-]
-
-
-@pytest.mark.parametrize("bug", MUTANTS)
-def test_the_explorer_sees_a_seeded_bug(bug: type[RateLimitingCore[str]]) -> None:
-    with pytest.raises(AssertionError) as caught:
-        explore(bug)
-    assert caught.value.__notes__

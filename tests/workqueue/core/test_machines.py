@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from deltaloop.workqueue.core.facts import Added
 from deltaloop.workqueue.core.queue import QueueCore
-from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
-from tests.mutants.edited import edited
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
 CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
-FIND = settings(
-    max_examples=400,
-    stateful_step_count=40,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
 
 
 @pytest.mark.parametrize("machine", [QueueMachine, RateLimitingMachine])
@@ -32,134 +21,7 @@ def test_core_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> 
 # -- seeded bugs of the plain queue
 
 
-QUEUE_BUGS = [
-    edited(name, QueueCore[str], *edits)
-    for name, edits in {
-        "TwoWorkersOnOneItem": [
-            ("return AddOutcome.POSTPONED", "self._line.push(item, now, priority=0); return AddOutcome.POSTPONED")
-        ],
-        "QueuedTwice": [("self._line.touch(item, now", "self._line.push(item, now")],
-        "PostponedItemLost": [
-            (
-                "waiting = self._dirty.get(item)\n        if waiting is None:",
-                "waiting = self._dirty.pop(item, None)\n        if True:",
-            )
-        ],
-        "PostponedItemJumpsTheLine": [
-            (
-                "self._line.push(item, now, priority=waiting.priority)",
-                (
-                    "first = [self._line.pop() for _ in range(len(self._line))]\n"
-                    "        [self._line.push(each, now, priority=0) for each in (item, *first)]"
-                ),
-            )
-        ],
-        "TriggerOfMergedAddLost": [("waiting.add(trigger, priority=priority)", "pass")],
-        "TriggerGoesToThePresentRun": [
-            (
-                "waiting = self._dirty.get(item)\n        if waiting is not None:",
-                (
-                    "if item in self._processing:\n"
-                    "            self._processing[item].triggers.add(trigger)\n"
-                    "            trigger = None\n"
-                    "        waiting = self._dirty.get(item)\n        if waiting is not None:"
-                ),
-            )
-        ],
-        "LatencyFromLastAdd": [
-            (
-                "waiting.add(trigger, priority=priority)",
-                "waiting.add(trigger, priority=priority); waiting.since = now",
-            )
-        ],
-        "EndsBeforePostponedItems": [
-            ("return self._shutting_down and not self._dirty", "return self._shutting_down and not self._line")
-        ],
-        "DrainForgetsTheLine": [("not (self._dirty or self._processing)", "not self._processing")],
-        "TakesItemsAfterShutdown": [
-            (
-                (
-                    "if self._shutting_down:\n            self._ignored += 1\n            return AddOutcome.IGNORED\n"
-                    "        waiting = self._dirty.get(item)"
-                ),
-                "waiting = self._dirty.get(item)",
-            )
-        ],
-        "InterruptedItemLost": [
-            (
-                "outcome = self._hand_on(run, now)",
-                "outcome = self._hand_on(run, now); len(self._dirty) > 1 and self._dirty.pop(run.item, None)",
-            )
-        ],
-        "TriggersOfInterruptedRunLost": [("log.extend(waiting)", "pass")],
-        "TriggersOfInterruptedRunBehindNewOnes": [
-            (
-                "log.extend(waiting)\n",
-                "waiting.extend(log)\n        log = waiting\n",
-            )
-        ],
-    }.items()
-]
-
-
 # -- seeded bugs of delays and rate limits
-
-
-RATE_LIMITING_BUGS = [
-    edited(name, RateLimitingCore[str], edit)
-    for name, edit in {
-        "WakesTooEarly": ("now + TIMER_SLACK", "now + 5.0"),
-        "NoTimerSlack": ("now + TIMER_SLACK", "now"),
-        "DelaysOutliveShutdown": ("self._ignored += self._delays.clear()", "pass"),
-        "ForgetMissesTheLimiter": ("self._limiter.forget(item)", "pass"),
-        "LaterTimeWins": ("if due_at < present.due_at:", "if due_at > present.due_at:"),
-        "AddCancelsDelay": (
-            "waiting = self._dirty.get(item)\n        if waiting is not None:",
-            "self._delays.remove(item)\n        waiting = self._dirty.get(item)\n        if waiting is not None:",
-        ),
-        "CancelledDelayComesBack": (
-            "        return delay\n",
-            (
-                "        if delay is not None and len(self._delays):\n"
-                "            self._delays.put(delay)\n"
-                "        return delay\n"
-            ),
-        ),
-        "TriggersOfMergedDelayLost": ("present.triggers.extend(log)", "pass"),
-        "TokensNeverGoBack": ("self._takes_back.give_back(item)", "pass"),
-        "TokenOfReplacedDelayKept": ("unneeded = present.paid", "unneeded = False"),
-        "FailureCountedTwice": (
-            "if not isinstance(ending, Failed):",
-            "run.handed_on = False\n        if not isinstance(ending, Failed):",
-        ),
-        "InterruptCountsAsFailure": (
-            "return self._put_back(run, now)",
-            "self._failures[run.item] = run.failures + 1; return self._put_back(run, now)",
-        ),
-        "RetriedRunLosesItsTriggers": (
-            "error, item = ending.error, run.item",
-            "error, item, run.triggers = ending.error, run.item, TriggerLog(0)",
-        ),
-    }.items()
-]
-
-
-@pytest.mark.parametrize("bug", QUEUE_BUGS)
-def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> None:
-    class Mutant(QueueMachine):
-        core_type = bug
-
-    with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
-        run_state_machine_as_test(Mutant, settings=FIND)
-
-
-@pytest.mark.parametrize("bug", RATE_LIMITING_BUGS)
-def test_machine_sees_a_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
-    class Mutant(RateLimitingMachine):
-        limited_type = bug
-
-    with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
-        run_state_machine_as_test(Mutant, settings=FIND)
 
 
 def test_facts_are_collected_only_if_somebody_observes() -> None:

@@ -20,7 +20,7 @@ from deltaloop.client.core.retry import RetryDecision
 from deltaloop.client.core.wait_conditions import Created
 from deltaloop.client.core.waiting import AskForList, Waiting
 from deltaloop.client.errors import RequestTimeoutError, TransportError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 MOST_PAGES = 3
 LIFETIME = 1000.0

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import (
     ApiError,
@@ -24,7 +25,6 @@ from deltaloop.api.status import (
     error_from_status,
 )
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
 MAX_MESSAGE: Final = 2 * 1024 * 1024

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
-from deltaloop.schemas.json_values import copied, is_mapping, items
+from deltaloop.api.json_values import copied, is_mapping, items
 
 MAX_COPIED: Final = 3 * 1024 * 1024
 MAX_OPERATIONS: Final = 10_000

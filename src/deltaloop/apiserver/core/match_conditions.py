@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from deltaloop import cel
+from deltaloop.api.json_values import mapping, text
 from deltaloop.apiserver.core.admission_expressions import BudgetSpentError, Expressions, compiled, environment
 from deltaloop.cel.kubernetes import MATCH_CONDITIONS_BUDGET
-from deltaloop.schemas.json_values import mapping, text
 
 
 @lru_cache(maxsize=256)

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.json_values import at, text
 
 
 @final

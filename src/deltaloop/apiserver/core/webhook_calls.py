@@ -15,8 +15,8 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
+from deltaloop.api.json_values import at, integer, is_mapping, text
 from deltaloop.schemas.go_urls import Url, UrlError, parse_url
-from deltaloop.schemas.json_values import at, integer, is_mapping, text
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import escape_html, mapping
 from deltaloop.apiserver.core import failures
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
-from deltaloop.schemas.json_values import escape_html, mapping
 
 OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")

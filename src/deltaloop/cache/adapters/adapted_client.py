@@ -15,6 +15,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
@@ -26,12 +28,10 @@ from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
-from deltaloop.client.sender import JSON
-from deltaloop.client.transport import Headers, StreamResponse
-from deltaloop.client.watch import WatchStream
-from deltaloop.pacing.checks import require_positive
-from deltaloop.root_error import DeltaloopError
+from deltaloop.client.transport.protocol import Headers, StreamResponse
+from deltaloop.client.transport.sender import JSON
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.verbs.watch import WatchStream
 
 _NO_OPTIONS: Final = ListOptions()
 _LIMITS: Final = WatchLimitOptions()

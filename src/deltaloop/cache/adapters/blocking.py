@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Protocol, final
 
-from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.transport.protocol import Headers, StreamResponse
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _SLICES_BETWEEN: Final = 16

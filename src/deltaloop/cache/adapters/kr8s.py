@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
-from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.transport.protocol import Headers, StreamResponse
 
 _PACKAGES: Final = frozenset({"httpx", "httpcore", "anyio", "kr8s"})
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
-from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.transport.protocol import Headers, StreamResponse
 
 _SLICE: Final = 256 * 1024
 _PACKAGES: Final = frozenset({"urllib3", "kubernetes", "http"})

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.kubernetes import authorization
-from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.transport.protocol import Headers, StreamResponse
 
 _PACKAGES: Final = frozenset({"aiohttp", "kubernetes_asyncio"})
 

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
-from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.transport.protocol import Headers, StreamResponse
 
 _PACKAGES: Final = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "anyio", "lightkube"})
 

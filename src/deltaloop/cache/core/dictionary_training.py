@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.compressed import Compressor
 from deltaloop.api.resource import Resource, compress_in_place
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 
 _SAMPLES: Final = 250
 _SAMPLE_SIZE: Final = 16 * 1024

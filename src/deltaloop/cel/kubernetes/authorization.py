@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeAlias, final
 
+from deltaloop.api.dns_names import numbered_label_problems, subdomain_problems
 from deltaloop.cel.faults import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, method
 from deltaloop.cel.types import BOOL, STRING, Type, object_of
-from deltaloop.schemas.dns_names import numbered_label_problems, subdomain_problems
 
 AUTHORIZER: Final = object_of("kubernetes.authorization.Authorizer")
 PATH_CHECK: Final = object_of("kubernetes.authorization.PathCheck")

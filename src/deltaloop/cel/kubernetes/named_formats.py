@@ -10,17 +10,17 @@ from typing import ClassVar, Final, final
 
 import msgspec
 
-from deltaloop.cel.faults import no_such_overload
-from deltaloop.cel.library import Library, Overload, function, method
-from deltaloop.cel.types import STRING, Type, list_of, object_of, optional_of
-from deltaloop.cel.values import NO_VALUE, OptionalValue
-from deltaloop.schemas.dns_names import (
+from deltaloop.api.dns_names import (
     label_key_problems,
     label_problems,
     label_value_problems,
     numbered_label_problems,
     subdomain_problems,
 )
+from deltaloop.cel.faults import no_such_overload
+from deltaloop.cel.library import Library, Overload, function, method
+from deltaloop.cel.types import STRING, Type, list_of, object_of, optional_of
+from deltaloop.cel.values import NO_VALUE, OptionalValue
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_urls import UrlError, parse_request_url
 from deltaloop.schemas.work import charge

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
@@ -16,7 +17,6 @@ from deltaloop.crds import breaking_changes, crd_of
 from deltaloop.crds.declaring import is_kind
 from deltaloop.crds.differences import differences
 from deltaloop.runtime.program.definitions import kinds_in
-from deltaloop.schemas.json_values import at, text
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _VERSIONS: Final = ("spec", "versions")

@@ -55,8 +55,8 @@ def types(
 
 
 def _in_file(path: Path) -> list[dict[str, Any]]:
+    from deltaloop.api.json_values import items, mapping
     from deltaloop.api.yaml_reader import read_yaml_documents
-    from deltaloop.schemas.json_values import items, mapping
 
     found: list[dict[str, Any]] = []
     for document in read_yaml_documents(path.read_bytes(), source=str(path)):

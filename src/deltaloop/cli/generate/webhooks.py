@@ -14,10 +14,10 @@ from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, TargetArgument, load_declared, target_name
 from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.program.access import certificate_access
 from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.runtime.program.object_names import WEBHOOK_URL_RULE, check_name, check_namespace, is_webhook_url
 from deltaloop.runtime.program.webhooks import default_service
-from deltaloop.runtime.program_access import certificate_access
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in

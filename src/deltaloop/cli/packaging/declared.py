@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from deltaloop.api.dns_names import label_problems
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
@@ -19,13 +21,11 @@ from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_val
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Access, roles
+from deltaloop.runtime.program.access import Program, certificate_access, rules_of
 from deltaloop.runtime.program.definitions import kind_reconciled, program_definitions
 from deltaloop.runtime.program.object_names import check_name, check_namespace
+from deltaloop.runtime.program.settings import Setting, declared_settings
 from deltaloop.runtime.program.webhooks import default_service
-from deltaloop.runtime.program_access import Program, certificate_access, rules_of
-from deltaloop.runtime.program_settings import Setting, declared_settings
-from deltaloop.schemas.dns_names import label_problems
-from deltaloop.schemas.json_values import at, text
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in

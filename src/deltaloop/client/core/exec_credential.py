@@ -22,12 +22,12 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import REDACTED, SecretText, redact
 from deltaloop.api.times import parse_time
 from deltaloop.client.core.credential import ClientCertificate, Credential, is_header_value
 from deltaloop.client.errors import ConfigError, CredentialsError
-from deltaloop.pacing.checks import require_positive
 
 V1: Final = "client.authentication.k8s.io/v1"
 V1BETA1: Final = "client.authentication.k8s.io/v1beta1"

@@ -15,7 +15,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object, key_in
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
 
 T = TypeVar("T")
 

@@ -35,7 +35,7 @@ from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_items, decode_list
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 _KIND: Final = b'"PartialObjectMetadata"'
 _BEFORE: Final = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'

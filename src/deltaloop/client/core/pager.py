@@ -27,7 +27,7 @@ from deltaloop.api.errors import DeltaloopError, MalformedObjectError
 from deltaloop.api.keys import meta_namespace_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.verbs.resource_list import ResourceList
 
 DEFAULT_PAGE_SIZE = 500
 DEFAULT_PAGE_BUFFER = 10

@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from typing import final
 
+from deltaloop._internal.pacing import LONGEST_ASKED
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, is_too_large_resource_version
 from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, TransportError
-from deltaloop.pacing import LONGEST_ASKED
 
 MAX_RETRIES = 10
 BROKEN_CONNECTION_WAIT = 1.0

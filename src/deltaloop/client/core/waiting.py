@@ -31,13 +31,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from deltaloop._internal.pacing import Backoff, BackoffManager, asked_delay
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, GoneError
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.errors import TransportError
-from deltaloop.pacing import Backoff, BackoffManager, asked_delay
 
 SHORT_WATCH: Final = 1.0
 _BACKOFF: Final = Backoff(initial=0.5, cap=10.0, jitter=0.2)

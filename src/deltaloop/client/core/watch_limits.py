@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,12 @@ from typing import Final, final
 import msgspec
 
 from deltaloop import cel
+from deltaloop.api.json_values import is_mapping, items, mapping, text
 from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.crds.cel_environments import NEW, STORED
 from deltaloop.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
 from deltaloop.crds.rules.values import Reader, reader
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text
 
 _encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from deltaloop import cel
+from deltaloop.api.json_values import integer, is_mapping, items, mapping, text, texts
 from deltaloop.cel.kubernetes import MAX_REQUEST_BYTES
 from deltaloop.crds.rules.names import RESERVED, escaped
-from deltaloop.schemas.json_values import integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import EMBEDDED, INT_OR_STRING
 
 _LONGEST_NAME: Final = 253

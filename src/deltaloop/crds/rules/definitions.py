@@ -14,6 +14,7 @@ from typing import Final, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, escape_html, integer, items, mapping, text
 from deltaloop.cel import UNLIMITED
 from deltaloop.cel.kubernetes import MAX_REQUEST_BYTES, STATIC_CRD_LIMIT, STATIC_RULE_LIMIT
 from deltaloop.crds.rules.compiled import (
@@ -26,7 +27,6 @@ from deltaloop.crds.rules.compiled import (
 )
 from deltaloop.crds.rules.evaluation import wrong_default
 from deltaloop.schemas.faults import FieldError, forbidden_field, internal, invalid_value
-from deltaloop.schemas.json_values import at, escape_html, integer, items, mapping, text
 
 _MOST_NAMED: Final = 4
 _GREATEST_FACTOR: Final = 100

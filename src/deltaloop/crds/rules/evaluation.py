@@ -15,13 +15,13 @@ from typing import Final, NamedTuple, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.cel import OptionalValue
 from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
+from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.cel import Duration, Timestamp
 from deltaloop.cel.faults import EvaluationError, FailedValue
 from deltaloop.cel.libraries.instants import parse_timestamp
@@ -24,7 +25,6 @@ from deltaloop.crds.rules.names import RESERVED, escaped
 from deltaloop.schemas.formats import duration_nanoseconds, fits
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.go_times import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import INT_OR_STRING
 from deltaloop.schemas.work import charge
 

@@ -23,13 +23,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing import TokenBucket
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.recent import Recent
-from deltaloop.option_types import check_types
-from deltaloop.pacing import TokenBucket
-from deltaloop.pacing.checks import require_positive
 
 COMBINED_PREFIX: Final = "(combined from similar events): "
 MESSAGE_LIMIT: Final = 1024

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, TypeAlias, final
 
+from deltaloop._internal.pacing import jitter
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
 from deltaloop.events.core.draft import EventApi
-from deltaloop.pacing import jitter
 
 _JITTER: Final = 0.25
 _TERMINATING: Final = "NamespaceTerminating"

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from deltaloop.api.dns_names import is_qualified_name, label_key_problems
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT
 from deltaloop.api.references import ObjectReference, reference_to
@@ -23,7 +24,6 @@ from deltaloop.api.selectors import FieldRequirement, FieldSelector
 from deltaloop.api.times import format_micro_time, format_time
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.draft import EventApi, EventDraft
-from deltaloop.schemas.dns_names import is_qualified_name, label_key_problems
 
 EVENT_TYPES: Final = ("Normal", "Warning")
 WORD_LIMIT: Final = 128

@@ -29,10 +29,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.events.core.correlation import Key, object_key
 from deltaloop.events.core.draft import Correlated, EventDraft
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 
 SeriesKey: TypeAlias = tuple[Key, Key, Key]
 

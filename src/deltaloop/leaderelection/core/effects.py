@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.leaderelection.core.record import LeaderElectionRecord
-from deltaloop.pacing import Wait
 
 
 @dataclass(frozen=True, slots=True)

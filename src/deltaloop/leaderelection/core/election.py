@@ -38,6 +38,7 @@ import math
 from enum import Enum
 from typing import Final, final
 
+from deltaloop._internal.pacing import Wait, jitter
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection.core.effects import (
@@ -56,7 +57,6 @@ from deltaloop.leaderelection.core.effects import (
 )
 from deltaloop.leaderelection.core.record import LARGEST_NUMBER, LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import JITTER_FACTOR, ElectionTiming
-from deltaloop.pacing import Wait, jitter
 
 _LONG_LEASE: Final = 3600.0
 

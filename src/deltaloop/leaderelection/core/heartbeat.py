@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from deltaloop.pacing import Wait
+from deltaloop._internal.pacing import Wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from deltaloop._internal.option_types import check_types
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.leaderelection.core.record import LARGEST_NUMBER
-from deltaloop.option_types import check_types
 
 JITTER_FACTOR: Final = 1.2
 

@@ -15,10 +15,10 @@ from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
-from deltaloop.root_error import DeltaloopError
 
 READ_VERBS: Final = ("get", "list", "watch")
 WRITE_VERBS: Final = ("get", "create", "update", "patch", "delete")

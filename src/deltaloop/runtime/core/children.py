@@ -21,14 +21,14 @@ from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
+from deltaloop.api.json_values import is_mapping, mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.requests import Mapped, Mapper, owner_key
 from deltaloop.runtime.errors import InvalidChildrenError
-from deltaloop.runtime.ownership import set_controller_reference
-from deltaloop.schemas.json_values import is_mapping, mapping, text
+from deltaloop.runtime.objects.ownership import set_controller_reference
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"
 """The label with the owner's uid."""

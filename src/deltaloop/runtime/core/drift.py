@@ -17,9 +17,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, TypeGuard, final
 
+from deltaloop.api.json_values import copied, is_mapping
 from deltaloop.runtime.core.own_writes import PathParts
 from deltaloop.schemas.completing import complete_object
-from deltaloop.schemas.json_values import copied, is_mapping
 from deltaloop.schemas.reading import read_object
 from deltaloop.schemas.types import FREE, TypeNode
 

@@ -27,11 +27,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, final
 
+from deltaloop.api.dns_names import is_qualified_name
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import parse_time
 from deltaloop.runtime.core.outcomes import Case, Raised, Returned, decide
 from deltaloop.runtime.core.predicates import And, Change, Predicate
-from deltaloop.schemas.dns_names import is_qualified_name
 
 
 class FinalizerStep(Enum):

@@ -37,11 +37,11 @@ from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
 
 _OBJECTS: Final = 20

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import (
     InvalidArgumentError,
     InvalidResourceVersionError,
@@ -25,7 +26,6 @@ from deltaloop.api.errors import (
     UnknownResourceError,
 )
 from deltaloop.client.errors import ConfigError
-from deltaloop.root_error import DeltaloopError
 from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 

@@ -15,13 +15,13 @@ from typing import Any, Final, Protocol, Self, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.tracebacks import defined_at
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
 from deltaloop.runtime.core.predicates import Change
-from deltaloop.tracebacks import defined_at
 from deltaloop.workqueue.errors import TerminalError
 
 _UNMAPPED: Final = 8

@@ -25,9 +25,9 @@ import msgspec
 
 from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, value_type
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.redaction import redact
-from deltaloop.schemas.json_values import copied, integer, is_mapping, items, mapping, text, value_type
 
 Fields: TypeAlias = dict[str, object]
 FieldPath: TypeAlias = tuple[str, ...]

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
-from deltaloop.pacing import Wait
+from deltaloop._internal.pacing import Wait
 
 AGAIN: Final = 30.0
 _ASKING_PART: Final = 0.25

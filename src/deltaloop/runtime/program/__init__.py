@@ -1,1 +1,1 @@
-"""``dl.run``: controllers and webhooks as one program, from the connection to the end of the process."""
+"""The program: ``dl.run``, the manager, health, webhooks, the embedded server, and an orderly end."""

@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.crds import crd_of
 from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.program_access import guess
+from deltaloop.runtime.program.access import guess
 from deltaloop.webhooks.declaring import AdmissionWebhook, Webhook
 
 

@@ -8,16 +8,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.api.status import AlreadyExistsError, ApiError
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, read_manifests
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.client import Client, ClientOptions, WriteOptions, connect
 from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.program.access import Program, restricted, rules_of
 from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.options import RunOptions, lease_namespace
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
-from deltaloop.runtime.program_access import Program, restricted, rules_of
-from deltaloop.schemas.json_values import at, text
 from deltaloop.webhooks import WebhookSet
 
 _log: Final = logging.getLogger("deltaloop.runtime")

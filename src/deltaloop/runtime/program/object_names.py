@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
+from deltaloop.api.dns_names import numbered_label_problems, subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.schemas.dns_names import numbered_label_problems, subdomain_problems
 
 NAMESPACE_RULE: Final = "the name of a namespace (at most 63 lower-case letters, digits and inner '-')"
 NAME_RULE: Final = "the name of an object (at most 253 lower-case letters, digits, and inner '-' and '.')"

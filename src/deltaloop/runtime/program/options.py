@@ -9,13 +9,12 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Final, get_args
 
+from deltaloop._internal.option_types import check_types
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.client import Client
-from deltaloop.client.opening import Http
+from deltaloop.client.transport.opening import Http
 from deltaloop.events.core.draft import EventApi
 from deltaloop.leaderelection.config import LeaderElectionConfig
-from deltaloop.option_types import check_types
-from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program.object_names import (
     NAME_RULE,
     NAMESPACE_RULE,
@@ -24,6 +23,7 @@ from deltaloop.runtime.program.object_names import (
     is_namespace,
     is_webhook_url,
 )
+from deltaloop.runtime.program.pages import Listen
 from deltaloop.webhooks.server_options import WebhookServerOptions
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"

@@ -14,26 +14,26 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError, MissingExtraError
 from deltaloop.api.plain_text import indented
 from deltaloop.cache import InformerOptions
 from deltaloop.client import Client, ClientOptions, connect
 from deltaloop.events import EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
-from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
-from deltaloop.runtime.manager import Manager
-from deltaloop.runtime.manager_options import ManagerOptions
-from deltaloop.runtime.pages import Listen
+from deltaloop.runtime.program.access import program_access
 from deltaloop.runtime.program.access_file import save_access
 from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
+from deltaloop.runtime.program.manager import Manager
+from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.options import RunOptions, election_timing, lease_namespace, metrics_address
+from deltaloop.runtime.program.pages import Listen
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
-from deltaloop.runtime.program_access import program_access
 from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook
 
 if TYPE_CHECKING:

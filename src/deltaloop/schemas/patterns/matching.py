@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
-from deltaloop.fork_safety import fork_safe
+from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.schemas.patterns.rune_sets import LAST, NEWLINE, WORD, RuneSet
 from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
 from deltaloop.schemas.work import build, charge

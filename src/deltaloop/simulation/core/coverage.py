@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from deltaloop.schemas.json_values import mapping, text
+from deltaloop.api.json_values import mapping, text
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
 from deltaloop.testing.core.program_writes import ProgramWrite, WriteName

@@ -17,10 +17,10 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, value_type
 from deltaloop.api.keys import join_key, split_meta_namespace_key
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, value_type
 
 _OWN: Final = frozenset(
     {"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink", "deletionTimestamp"}

@@ -19,7 +19,7 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.schemas.json_values import mapping
+from deltaloop.api.json_values import mapping
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import (
     ALL_KINDS,

@@ -20,7 +20,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text
+from deltaloop.api.json_values import is_mapping, items, mapping, text
 from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4

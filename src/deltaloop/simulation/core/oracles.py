@@ -20,8 +20,8 @@ from typing import final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.keys import join_key
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import DrawnNames, EndState, Place, differences, without_drawn_names
 from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName

@@ -18,7 +18,7 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.schemas.json_values import text
+from deltaloop.api.json_values import text
 from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, needless_writes, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
 from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text

@@ -10,8 +10,8 @@ from __future__ import annotations
 import reprlib
 from typing import final
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.redaction import redact
-from deltaloop.root_error import DeltaloopError
 
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 400

@@ -4,7 +4,7 @@ The order of places is that of controller-runtime's envtest, with our own cache 
 
     TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD      one binary each
     KUBEBUILDER_ASSETS                              a folder with both
-    <cache>/deltaloop/kube/<version>-<os>-<arch>    what ``make kube`` built: our own version, then the newest
+    <cache>/deltaloop/kube/<version>-<os>-<arch>    what ``make -C lab kube`` built: our own version, then the newest
     /usr/local/kubebuilder/bin                      envtest's default
 
 Source: controller-runtime pkg/internal/testing/process/bin_path_finder.go and controlplane/.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.schemas.json_values import items, mapping, text
+from deltaloop.api.json_values import items, mapping, text
 from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from deltaloop.api.json_values import text
 from deltaloop.schemas.formats import fits
-from deltaloop.schemas.json_values import text
 from deltaloop.schemas.patterns.matching import compile_pattern
 
 _ORDINARY: Final = (

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias, final
 
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike
 from deltaloop.apiserver.core.wire.request_info import RequestInfo
-from deltaloop.schemas.json_values import mapping, text
 
 WRITE_VERBS: Final = ("create", "update", "patch", "delete", "deletecollection")
 LEASES: Final = "leases.coordination.k8s.io"

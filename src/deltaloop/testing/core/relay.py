@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias, final
 
-from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 BUFFER_LIMIT: Final = 64 * 1024
 _THROTTLE_STEP: Final = 0.05

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError
 
 _HOT: Final = 8  # so often one key was at work, while others ran, and no time passed
 _MOST_LOOKS: Final = 500

@@ -15,6 +15,8 @@ from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from typing import Any, Final, final
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.json_values import mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
@@ -23,8 +25,6 @@ from deltaloop.apiserver import ApiServer
 from deltaloop.cache import Informer, InformerFactory
 from deltaloop.cache.errors import NotFreshError
 from deltaloop.client import Client, DeleteOptions
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.environment.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
 from deltaloop.testing.environment.core.cluster_view import NAME_SIGNS, ClusterObject, ClusterView
 from deltaloop.testing.environment.core.models import ModelName, kinds_of, steps_of, with_what_they_need

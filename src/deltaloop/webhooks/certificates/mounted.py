@@ -14,10 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, final
 
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.times import format_time, from_epoch, utc_now
-from deltaloop.pacing.checks import require_positive
 from deltaloop.webhooks.certificates import signing
 from deltaloop.webhooks.core.certificates.authorities import Certificate
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import SECRET
 from deltaloop.api.redaction import redact
@@ -28,8 +30,6 @@ from deltaloop.api.times import format_time, from_epoch, utc_now
 from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
 from deltaloop.leaderelection.clock import boot_time
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 from deltaloop.webhooks.certificates import signing
 from deltaloop.webhooks.certificates.authority_secret import MANAGER, AuthoritySecret
 from deltaloop.webhooks.certificates.targets import TARGET_KINDS

@@ -17,10 +17,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from deltaloop.api.dns_names import subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError, MissingExtraError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.times import from_epoch
-from deltaloop.schemas.dns_names import subdomain_problems
 from deltaloop.webhooks.core.certificates.authorities import Authority, Certificate
 from deltaloop.webhooks.core.certificates.rotation import MakeAuthority, Serving
 

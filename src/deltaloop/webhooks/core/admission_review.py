@@ -14,11 +14,11 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, without_data
 from deltaloop.api.status import Status
-from deltaloop.root_error import DeltaloopError
-from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.webhooks.core.object_patch import PatchOperation
 
 API_VERSION: Final = "admission.k8s.io/v1"

@@ -36,9 +36,9 @@ from typing import (
 import msgspec
 
 from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.json_values import items, mapping, text
 from deltaloop.api.pydantic_models import is_model_class, model_of
 from deltaloop.api.resource import DECODE_ERRORS, without_data
-from deltaloop.schemas.json_values import items, mapping, text
 from deltaloop.webhooks.core.admission_review import ReviewOperation
 
 _MAP_KEYS: Final = "x-kubernetes-list-map-keys"

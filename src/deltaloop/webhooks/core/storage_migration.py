@@ -28,9 +28,9 @@ from typing import Any, Final, final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 ANNOTATION: Final = "webhooks.deltaloop.dev/storage-migration"
 """Where a definition says how far a migration is."""

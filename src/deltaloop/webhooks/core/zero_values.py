@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Union, cast, final, get_args,
 
 import msgspec
 
-from deltaloop.schemas.json_values import copied, items, mapping
+from deltaloop.api.json_values import copied, items, mapping
 from deltaloop.webhooks.core.misfits import ListItem, Misfit, Step, bare, class_fields, misfits
 
 _NO_ZERO: Final = object()

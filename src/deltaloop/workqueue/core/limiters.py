@@ -19,8 +19,8 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar, final, runtime_checkable
 
-from deltaloop.pacing import Reservation, TokenBucket, jitter
-from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.pacing import Reservation, TokenBucket, jitter
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", contravariant=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.status import ApiError, ForbiddenError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Effect, Plugin
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
 EVERYTHING = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})

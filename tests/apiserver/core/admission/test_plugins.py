@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.status import ForbiddenError
 from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HERE, chain_of
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.testing.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import pod
@@ -104,7 +104,7 @@ def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> Non
 def test_the_real_binary_says_the_same() -> None:
     assets = find_assets()
     if assets is None or not assets.version.startswith(f"v{MINOR}."):
-        pytest.skip(f"no kube-apiserver {MINOR}: run `make kube`")
+        pytest.skip(f"no kube-apiserver {MINOR}: run `make -C lab kube`")
     told = subprocess.run([assets.kube_apiserver, "--help"], capture_output=True, text=True, timeout=30, check=True)
     found = re.search(r"--enable-admission-plugins strings .*?\((.*?)\)", told.stdout)
     assert found is not None

@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from deltaloop.api.json_values import at, items, text
 from deltaloop.apiserver.core.apply import field_set
 from deltaloop.apiserver.core.apply.ownership import (
     ANCIENT,
@@ -29,7 +30,6 @@ from deltaloop.apiserver.core.apply.ownership import (
     write_owners,
 )
 from deltaloop.apiserver.core.apply.walking import compare, fields_of, merge
-from deltaloop.schemas.json_values import at, items, text
 from tests.apiserver.core.apply.world import (
     API_VERSION,
     KIND,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at as at_path
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.builtin_tables import builtin_tables
-from deltaloop.schemas.json_values import at as at_path
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.object_meta import OBJECT_META_STRUCTS
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import TypeNode

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import pod_eviction
 from deltaloop.apiserver.core.kinds.pod_eviction import budget_to_spend
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.schemas.json_values import at, items, mapping
 
 PDBS = "poddisruptionbudgets.policy"
 

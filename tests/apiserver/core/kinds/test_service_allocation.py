@@ -9,6 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from deltaloop.api.json_values import at, integer, items, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import merge_patch
-from deltaloop.schemas.json_values import at, integer, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
 TYPES = st.sampled_from(("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"))

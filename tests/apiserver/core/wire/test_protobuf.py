@@ -1,4 +1,4 @@
-"""Bodies written by hand; ``make test-go`` compares all kinds with Go's own samples."""
+"""Bodies written by hand; ``make -C lab test-go`` compares all kinds with Go's own samples."""
 
 from __future__ import annotations
 

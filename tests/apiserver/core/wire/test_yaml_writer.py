@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.api.json_values import is_mapping, items
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
-from deltaloop.schemas.json_values import is_mapping, items
 
 
 def _yaml(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
@@ -22,7 +23,6 @@ from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import new_object, updated_object
-from deltaloop.schemas.json_values import at, mapping
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES, built_in_schema
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.api.json_values import is_mapping, items
 from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.writes.patching import (
     merge_patch,
     patch_types,
 )
-from deltaloop.schemas.json_values import is_mapping, items
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import served_foo
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from tests.cache.core.reflector.test_machine import PAGED, bookmark
 from tests.cache.objects import nameless, pod
-from tests.mutants.edited import edited
 
 VERSIONS = st.integers(11, 20)
 CHANGES = st.builds(
@@ -53,31 +51,6 @@ def events_one_by_one(kind: type[ReflectorMachine], sent: list[WatchEvent], vers
 @given(sent=SENT, version=st.sampled_from(["0", "10"]))
 def test_events_at_once_are_what_they_are_one_by_one(sent: list[WatchEvent], version: str) -> None:
     assert events_at_once(ReflectorMachine, sent, version) == events_one_by_one(ReflectorMachine, sent, version)
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        ("version = metadata.resource_version or version", "version = metadata.resource_version"),
-        ("if event.type is _BOOKMARK or not metadata.name:", "if event.type is _BOOKMARK:"),
-        ("if event.type is _BOOKMARK or not metadata.name:", "if not metadata.name:"),
-        ("if self._initial_events_first:\n            return 0", "pass"),
-        ("self._stream_events += changes", "pass"),
-        ("self._counts.events += changes", "self._counts.events += 1"),
-    ],
-)
-def test_events_at_once_that_are_taken_wrongly_show(edit: tuple[str, str]) -> None:
-    wrong = edited("Wrong", ReflectorMachine, edit)
-    added = WatchEvent(EventType.ADDED, pod("a", 11))
-    unversioned = WatchEvent(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}))
-    odd = WatchEvent(EventType.ADDED, nameless(13))
-    named = WatchEvent(EventType.BOOKMARK, pod("a", 14))
-    histories = [[added], [added, named], [added, unversioned], [added, odd], [added, bookmark(14)]]
-    assert any(
-        events_at_once(wrong, sent, version) != events_one_by_one(ReflectorMachine, sent, version)
-        for sent in histories
-        for version in ("0", "10")
-    )
 
 
 def test_changes_are_taken_up_to_a_bookmark_or_a_nameless_object() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -17,8 +18,7 @@ from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recove
 from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Wait
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless, pod
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaloop.api.list_options import ListOptions
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.rounds import ListRound
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
 from tests.cache.objects import nameless, pod
 
 

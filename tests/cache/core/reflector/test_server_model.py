@@ -16,6 +16,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
@@ -24,8 +25,7 @@ from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Wait
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.machines import run_machine
 from tests.cache.objects import nameless, pod

@@ -8,13 +8,13 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any, ClassVar
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector.effects import ListPage, OpenWatchList, Probe
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import FEEDS, STATES, ReflectorPhase, State
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Wait
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.core.reflector.test_server_model import FAULTS
 from tests.cache.fake_source import initial_events_end
 from tests.cache.objects import pod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
@@ -12,8 +13,7 @@ from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recove
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Wait
+from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.objects import nameless, pod
 

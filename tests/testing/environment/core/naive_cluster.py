@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import copied, integer, is_mapping, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.schemas.json_values import copied, integer, is_mapping, mapping, text
 from deltaloop.testing.environment.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
 from deltaloop.testing.environment.core.cluster_view import ClusterObject, ClusterView
 from deltaloop.testing.environment.core.models import kinds_of, steps_of, with_what_they_need

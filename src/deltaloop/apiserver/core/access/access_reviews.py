@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
 from deltaloop.apiserver.core.authorization import Attributes
@@ -14,7 +15,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User, user_fields
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, mapping, text, texts
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _WHO: Final = "at least one of user or group must be specified"

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import (
     EVERYTHING,
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import MASTERS
-from deltaloop.schemas.json_values import at, mapping, text
 
 _GROUP: Final = kinds.ROLE.group
 _ROLES: Final = {"Role": kinds.ROLE, "ClusterRole": kinds.CLUSTER_ROLE}

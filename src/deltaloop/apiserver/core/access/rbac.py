@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.authorization import Attributes, Decision
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_name
 from deltaloop.apiserver.core.wire.request_info import MASTERS
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _ROLES: Final = kinds.ROLE.group_resource
 _BINDINGS: Final = kinds.ROLE_BINDING.group_resource

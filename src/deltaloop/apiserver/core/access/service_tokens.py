@@ -16,6 +16,7 @@ import base64
 from dataclasses import dataclass
 from typing import Any, Final
 
+from deltaloop.api.json_values import at, integer, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
@@ -25,7 +26,6 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, integer, mapping, text, texts
 
 _SHORTEST: Final = 600
 _LONGEST: Final = 1 << 32

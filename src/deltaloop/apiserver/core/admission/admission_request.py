@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.authorization import Attributes
@@ -23,7 +24,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategy import Option, Subresource
 from deltaloop.apiserver.core.user import User, account_groups, account_name, user_fields
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, ResourceCheck
-from deltaloop.schemas.json_values import copied, mapping
 
 _SERVERS: Final = (
     "uid",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.authorization import Attributes
-from deltaloop.schemas.json_values import at, text
 
 _REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
 _CLIENTS: Final = "kubernetes.io/kube-apiserver-client"

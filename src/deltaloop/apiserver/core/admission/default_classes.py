@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, with_spec
-from deltaloop.schemas.json_values import at, mapping
 
 
 def _default_of(

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 _GROUP: Final = "admissionregistration.k8s.io"

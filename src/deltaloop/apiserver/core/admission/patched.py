@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.admission_request import converted
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.growth import check_growth
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from deltaloop.schemas.json_values import at, items, mapping
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.schemas.quantity import added, amount
 
 Amounts: TypeAlias = dict[str, str]

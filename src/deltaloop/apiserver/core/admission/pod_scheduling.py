@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Stored
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 PODS: Final = frozenset({"pods"})
 CREATE: Final = frozenset({"CREATE"})

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, string_map
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_security_checks import LATEST, Wrong, violations
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, items, mapping, string_map
 
 _LABEL: Final = "pod-security.kubernetes.io/"
 _LEVELS: Final = ("privileged", "baseline", "restricted")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.api.json_values import at, items, mapping, text
 
 LATEST: Final = 1 << 30
 _GROUPS: Final = ("initContainers", "containers", "ephemeralContainers")

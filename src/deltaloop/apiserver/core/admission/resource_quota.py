@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Effect, Plugin
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.admission.pod_resources import Amounts, amounts, p
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Writes
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _QUOTAS: Final = kinds.RESOURCE_QUOTA

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_resources import amounts, pod_amounts
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.quantity import amount
 
 _CLASSES: Final = "runtimeclasses.node.k8s.io"

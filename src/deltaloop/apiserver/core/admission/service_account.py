@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
 from deltaloop.apiserver.core.metadata.generated_names import generated_name
-from deltaloop.schemas.json_values import at, items, mapping, text
 
 _DEFAULT: Final = "default"
 _MIRROR: Final = "kubernetes.io/config.mirror"

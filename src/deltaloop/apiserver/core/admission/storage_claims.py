@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
-from deltaloop.schemas.json_values import at, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _CLAIMS: Final = frozenset({kinds.PERSISTENT_VOLUME_CLAIM.group_resource})

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping, texts
 from deltaloop.apiserver.core.answers.published import PublishedSchemas, Schema, identity_fields
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from deltaloop.schemas.json_values import mapping, texts
 
 # Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;
 # where it is not, kubectl takes the built-in kinds' merge keys from its own types, and sends the same patches.

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from deltaloop.api.json_values import items, mapping, text, texts
 from deltaloop.apiserver.core.answers.openapi import add_schemas, patch_types
 from deltaloop.apiserver.core.answers.published import COMPONENTS, PublishedSchemas, Schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause
-from deltaloop.schemas.json_values import items, mapping, text, texts
 
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PROTOBUF_NAMES: Final = frozenset({PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text
+from deltaloop.api.json_values import is_mapping, items, mapping, text
 
 _Fields: TypeAlias = Mapping[str, tuple[int, str]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast, final
 
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 
 _DEFS: Final = "#/$defs/"
 COMPONENTS: Final = "#/components/schemas/"

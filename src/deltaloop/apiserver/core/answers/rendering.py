@@ -8,6 +8,7 @@ from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import mapping
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
@@ -36,7 +37,6 @@ from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.strategy import PLAIN
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
 from deltaloop.schemas.completing import struct_fields
-from deltaloop.schemas.json_values import mapping
 
 _DECODED_AT_ONCE: Final = 250
 _OFFERED: Final = ("application/json", YAML)

@@ -22,12 +22,12 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
 from deltaloop.schemas.go_numbers import shown_number
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
-from deltaloop.schemas.json_values import at, mapping, text
 
 _Column = tuple[PrinterColumn, JsonPath | None]
 Form = Literal["object", "table", "partial", "partial_list"]

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import at, copied, escape_html, items, mapping, text
 from deltaloop.apiserver.core.apply import field_set
 from deltaloop.apiserver.core.apply.ownership import (
     APPLY,
@@ -38,7 +39,6 @@ from deltaloop.apiserver.core.apply.ownership import (
 )
 from deltaloop.apiserver.core.apply.walking import compare, fields_of
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
-from deltaloop.schemas.json_values import at, copied, escape_html, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"

@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from deltaloop.api.json_values import escape_html
 from deltaloop.apiserver.core.crds.stored_numbers import stored_number
-from deltaloop.schemas.json_values import escape_html
 from deltaloop.schemas.nesting import decode_json
 
 FieldSet: TypeAlias = dict[str, Any]

@@ -10,11 +10,11 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import json_type
 from deltaloop.api.json_writing import is_other_yaml
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.json_values import json_type
 from deltaloop.schemas.nesting import TooDeepError, decode_json
 
 APPLY_PATCH: Final = "application/apply-patch+yaml"

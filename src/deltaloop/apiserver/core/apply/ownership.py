@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, cast, final
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.apiserver.core.apply import field_set
 from deltaloop.apiserver.core.apply.field_set import FieldSet
 from deltaloop.apiserver.core.apply.walking import (
@@ -28,7 +29,6 @@ from deltaloop.apiserver.core.apply.walking import (
     remove,
     with_declared,
 )
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
 
 APPLY: Final = "Apply"

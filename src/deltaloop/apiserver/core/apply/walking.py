@@ -13,8 +13,8 @@ from typing import Final, cast
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.types import FREE, TypeNode
 
 ABSENT: Final = object()

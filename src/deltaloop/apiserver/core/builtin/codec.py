@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
+from deltaloop.api.json_values import text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
@@ -21,7 +22,6 @@ from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.json_values import text
 from deltaloop.schemas.object_meta import UNTYPED
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.reading import read_object

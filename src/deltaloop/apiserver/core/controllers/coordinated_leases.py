@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_micro_time, from_epoch, parse_time
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, integer, mapping, text
 
 ELECTION: Final = 5.0
 LEASE_SECONDS: Final = 5

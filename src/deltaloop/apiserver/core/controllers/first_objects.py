@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, service_name
@@ -26,7 +27,6 @@ from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, items, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SERVICE_CIDR: Final = ResourceType[Resource](

@@ -31,6 +31,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -41,7 +42,6 @@ from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.work import Account, WorkLimitError, limited
 
 _STEPS_OF_A_WRITE: Final = 200_000

@@ -13,12 +13,12 @@ from typing import Final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.writes.field_validation import FieldValidation, check_object
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
 _MERGE: Final = "application/merge-patch+json"

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, texts
 from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, mapping, texts
 
 MOST: Final = 200
 _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, final
 
+from deltaloop.api.json_values import at, integer
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
@@ -21,7 +22,6 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.crds.rules.declarations import Declared
-from deltaloop.schemas.json_values import at, integer
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
 _POLICIES: Final = ResourceType[Resource](

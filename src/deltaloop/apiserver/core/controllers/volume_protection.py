@@ -7,10 +7,10 @@ Source: Kubernetes pkg/controller/volume/{pvcprotection,pvprotection,vacprotecti
 
 from __future__ import annotations
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.stamp import Stamps
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import mapping
 
 
 def release(operations: Operations, *, stamps: Stamps) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from deltaloop.schemas.json_values import at, text
+from deltaloop.api.json_values import at, text
 
 APPROVED: Final = "api-approved.kubernetes.io"
 _RULE: Final = f'protected groups must have approval annotation "{APPROVED}"'

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
+from deltaloop.api.json_values import at, copied, mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -27,7 +28,6 @@ from deltaloop.apiserver.core.metadata.types import (
 from deltaloop.apiserver.core.outside import Outside
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_values import at, copied, mapping, text
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.pruning import prune, unknown_fields
 from deltaloop.schemas.types import Schema

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
+from deltaloop.api.dns_names import label_problems, subdomain_problems
+from deltaloop.api.json_values import at, integer, is_mapping, mapping, text, texts
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.go_urls import UrlError, parse_url
-from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
 
 _STRATEGIES: Final = ("None", "Webhook")
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")

@@ -17,6 +17,7 @@ from typing import Final, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, copied, is_mapping, items, json_type, mapping, text
 from deltaloop.apiserver.core.codec import ConversionError
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors
 from deltaloop.apiserver.core.outside import Outside
@@ -31,7 +32,6 @@ from deltaloop.apiserver.core.webhook_calls import (
 from deltaloop.schemas.decoding import decode_by_schema
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.go_numbers import go_type
-from deltaloop.schemas.json_values import at, copied, is_mapping, items, json_type, mapping, text
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import Schema
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from deltaloop.api.json_values import is_mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.embedded import embedded_errors
 from deltaloop.apiserver.core.served_resource import ScalePaths
@@ -18,7 +19,6 @@ from deltaloop.crds.rules.evaluation import evaluate
 from deltaloop.schemas.decoding import schema_errors, status_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.go_numbers import go_type
-from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.types import Schema
 
 _BLOCKING: Final = frozenset(

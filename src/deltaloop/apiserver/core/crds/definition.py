@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
@@ -32,7 +33,6 @@ from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL,
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.webhook_calls import endpoint_of
-from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats, unsupported_sets
 from deltaloop.schemas.types import Schema

@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.metadata.go_words import json_words
 from deltaloop.apiserver.core.metadata.rules import inner_metadata_errors, normalized_metadata
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.identity import embedded_objects
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.object_meta import METADATA
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.reading import check_value

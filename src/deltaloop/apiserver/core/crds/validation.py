@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.dns_names import label_problems, subdomain_problems
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.crds.approval import APPROVED, approval_of
 from deltaloop.apiserver.core.crds.conversion import conversion_errors, has_authority
 from deltaloop.apiserver.core.crds.definition import is_established, storage_versions
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.crds.rules.definitions import RuleChecks, expressions_of
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_rules import schema_errors
 
 _LONGEST_WARNING: Final = 256

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop import cel
+from deltaloop.api.dns_names import label_problems, subdomain_problems
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import (
     MUTATIONS,
     compiled,
@@ -32,9 +34,7 @@ from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualifi
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 
 Fields = Mapping[str, object]
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")

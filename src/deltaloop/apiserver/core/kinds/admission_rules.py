@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import expression_error
 from deltaloop.apiserver.core.match_conditions import compiled_condition
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_many
-from deltaloop.schemas.json_values import at, mapping, text, texts
 
 CONDITIONS: Final = "matchConditions"
 _MOST_CONDITIONS: Final = 64

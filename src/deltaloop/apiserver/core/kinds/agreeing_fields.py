@@ -5,7 +5,7 @@ Source: Kubernetes pkg/apis/core/v1/conversion.go.
 
 from __future__ import annotations
 
-from deltaloop.schemas.json_values import at, items
+from deltaloop.api.json_values import at, items
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping, items, text
 from deltaloop.api.kinds import API_SERVICE
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, items, text
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 ON_START: Final = "onstart"

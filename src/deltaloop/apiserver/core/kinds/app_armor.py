@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.api.json_values import at, items, mapping, text
 
 _PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
 _TYPES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}

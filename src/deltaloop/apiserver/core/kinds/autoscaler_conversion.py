@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"

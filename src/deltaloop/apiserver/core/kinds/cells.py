@@ -25,10 +25,10 @@ from functools import partial
 from typing import Final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.times import parse_time
 from deltaloop.apiserver.core.kinds.human_duration import INVALID, age, human_duration
 from deltaloop.apiserver.core.strategy import Cell, TimedCell
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"

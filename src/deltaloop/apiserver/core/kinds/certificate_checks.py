@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, text
 
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
 _SEQUENCE: Final = 0x30

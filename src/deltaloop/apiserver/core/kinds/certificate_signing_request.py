@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.certificate_checks import bundle_errors, legacy_signer_errors, request_errors
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 
 def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:

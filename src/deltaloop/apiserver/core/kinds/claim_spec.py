@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"

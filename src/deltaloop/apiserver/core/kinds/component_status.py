@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import at, items, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, items, text
 
 
 def _cells(component: Mapping[str, object], _now: float) -> dict[str, object]:

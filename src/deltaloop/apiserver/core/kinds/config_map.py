@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import mapping
 
 _DATA: Final = ("data", "binaryData")
 

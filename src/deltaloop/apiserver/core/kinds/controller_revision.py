@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping, items, text
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, required
-from deltaloop.schemas.json_values import at, is_mapping, items, text
 
 
 def _controller(revision: Mapping[str, object]) -> str:

@@ -10,13 +10,13 @@ import zoneinfo
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.kinds.schedules import schedule_problem
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
-from deltaloop.schemas.json_values import at, text
 
 _ZONE: Final = re.compile("[-A-Za-z0-9_+.]{1,14}")
 _LONGEST_NAME: Final = 52

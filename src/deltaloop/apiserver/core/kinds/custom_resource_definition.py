@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, items, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
 from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.strategy import Given, Strategy, Writes
-from deltaloop.schemas.json_values import at, items, text
 
 
 def _default(crd: dict[str, object]) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_errors, share_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, mapping, text
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, too_long
-from deltaloop.schemas.json_values import mapping
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")

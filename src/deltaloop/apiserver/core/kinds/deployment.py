@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from deltaloop.api.json_values import at, integer
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.kinds.field_checks import most_percent_errors, share_errors
@@ -15,7 +16,6 @@ from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import at, integer
 
 
 def _deadline_errors(place: Place) -> Iterator[FieldError]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.json_values import at, is_mapping
 
 
 def _finish_new(rule: dict[str, object], _store: Stored, given: Given) -> tuple[()]:

@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, items, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_family, address_warnings, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, first_three
 from deltaloop.apiserver.core.kinds.field_checks import each
@@ -17,7 +18,6 @@ from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, items, text, texts
 
 _CONTROLLER: Final = "endpoint-controller"
 _SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")

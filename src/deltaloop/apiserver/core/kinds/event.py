@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, mapping, text
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text
 
 # What has a length in events with an ``eventTime``: the field, the name in messages, the most signs.
 _LENGTHS: Final = (

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_errors, network_errors
 from deltaloop.apiserver.core.kinds.text_forms import FORMS
 from deltaloop.apiserver.core.metadata.rules import (
@@ -21,9 +23,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
-from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
     DEFAULT_UTILIZATION,
     autoscaler_to_v1,
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.kinds.resource_amounts import container_name_error
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 _SHOWN: Final = 2
 # What each type of metric is described by.

@@ -6,8 +6,8 @@ Source: apimachinery pkg/util/duration ``HumanDuration``.
 from __future__ import annotations
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import text
 from deltaloop.api.times import parse_time
-from deltaloop.schemas.json_values import text
 
 UNKNOWN = "<unknown>"
 INVALID = "<invalid>"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_family
 from deltaloop.apiserver.core.kinds.cells import load_balancer_addresses
 from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
@@ -17,7 +18,6 @@ from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segm
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")

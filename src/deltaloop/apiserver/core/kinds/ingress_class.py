@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.kinds.cells import NONE, marked_default
 from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field, required
-from deltaloop.schemas.json_values import at, text
 
 
 def _parameters(ingress_class: Mapping[str, object]) -> str:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH: Final = 10_000

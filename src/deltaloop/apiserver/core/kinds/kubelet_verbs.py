@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.strategy import Asked, Given, Option, Subresource, Writes
-from deltaloop.schemas.json_values import at, items, mapping, text
 
 _CONNECT = ("create", "get")
 _OF_ONE_CONTAINER = ("attach", "exec", "log")

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors, may_be_overcommitted, name_errors
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.quantity import amount
 
 _TYPES: Final = ("Container", "PersistentVolumeClaim", "Pod")

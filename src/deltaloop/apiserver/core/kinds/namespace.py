@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import at, mapping, texts
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
-from deltaloop.schemas.json_values import at, mapping, texts
 
 NAMESPACE_FINALIZER: Final = "kubernetes"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"

@@ -9,12 +9,12 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, text, texts
 from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, text, texts
 
 IPV6: Final = 6
 _TYPES: Final = "Ingress", "Egress"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 
 def _status_defaults(status: dict[str, object]) -> None:

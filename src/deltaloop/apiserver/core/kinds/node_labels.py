@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import text, texts
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.metadata.rules import label_value_problems
-from deltaloop.schemas.json_values import text, texts
 
 DEPRECATED_LABELS: Final[Mapping[str, str]] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

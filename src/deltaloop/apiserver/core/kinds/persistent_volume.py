@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
@@ -19,7 +20,6 @@ from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Given, Protection, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _SOURCES: Final = (

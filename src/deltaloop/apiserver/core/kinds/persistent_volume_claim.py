@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
 from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
-from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.quantity import amount
 
 _REFUSAL: Final = (

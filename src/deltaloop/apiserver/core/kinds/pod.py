@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.addresses import (
     address_errors,
     address_family,
@@ -36,7 +37,6 @@ from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 _GATED: Final = {
     "type": "PodScheduled",

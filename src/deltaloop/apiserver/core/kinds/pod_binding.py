@@ -13,11 +13,11 @@ Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 from __future__ import annotations
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.strategy import Asked, Given, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
-from deltaloop.schemas.json_values import at, items, mapping, text
 
 _SCHEDULED = "PodScheduled"
 

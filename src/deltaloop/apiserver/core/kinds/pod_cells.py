@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, items, text
 from deltaloop.apiserver.core.kinds.cells import NONE, condition
 from deltaloop.apiserver.core.kinds.human_duration import age
-from deltaloop.schemas.json_values import at, integer, items, text
 
 _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 

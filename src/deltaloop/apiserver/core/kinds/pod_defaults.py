@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.image_reference import image_tag
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 
 def _pod(pod: dict[str, object]) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.api.times import format_time, from_epoch
@@ -26,7 +27,6 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"

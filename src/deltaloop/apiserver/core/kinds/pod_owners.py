@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from deltaloop.api.json_values import at, integer, mapping, string_map, text
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, mapping, string_map, text
 
 
 def selector_check(kind: str, words: str = "") -> Check:

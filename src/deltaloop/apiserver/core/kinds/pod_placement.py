@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import (
     label_name_errors,
@@ -16,9 +18,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 _POD_SPEC: Final = "core.v1.PodSpec"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.schemas.json_values import at, items, mapping
+from deltaloop.api.json_values import at, items, mapping
 from deltaloop.schemas.quantity import canonical_quantity
 
 _COUNTED: Final = ("cpu", "memory")

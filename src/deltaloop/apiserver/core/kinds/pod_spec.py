@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_name_errors, port_or_name_errors
 from deltaloop.apiserver.core.kinds.pod_placement import PLACEMENT_CHECKS, claimed_errors
 from deltaloop.apiserver.core.kinds.pod_security import SECURITY_CHECKS
@@ -22,7 +23,6 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 
 _POD: Final = "core.v1.Pod"
 _MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES, _LONGEST_HOST_NAME = 3, 32, 2048, 64

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.dns_names import label_key_problems
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.schemas.quantity import amount
 
 _POD_SPEC: Final = "core.v1.PodSpec"

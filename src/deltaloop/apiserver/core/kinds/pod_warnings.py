@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from deltaloop.api.json_values import at, integer, is_mapping, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.app_armor import app_armor_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_t
 from deltaloop.apiserver.core.kinds.volume_paths import overlapping_path_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
 
 _ANNOTATIONS: Final = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',

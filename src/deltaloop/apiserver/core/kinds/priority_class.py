@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, mapping, text
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field
-from deltaloop.schemas.json_values import at, integer, mapping, text
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST: Final = 1_000_000_000

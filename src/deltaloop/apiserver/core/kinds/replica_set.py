@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from deltaloop.api.json_values import is_mapping, mapping
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import is_mapping, mapping
 
 
 def _controller_defaults(controller: dict[str, object]) -> None:

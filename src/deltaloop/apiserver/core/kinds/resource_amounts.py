@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.quantity import MalformedQuantityError, amount
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"

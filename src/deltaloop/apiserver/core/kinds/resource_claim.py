@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, items
 from deltaloop.apiserver.core.kinds.devices import finish_claim
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, items
 
 
 def _state(claim: Mapping[str, object]) -> str:

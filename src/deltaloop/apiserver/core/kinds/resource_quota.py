@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.resource_amounts import (
     COMPUTE_OF_QUOTAS,
     OF_QUOTAS,
@@ -17,7 +18,6 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 _OF_PODS: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")

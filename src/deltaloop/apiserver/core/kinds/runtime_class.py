@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.kinds.resource_amounts import overhead_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate
-from deltaloop.schemas.json_values import at, items, mapping, text
 
 
 def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, json_type, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_values import at, integer, is_mapping, json_type, mapping, text
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1

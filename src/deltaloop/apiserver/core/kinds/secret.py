@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, mapping, text
 from deltaloop.schemas.nesting import decode_json
 
 _DATA: Final = ("data",)

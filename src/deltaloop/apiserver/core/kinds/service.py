@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
@@ -30,7 +31,6 @@ from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at
 from deltaloop.apiserver.core.strategy import Strategy, Subresource
-from deltaloop.schemas.json_values import at
 
 _MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import mapping, text, texts
 
 HEADLESS: Final = "None"
 FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")

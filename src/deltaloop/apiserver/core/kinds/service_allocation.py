@@ -22,6 +22,7 @@ from typing import Final, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.service_addresses import (
     HEADLESS,
     addresses_in,
@@ -30,7 +31,6 @@ from deltaloop.apiserver.core.kinds.service_addresses import (
     unserved_families,
 )
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 SERVICE_RANGE: Final = "10.0.0.0/16"
 """Where the addresses of Services are from."""

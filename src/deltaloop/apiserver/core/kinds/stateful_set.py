@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings
 from deltaloop.apiserver.core.kinds.field_checks import (
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.kinds.field_checks import (
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:

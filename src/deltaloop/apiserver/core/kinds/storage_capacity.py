@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, mapping
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, mapping
 
 
 def _warnings(capacity: Mapping[str, object]) -> Iterator[str]:

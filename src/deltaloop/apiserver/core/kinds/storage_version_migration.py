@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.json_values import at, text
 
 
 def _resource(migration: Mapping[str, object]) -> str:

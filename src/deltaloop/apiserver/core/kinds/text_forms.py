@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.dns_names import label_key_problems, label_problems
+from deltaloop.api.json_values import items, text, texts
 from deltaloop.apiserver.core.kinds.addresses import why_no_address
 from deltaloop.apiserver.core.metadata.rules import (
     label_name_errors,
@@ -19,9 +21,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.dns_names import label_key_problems, label_problems
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
-from deltaloop.schemas.json_values import items, text, texts
 from deltaloop.schemas.quantity import amount
 
 _LONGEST_DRIVER: Final = 63

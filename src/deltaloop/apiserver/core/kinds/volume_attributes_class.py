@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
-from deltaloop.schemas.json_values import at
 
 _NAMED: Final = (
     ("spec", "volumeAttributesClassName"),

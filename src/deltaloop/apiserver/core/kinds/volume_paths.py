@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 # Source of a projected volume: the field of its name, and how warnings call it.
 _LISTED: Final = {"configMap": ("name", "ConfigMap"), "secret": ("name", "Secret"), "downwardAPI": ("", "DownwardAPI")}

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from deltaloop.api.dns_names import subdomain_problems
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, client_errors, review_version_errors
 from deltaloop.apiserver.core.kinds.admission_rules import (
     CONDITIONS,
@@ -20,9 +22,7 @@ from deltaloop.apiserver.core.kinds.admission_rules import (
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.dns_names import subdomain_problems
 from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 # Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
 _EXCLUDED: Final = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaloop.schemas.json_values import items, mapping, text, texts
+from deltaloop.api.json_values import items, mapping, text, texts
 
 
 def selects(selector: dict[str, Any], labels: Mapping[str, str]) -> bool:

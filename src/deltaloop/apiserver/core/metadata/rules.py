@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import items, mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
-from deltaloop.schemas.json_values import items, mapping
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

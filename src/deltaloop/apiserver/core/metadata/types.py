@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from deltaloop.api.json_values import json_type, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.go_words import json_words
-from deltaloop.schemas.json_values import json_type, text
 from deltaloop.schemas.object_meta import METADATA
 from deltaloop.schemas.reading import check_value
 

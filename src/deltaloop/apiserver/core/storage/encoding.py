@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import encode_object
-from deltaloop.schemas.json_values import text
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode

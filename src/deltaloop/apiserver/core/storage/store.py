@@ -30,6 +30,7 @@ from typing import Final, Protocol, final
 
 import msgspec
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
 from deltaloop.apiserver.core.storage.store_errors import (
@@ -40,7 +41,6 @@ from deltaloop.apiserver.core.storage.store_errors import (
     OversizedError,
 )
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
-from deltaloop.schemas.json_values import mapping
 
 _BUMP: Final = 1_000_000
 _encoder: Final = msgspec.json.Encoder(order="deterministic")

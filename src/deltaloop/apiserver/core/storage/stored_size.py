@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.schemas.json_values import is_mapping
+from deltaloop.api.json_values import is_mapping
 from deltaloop.schemas.types import TypeNode
 
 MAX_REQUEST: Final = 1536 * 1024 - 16

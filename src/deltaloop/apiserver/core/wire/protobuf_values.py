@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from deltaloop.api.json_values import integer, text
 from deltaloop.api.times import format_micro_time, format_time, from_epoch
 from deltaloop.apiserver.core.wire.protobuf_wire import (
     FIXED64,
@@ -27,7 +28,6 @@ from deltaloop.apiserver.core.wire.protobuf_wire import (
     WireField,
     signed,
 )
-from deltaloop.schemas.json_values import integer, text
 from deltaloop.schemas.nesting import TooDeepError, decode_json
 from deltaloop.schemas.types import Form, TypeNode
 

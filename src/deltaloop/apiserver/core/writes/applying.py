@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.scaling import scale_config
@@ -16,7 +17,6 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.managed_fields import apply_fields
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
-from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.pruning import unknown_fields
 
 

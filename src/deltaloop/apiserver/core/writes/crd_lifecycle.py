@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
@@ -27,7 +28,6 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.writes.managed_fields import with_updated
-from deltaloop.schemas.json_values import at, mapping, text
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _MANAGER: Final = "kube-apiserver"

@@ -14,12 +14,12 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
+from deltaloop.api.json_values import integer, mapping, text, texts
 from deltaloop.api.times import format_time, from_epoch, parse_time
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.objects import has_finalizers
-from deltaloop.schemas.json_values import integer, mapping, text, texts
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

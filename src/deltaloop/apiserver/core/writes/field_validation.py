@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
@@ -25,7 +26,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_values import copied, mapping
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from deltaloop.api.json_values import integer, mapping, texts
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -22,7 +23,6 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.completing import initial_status
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import integer, mapping, texts
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (

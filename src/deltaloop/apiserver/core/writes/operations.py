@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_values import copied, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
@@ -73,7 +74,6 @@ from deltaloop.apiserver.core.writes.sent_objects import (
 )
 from deltaloop.schemas.completing import without_zeros
 from deltaloop.schemas.growth import ALLOWED, MOST_GROWN
-from deltaloop.schemas.json_values import copied, mapping, text
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource

@@ -17,6 +17,7 @@ from typing import Final, cast
 
 import msgspec
 
+from deltaloop.api.json_values import copied, json_type, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
@@ -27,7 +28,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_values import copied, json_type, mapping
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 
 JSON_PATCH: Final = "application/json-patch+json"

@@ -26,7 +26,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.schemas.json_values import items, mapping
+from deltaloop.api.json_values import items, mapping
 from deltaloop.schemas.types import TypeNode
 
 _PATCH: Final = "$patch"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status, StatusDetails
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
@@ -15,7 +16,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH
-from deltaloop.schemas.json_values import mapping
 
 SCALE: Final = ("autoscaling/v1", "Scale")
 

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import msgspec
 
+from deltaloop._internal.pacing import Wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
-from deltaloop.pacing import Wait
 
 
 class ListPage(msgspec.Struct, frozen=True):

@@ -56,6 +56,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from deltaloop._internal.pacing import BackoffManager, Wait, asked_delay
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import is_comparable, is_newer
@@ -90,8 +91,7 @@ from deltaloop.cache.errors import (
     WatchListEndedError,
 )
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import BackoffManager, Wait, asked_delay
+from deltaloop.client.verbs.resource_list import ResourceList
 
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0

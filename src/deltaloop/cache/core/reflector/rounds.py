@@ -25,7 +25,7 @@ from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.client.core.pager import PageProgress
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
 
 
 class ListRound(msgspec.Struct):

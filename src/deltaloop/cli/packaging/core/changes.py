@@ -7,10 +7,10 @@ from difflib import unified_diff
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.packaging.core.chart import definitions_text
 from deltaloop.crds import breaking_changes
-from deltaloop.schemas.json_values import at, text
 
 _DEFINITION: Final = "CustomResourceDefinition"
 

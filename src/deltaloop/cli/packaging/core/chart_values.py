@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
+from deltaloop.api.json_values import is_mapping, items
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core.manifests import RESOURCES
 from deltaloop.cli.packaging.core.value_schemas import fits
-from deltaloop.runtime.program_settings import Setting
-from deltaloop.schemas.json_values import is_mapping, items
+from deltaloop.runtime.program.settings import Setting
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final[dict[str, Any]] = {"type": "string"}

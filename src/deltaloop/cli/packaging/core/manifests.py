@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from deltaloop.runtime.program_settings import Setting
+from deltaloop.runtime.program.settings import Setting
 
 Manifest = dict[str, Any]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, is_mapping
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.cli.packaging.core.chart_values import ChartValue, values_text
 from deltaloop.cli.packaging.core.value_schemas import fits
-from deltaloop.schemas.json_values import at, is_mapping
 
 VALUES: Final = "values.yaml"
 SCHEMA: Final = "values.schema.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import is_mapping, items, mapping, texts
+from deltaloop.api.json_values import is_mapping, items, mapping, texts
 
 _TYPES: Final[dict[str, Any]] = {
     "string": str,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self, final
 
+from deltaloop.api.dns_names import label_problems, subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.schemas.dns_names import label_problems, subdomain_problems
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _SLOT: Final = re.compile(r"@(\w+)@")

@@ -9,10 +9,10 @@ from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop.api.json_values import at, integer, items, mapping, string_map, text
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text
 from deltaloop.testing.environment.core.agenda import EnvironmentStep, EnvironmentVerb, EnvironmentWrite
 
 REACTS: Final = (0.01, 0.2)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text
+from deltaloop.api.json_values import at, integer, items, mapping, string_map, text
 from deltaloop.testing.environment.core.agenda import EnvironmentStep
 from deltaloop.testing.environment.core.cluster_view import (
     ClusterObject,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
+from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.testing.environment.core.agenda import EnvironmentStep
 from deltaloop.testing.environment.core.cluster_view import (
     REACTS,

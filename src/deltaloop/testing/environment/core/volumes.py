@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 from deltaloop.testing.environment.core.agenda import EnvironmentStep
 from deltaloop.testing.environment.core.cluster_view import (

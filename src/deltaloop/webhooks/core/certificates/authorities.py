@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
-from deltaloop.option_types import check_types
-from deltaloop.pacing.checks import require_positive
 
 _DAY: Final = 86400.0
 _HOUR: Final = 3600.0

@@ -1,18 +1,19 @@
 """Policies, with what a real status controller warns of in each; all of it has to be ours, word for word.
 
-``make type-checks-record`` records it anew. Where ours says something else, ``ours`` stands beside it.
+``make -C lab type-checks-record`` records it anew. Where ours says something else, ``ours`` stands beside it.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.apiserver.core.admission.policies.record_type_checks import RECORDED
 from tests.apiserver.core.admission.policies.type_check_answers import answer
 
+RECORDED = Path(__file__).with_name("recorded_type_checks.jsonl")
 RECORDS: list[dict[str, Any]] = [json.loads(line) for line in RECORDED.read_text().splitlines()]
 # The words for ``authorizer.requestResource``; and lists, which ours does not take for kinds that a rule can name.
 DIFFERENCES = 2

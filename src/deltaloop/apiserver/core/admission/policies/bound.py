@@ -25,6 +25,7 @@ import msgspec
 
 from deltaloop import cel
 from deltaloop.api import kinds
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.match_conditions import unmet
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.schemas.json_values import at, items, mapping, text
 
 Fields = dict[str, object]
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from deltaloop import cel
+from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.crds.rules.declarations import (
     Declared,
@@ -23,7 +24,6 @@ from deltaloop.crds.rules.declarations import (
     declared_object,
 )
 from deltaloop.crds.rules.names import escaped
-from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.types import TypeNode
 

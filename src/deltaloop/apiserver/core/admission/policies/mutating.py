@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final, final
 
 from deltaloop import cel
+from deltaloop.api.json_values import copied, is_mapping, items, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
@@ -57,7 +58,6 @@ from deltaloop.apiserver.core.json_patch import JsonPatchError, PatchTestError, 
 from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.cel.kubernetes import OBJECT_BUDGET
-from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text
 from deltaloop.schemas.types import FREE
 
 _HANDLED: Final = frozenset({"CREATE", "UPDATE", "CONNECT"})

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
+from deltaloop.api.json_values import is_mapping, items, mapping, text, value_type
 from deltaloop.apiserver.core.apply.field_set import shown
 from deltaloop.cel.json_values import as_json, plain_json
 from deltaloop.cel.kubernetes.mutations import JSON_PATCH
 from deltaloop.cel.types import Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, ObjectValue, OptionalValue, Timestamp, Uint, kind_of
-from deltaloop.schemas.json_values import is_mapping, items, mapping, text, value_type
 from deltaloop.schemas.types import TypeNode
 
 _LISTS: Final = ("keyed", "set")

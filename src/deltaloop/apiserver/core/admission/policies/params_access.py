@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
@@ -20,7 +21,6 @@ from deltaloop.apiserver.core.admission.policies.bound import fields_of
 from deltaloop.apiserver.core.authorization import Attributes
 from deltaloop.apiserver.core.user import User
 from deltaloop.schemas.faults import forbidden_field
-from deltaloop.schemas.json_values import at, text
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _POLICIES: Final = tuple(f"{kind}admissionpolicies.{_GROUP}" for kind in ("validating", "mutating"))

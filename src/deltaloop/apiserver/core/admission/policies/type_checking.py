@@ -19,10 +19,10 @@ from itertools import product
 from typing import Final, NamedTuple, TypeAlias, final
 
 from deltaloop import cel
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import typed_environment, variable_type
 from deltaloop.cel.faults import InvalidExpressionError
 from deltaloop.crds.rules.declarations import Declared, DeclaredTypes
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _MOST_KINDS: Final = 10
 _SUBRESOURCE_OR_ALL: Final = ("*", "/")

@@ -20,6 +20,7 @@ from typing import Final, final
 import msgspec
 
 from deltaloop import cel
+from deltaloop.api.json_values import at, escape_html, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.admission.admission_request import expression_variables
@@ -43,7 +44,6 @@ from deltaloop.apiserver.core.admission_expressions import (
     environment,
 )
 from deltaloop.cel.kubernetes import OBJECT_BUDGET
-from deltaloop.schemas.json_values import at, escape_html, items, mapping, text, texts
 
 _ALL: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 _CODES: Final[Mapping[str, int]] = {"Forbidden": 403, "RequestEntityTooLarge": 413}

@@ -21,6 +21,8 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.api import kinds
+from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -56,8 +58,6 @@ from deltaloop.apiserver.core.webhook_calls import (
     endpoint_of,
     read_answer,
 )
-from deltaloop.schemas.dns_names import label_key_problems
-from deltaloop.schemas.json_values import copied, integer, is_mapping, items, mapping, text, texts
 
 _MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
 _VALIDATING: Final = kinds.VALIDATING_WEBHOOK_CONFIGURATION.group_resource

@@ -16,10 +16,10 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.json_values import integer, is_mapping, items, json_type, mapping, text, texts
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.webhook_calls import FailedCallError, wrong_type
-from deltaloop.schemas.json_values import integer, is_mapping, items, json_type, mapping, text, texts
 from deltaloop.schemas.nesting import decode_json
 
 GROUP: Final = "admission.k8s.io"

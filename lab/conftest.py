@@ -1,0 +1,12 @@
+"""The settings of the product's suite, for the tests of the laboratory."""
+
+from __future__ import annotations
+
+from tests.conftest import (
+    logging_as_before,
+    pytest_collection_finish,
+    pytest_plugins,
+    pytest_sessionstart,
+)
+
+__all__ = ["logging_as_before", "pytest_collection_finish", "pytest_plugins", "pytest_sessionstart"]

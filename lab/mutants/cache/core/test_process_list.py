@@ -1,0 +1,35 @@
+"""Mistakes seeded into the code, each of which the tests of ``tests.cache.core.test_process_list`` must find."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cache.core.test_process_list import check, pods
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.process_list import ListProcessing
+from lab.mutants.edited import edited
+
+TellsAllAsNew = edited(
+    "TellsAllAsNew",
+    ListProcessing[Resource],
+    ("self._before = self._store", "self._store"),
+    what="Forgets what was there.",
+)
+
+
+KeepsWhatIsGone = edited(
+    "KeepsWhatIsGone",
+    ListProcessing[Resource],
+    (
+        "if not isinstance(obj, DeletedFinalStateUnknown):\n                put(key, obj)",
+        "put(key, getattr(obj, 'obj', obj))",
+    ),
+    what="Stores what the tombstones stand for.",
+)
+
+
+@pytest.mark.parametrize("kind", [TellsAllAsNew, KeepsWhatIsGone])
+def test_a_seeded_bug_is_found(kind: type[ListProcessing[Resource]]) -> None:
+    known, listed = pods({"a": (1, "n1"), "b": (1, "n2")}), pods({"a": (2, "n2")})
+    with pytest.raises(AssertionError):
+        check(known, listed, kind)

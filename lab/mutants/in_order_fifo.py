@@ -1,0 +1,95 @@
+"""Seeded bugs of the in-order queue."""
+
+from __future__ import annotations
+
+from tests.cache.core.test_real_fifo import make_machine
+from tests.cache.machines import Step, step
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import DeltaType
+from deltaloop.cache.core.real_fifo import InOrderQueue
+from lab.mutants.edited import edited
+from lab.mutants.seeded_bug import bugs_of
+
+PART = "in-order FIFO"
+
+
+MixesStatesOfOneKey = edited(
+    "MixesStatesOfOneKey",
+    InOrderQueue[Resource],
+    ("if not key or key in keys:", "if not key:"),
+    what="A batch has two states of one object.",
+)
+TakesListsAlong = edited(
+    "TakesListsAlong",
+    InOrderQueue[Resource],
+    (
+        "        return taken, ",
+        "        taken += [self._entries.popleft() for e in [*self._entries][:1] if e.listing]\n        return taken, ",
+    ),
+    what="A list is popped together with what waited before it.",
+)
+SyncsBeforeItIsProcessed = edited(
+    "SyncsBeforeItIsProcessed",
+    InOrderQueue[Resource],
+    ("first = self._entries.popleft()", "self._initial_waits, first = False, self._entries.popleft()"),
+    what="It has synced as soon as the first list is popped, before anybody has processed it.",
+)
+FindsDeletionsTooEarly = edited(
+    "FindsDeletionsTooEarly",
+    InOrderQueue[Resource],
+    (
+        "initial=first))\n",
+        "initial=first))\n        self._entries[-1].listing = Listing((), self._deltas_of_all(self._entries[-1]), ())\n",  # noqa: E501
+    ),
+    (
+        "Batch(self._deltas_of_all(first), ",
+        "Batch(self._deltas_of_all(first) if first.listing is None else first.listing.deltas, ",
+    ),
+    what="Computes what a list deletes when it comes, not when its turn comes.",
+)
+PutsBackBehind = edited(
+    "PutsBackBehind",
+    InOrderQueue[Resource],
+    ("self._entries.extendleft(reversed(batch.entries))", "self._entries.extend(batch.entries)"),
+    what="What could not be processed goes to the end of the line.",
+)
+ForgetsTombstones = edited(
+    "ForgetsTombstones",
+    InOrderQueue[Resource],
+    ("WholeList([*gone, *listing.deltas, *kept])", "WholeList([*listing.deltas, *kept])"),
+    what="What a list deletes is not told.",
+)
+TakesMoreThanThereIsRoomFor = edited(
+    "TakesMoreThanThereIsRoomFor",
+    InOrderQueue[Resource],
+    ("islice(self._entries, max(0, limit - 1))", "islice(self._entries, limit)"),
+    what="A batch has one more than the consumer has room for.",
+)
+LosesVersions = edited(
+    "LosesVersions",
+    InOrderQueue[Resource],
+    ("append(_Entry(key, Delta(delta_type, kept), version))", "append(_Entry(key, Delta(delta_type, kept)))"),
+    what="What came together brings the cache's version no further.",
+)
+ADD_A, ADD_B = step("write", name="a", kind="add"), step("write", name="b", kind="add")
+
+
+POP = step("pop", limit=10)
+
+
+HISTORIES: dict[type[InOrderQueue[Resource]], list[Step]] = {
+    MixesStatesOfOneKey: [ADD_A, ADD_A, POP],
+    TakesListsAlong: [ADD_A, step("replace", names=["b"]), POP],
+    SyncsBeforeItIsProcessed: [step("replace", names=[]), step("pop_and_fail")],
+    FindsDeletionsTooEarly: [ADD_A, step("replace", names=[]), POP, POP],
+    PutsBackBehind: [ADD_A, ADD_A, step("pop_and_fail"), POP],
+    TakesMoreThanThereIsRoomFor: [ADD_A, ADD_B, ADD_B, step("pop", limit=1)],
+    LosesVersions: [step("write_all", changes=[("a", DeltaType.ADDED)]), POP],
+    ForgetsTombstones: [ADD_A, POP, step("replace", names=["b"]), POP],
+}
+
+
+BUGS = bugs_of(
+    PART, InOrderQueue[Resource], HISTORIES, lambda kind: make_machine(lambda known: kind(known_objects=known))
+)

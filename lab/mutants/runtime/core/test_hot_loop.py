@@ -1,0 +1,59 @@
+"""Mistakes seeded into the code, each of which the tests of ``tests.runtime.core.test_hot_loop`` must find."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runtime.core.test_hot_loop import check, drive_fight_with_looks
+
+from deltaloop.runtime.core.hot_loop import HotLoopOptions, HotLoops
+from lab.mutants.edited import edited
+
+# Asks before the other one has written again: the fields are still ours.
+LooksAtItsOwnEcho = edited(
+    "LooksAtItsOwnEcho",
+    HotLoops,
+    ("if of_object and not trigger.origin and trigger.new_resource_version != last.version:", "if True:"),
+)
+
+
+LooksEachTime = edited("LooksEachTime", HotLoops, ("written.marked = False", "pass"))
+
+
+@pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
+def test_looks_at_the_wrong_time_or_without_bound_are_seen(mutant: type[HotLoops]) -> None:
+    loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, quiet=20.0))
+    assert drive_fight_with_looks(loops, seen=None)[1] != [4]
+
+
+CoolsByTheEchoOfAFight = edited(
+    "CoolsByTheEchoOfAFight", HotLoops, ("(hot.cause is Cause.SELF and quiet_echo)", "quiet_echo")
+)
+
+
+NeverForgetsStrikes = edited(
+    "NeverForgetsStrikes", HotLoops, ("while now - strikes[0] > self._options.window:", "while False:")
+)
+
+
+SeesNoFight = edited(
+    "SeesNoFight", HotLoops, ("if last is None or write.before is None", "if True or write.before is None")
+)
+
+
+TakesEveryForeignWriteForAFight = edited(
+    "TakesEveryForeignWriteForAFight",
+    HotLoops,
+    (
+        "if last.uid != write.uid:",
+        "return tuple(changed_paths(write.before, write.after))\n        if last.uid != write.uid:",
+    ),
+    ("write.before is None or write.before.resource_version == last.version:", "False:"),
+)
+
+
+@pytest.mark.parametrize(
+    "mutant", [CoolsByTheEchoOfAFight, NeverForgetsStrikes, SeesNoFight, TakesEveryForeignWriteForAFight]
+)
+def test_seeded_bugs_are_found(mutant: type[HotLoops]) -> None:
+    with pytest.raises(AssertionError):
+        check(mutant, 300)

@@ -1,0 +1,25 @@
+"""Mistakes seeded into the code, each of which the tests of ``tests.simulation.test_held_and_restored`` must find."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation.test_held_and_restored import RESTORED, app, remembers, seen_at
+
+from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.simulation import Simulation
+from deltaloop.testing.program_transport import ProgramTransport
+from lab.mutants.edited import edited
+
+
+def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    bites_not = edited(
+        "BitesNot", RevisionStore, ("{change.resource for change in self._newer_than(revision)}", "list[str]()")
+    )
+    monkeypatch.setattr(RevisionStore, "restore_backup", bites_not.restore_backup)
+    assert Simulation(app(remembers)).replay(RESTORED) is None
+
+
+def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
+    monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])
+    assert seen_at("held-kind:create:secrets:1")["key"] < 1

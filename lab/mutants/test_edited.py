@@ -1,0 +1,29 @@
+"""An edit is made where it belongs, once, and says so where it cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from tests.workqueue.core.test_explorer import OneSecond
+
+from deltaloop.workqueue.core.facts import AddOutcome
+from deltaloop.workqueue.core.queue import QueueCore
+from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
+from lab.mutants.edited import edited
+
+
+def test_an_edit_of_a_base_class_is_inherited_and_leaves_the_standing_classes_alone() -> None:
+    mutant = edited(
+        "Forgetful", RateLimitingCore[str], ("return AddOutcome.QUEUED", "return AddOutcome.IGNORED"), what="x"
+    )
+    assert (mutant.__name__, mutant.__doc__) == ("Forgetful", "x")
+    assert mutant(limiter=OneSecond()).add("a", 0.0) is AddOutcome.IGNORED
+    assert RateLimitingCore[str](limiter=OneSecond()).add("a", 0.0) is AddOutcome.QUEUED
+    assert QueueCore[str]().add("a", 0.0) is AddOutcome.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("old", "words"), [("nobody wrote this", "does not say"), ("self._dirty", "more than once")], ids=["none", "many"]
+)
+def test_an_edit_without_its_one_place_is_refused(old: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        edited("Nothing", QueueCore[str], (old, "pass"))

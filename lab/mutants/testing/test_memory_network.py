@@ -1,0 +1,18 @@
+"""Mistakes seeded into the code, each of which the tests of ``tests.testing.test_memory_network`` must find."""
+
+from __future__ import annotations
+
+import pytest
+from tests.testing.test_memory_network import _held_back
+
+from deltaloop.testing import MemoryNetwork, memory_network
+from deltaloop.testing.memory_network import MemoryTransport
+from lab.mutants.edited import edited
+
+_NEVER_HOLDS_BACK = edited("NeverHoldsBack", MemoryTransport, ("self.get_write_buffer_size() > self._high", "False"))
+
+
+def test_a_seeded_bug_of_holding_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_network, "MemoryTransport", _NEVER_HOLDS_BACK)
+    before, _ = _held_back(MemoryNetwork())
+    assert before > 1_000_000

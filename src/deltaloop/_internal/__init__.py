@@ -1,0 +1,1 @@
+"""Modules that every room can import and no user needs, such as backoff and bounded HTTP servers."""

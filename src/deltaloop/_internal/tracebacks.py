@@ -1,0 +1,223 @@
+"""What a log line says of an error: what was raised, and where in the program's own code.
+
+A controller whose object cannot be reconciled fails again and again, and of its traceback's frames nearly all belong to
+asyncio and to this library. So each failure is one line, with the error and the frames of the program; the whole
+traceback comes with the first of a kind, and again after a minute.
+
+Below every room: work queues, caches and the runtime log failures of functions that are not theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import linecache
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Final, TypeAlias, cast, final
+
+import msgspec
+
+TRACEBACK_PERIOD: Final = 60.0
+_FRAMES: Final = 5
+_STACK_FRAMES: Final = 12
+_ERRORS_OF_GROUP: Final = 3
+_TEXT_LENGTH: Final = 1000
+_KINDS_KEPT: Final = 256
+
+_OUR_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120 - pathlib costs imports
+_STANDARD_LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep  # noqa: PTH100, PTH120 - same
+_INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+
+# What asyncio's own loops run each callback and each step of a task in.
+_RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 - compared with, never called
+
+_ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
+
+
+@final
+class ErrorSummary(msgspec.Struct, frozen=True):
+    """What a log line says of an error.
+
+    Attributes:
+        extra: ``raised``, the error's class and text, and ``where``, the program's own frames, the innermost last.
+        exc_info: The error where its whole traceback is due; None where it was logged within the last minute.
+    """
+
+    extra: dict[str, object]
+    exc_info: BaseException | None
+
+
+@final
+class ErrorSummaries:
+    """Summaries of errors that may come again and again; each place that logs some has its own.
+
+    The kind of an error is its class and the line that raised it. Any thread; two that meet may both get a traceback.
+    """
+
+    def __init__(self, period: float = TRACEBACK_PERIOD) -> None:
+        """Begin with no error known.
+
+        Args:
+            period: Seconds between two whole tracebacks of errors of one kind.
+        """
+        self._period = period
+        self._due_at: dict[_ErrorKind, float] = {}
+
+    def of(self, error: BaseException, now: float) -> ErrorSummary:
+        """Summarize an error that is logged now.
+
+        Args:
+            error: What was raised.
+            now: Monotonic seconds.
+        """
+        extra: dict[str, object] = {"raised": error_text(error), "where": own_frames(error)}
+        return ErrorSummary(extra, error if self._traceback_is_due(_kind_of(error), now) else None)
+
+    def log(
+        self,
+        logger: logging.Logger,
+        level: int,
+        message: str,
+        error: BaseException,
+        *,
+        now: float,
+        extra: Mapping[str, object],
+        again: int | None = None,
+    ) -> None:
+        """Log an error in one line, with its traceback if that is due.
+
+        Args:
+            logger: The logger that gets the record.
+            level: As how bad.
+            message: What failed, the same text each time.
+            error: What was raised.
+            now: Monotonic seconds.
+            extra: What else the record says.
+            again: As how bad if an error of its kind was logged within the last minute; None is as bad.
+        """
+        summary = self.of(error, now)
+        if again is not None and summary.exc_info is None:
+            level = again
+        logger.log(level, message, extra={**extra, **summary.extra}, exc_info=summary.exc_info, stacklevel=2)
+
+    def _traceback_is_due(self, kind: _ErrorKind, now: float) -> bool:
+        due_at = self._due_at.pop(kind, now)
+        due = now >= due_at
+        self._due_at[kind] = now + self._period if due else due_at  # last in order: the dict forgets the oldest
+        if len(self._due_at) > _KINDS_KEPT:
+            del self._due_at[next(iter(self._due_at))]
+        return due
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error's class and text in one line, with its notes; of a group, those of its first errors."""
+    leaves = list(leaves_of(error))
+    texts = [_text_of(leaf) for leaf in leaves[:_ERRORS_OF_GROUP]]
+    if len(leaves) > _ERRORS_OF_GROUP:
+        texts.append(f"and {len(leaves) - _ERRORS_OF_GROUP} more")
+    return "; ".join(texts)
+
+
+def own_frames(error: BaseException) -> list[str]:
+    """Return where in the program's own code an error was raised, such as ``greeter.py:12 in reconcile``.
+
+    Its own is what belongs neither to this library nor to Python, and of that what is not installed, if there is any.
+    An error that passed through none of it has its innermost frame, or the place in its attribute ``where``. Of a
+    group, the first error's.
+    """
+    leaf = next(leaves_of(error))
+    if isinstance(where := getattr(leaf, "where", None), str) and where:
+        return [where]
+    frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(leaf)]
+    return [place_in(code, line) for code, line in _own(frames)]
+
+
+def defined_at(function: object) -> str:
+    """Return where a function is defined, as ``own_frames`` names places; empty for what is no Python function."""
+    code = getattr(inspect.unwrap(cast("Any", function)), "__code__", None)
+    return place_in(code, code.co_firstlineno) if isinstance(code, CodeType) else ""
+
+
+def thread_frames(thread_id: int) -> list[str]:
+    """Return where a thread of this process is at this moment, with the lines' text, the innermost frame last.
+
+    Of a thread that runs an event loop, only the callback that it is in, unless it is in none. Empty if the thread has
+    ended.
+    """
+    stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - the documented way
+    callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
+    shown = stack[: callback or len(stack)][:_STACK_FRAMES]
+    places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
+    return [f"{place_in(code, line)}: {linecache.getline(code.co_filename, line).strip()}" for code, line in places]
+
+
+def _stack(innermost: FrameType | None) -> Iterator[FrameType]:
+    frame = innermost
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _own(frames: Sequence[tuple[CodeType, int]]) -> Sequence[tuple[CodeType, int]]:
+    foreign = [(code, line) for code, line in frames if not _is_library(code.co_filename)]
+    program = [(code, line) for code, line in foreign if not _is_installed(code.co_filename)]
+    return (program or foreign)[-_FRAMES:] or frames[-1:]
+
+
+def _is_library(file: str) -> bool:
+    if file.startswith((_OUR_FOLDER, "<frozen ")):
+        return True
+    return file.startswith(_STANDARD_LIBRARY) and not _is_installed(file)  # packages are installed below it
+
+
+def _is_installed(file: str) -> bool:
+    return any(folder in file for folder in _INSTALLED)
+
+
+def place_in(code: CodeType, line: int) -> str:
+    """Return a line of a function, such as ``greeter.py:12 in reconcile``."""
+    return f"{code.co_filename}:{line} in {code.co_qualname}"
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an error that cannot be written must not hide that there was one
+        text = "<no text: its __str__ failed>"
+    name = type(error).__qualname__
+    text = "; ".join([f"{name}: {text}" if text else name, *notes_of(error)])
+    return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 1] + "…"
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """Return what was added to an error by ``add_note``: what it means for the program, and what to do."""
+    return [str(note) for note in cast("list[object]", getattr(error, "__notes__", []))]
+
+
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors that a group holds; of one that is no group, itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[Any]", error).exceptions:
+            yield from leaves_of(inner)
+    else:
+        yield error
+
+
+def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
+    traceback = error.__traceback__
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _kind_of(error: BaseException) -> _ErrorKind:
+    innermost: TracebackType | None = None
+    for innermost in _tracebacks(next(leaves_of(error))):  # noqa: B007 - the last one counts
+        pass
+    if innermost is None:
+        return type(error), None, 0
+    return type(error), innermost.tb_frame.f_code, innermost.tb_lineno

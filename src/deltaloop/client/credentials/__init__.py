@@ -1,0 +1,1 @@
+"""Credentials of a client, and their renewal."""

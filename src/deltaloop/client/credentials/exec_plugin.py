@@ -1,0 +1,89 @@
+"""Credentials from an exec plugin, which ``credential_cache`` keeps. Core: ``core/exec_credential.py``."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import final
+
+from deltaloop.client.core.credential import Credential
+from deltaloop.client.core.exec_credential import (
+    ExecPlugin,
+    PluginCall,
+    PluginOutcome,
+    plugin_answer,
+    plugin_call,
+)
+from deltaloop.client.credentials.credential_cache import CredentialCache
+from deltaloop.client.credentials.plugin_process import run_plugin
+
+_log = logging.getLogger("deltaloop.client")
+
+
+def stdin_is_terminal() -> bool:
+    """Tell whether a person sits at standard input."""
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:  # it was closed
+        return False
+
+
+@final
+class ExecCredentials:
+    """The credentials that a plugin gives.
+
+    Clients that are made from one configuration share them.
+    """
+
+    def __init__(
+        self,
+        plugin: ExecPlugin,
+        *,
+        run: Callable[[PluginCall], Awaitable[PluginOutcome]] = run_plugin,
+        is_terminal: Callable[[], bool] = stdin_is_terminal,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Name the plugin; it is not run yet.
+
+        Args:
+            plugin: The exec plugin, as the kubeconfig describes it.
+            run: What runs it.
+            is_terminal: Whether a person can be asked.
+            wall_clock: Seconds since 1970.
+        """
+        self._plugin = plugin
+        self._run = run
+        self._is_terminal = is_terminal
+        self._cache = CredentialCache(
+            self._login, name=plugin.name, shown_as={"plugin": plugin.command}, wall_clock=wall_clock
+        )
+
+    async def credential(self) -> Credential:
+        """Return the credential, from the plugin if need be.
+
+        If all who wait are cancelled, the plugin is ended.
+
+        Raises:
+            CredentialsError: If the plugin gave none.
+        """
+        return await self._cache.credential()
+
+    async def renew(self, rejected: Credential) -> Credential | None:
+        """Run the plugin again, unless that has happened meanwhile; return what it gave if it is something else.
+
+        Raises:
+            CredentialsError: If the plugin gave none.
+        """
+        return await self._cache.renew(rejected)
+
+    async def _login(self) -> tuple[Credential, float | None]:
+        call = plugin_call(self._plugin, os.environ, is_terminal=self._is_terminal())
+        _log.debug("exec plugin starts", extra={"plugin": self._plugin.command, "interactive": call.has_stdin})
+        answer = plugin_answer(self._plugin, await self._run(call), call)
+        return answer.credential, answer.expires_at
+
+    def __repr__(self) -> str:
+        return f"<ExecCredentials {self._plugin.command}>"

@@ -1,0 +1,80 @@
+"""The configuration of a program that runs in a pod: its service account.
+
+The token is read from its file again and again, because the kubelet replaces it.
+
+Source: client-go rest/config.go, ``InClusterConfig``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from deltaloop.client.bounded_files import MIB, read_file
+from deltaloop.client.config import ClientConfig, TlsConfig
+from deltaloop.client.credentials.sources import TokenFile
+from deltaloop.client.errors import ConfigError
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_HOST: Final = "KUBERNETES_SERVICE_HOST"
+_PORT: Final = "KUBERNETES_SERVICE_PORT"
+
+
+def is_in_cluster(environ: Mapping[str, str] = os.environ, *, service_account: Path = SERVICE_ACCOUNT) -> bool:
+    """Tell whether this looks like a pod with a service account."""
+    return bool(environ.get(_HOST) and environ.get(_PORT)) and _is_file(service_account / "token")
+
+
+def load_in_cluster(
+    environ: Mapping[str, str] = os.environ,
+    *,
+    namespace: str | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> ClientConfig:
+    """Read the pod's own configuration.
+
+    Args:
+        environ: Where ``KUBERNETES_SERVICE_HOST`` and ``KUBERNETES_SERVICE_PORT`` are.
+        namespace: Default namespace; the pod's own if not given.
+        service_account: Directory with ``token``, ``ca.crt`` and ``namespace``.
+
+    Raises:
+        ConfigError: If this is no pod, or a file is missing.
+    """
+    host, port = environ.get(_HOST, ""), environ.get(_PORT, "")
+    if not host or not port:
+        raise ConfigError(f"not in a cluster: {_HOST} and {_PORT} are not both set")
+    token_file = service_account / "token"
+    if not _read(token_file):
+        raise ConfigError(f"in-cluster configuration: {token_file} is empty")
+    ca_file = service_account / "ca.crt"
+    if not _is_file(ca_file):
+        raise ConfigError(f"in-cluster configuration: {ca_file} is missing; the server could not be recognized")
+    try:
+        own_namespace = _read(service_account / "namespace")
+    except ConfigError:
+        own_namespace = ""
+    return ClientConfig(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        namespace=namespace or own_namespace or "default",
+        tls=TlsConfig(ca_file=ca_file),
+        credentials=TokenFile(token_file),
+        source="in-cluster service account",
+    )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_file(path, most=MIB).decode("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ConfigError(f"in-cluster configuration: {path} cannot be read: {reason}") from None

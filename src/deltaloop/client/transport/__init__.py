@@ -1,0 +1,1 @@
+"""Connections to an API server, and requests over them."""

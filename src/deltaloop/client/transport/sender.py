@@ -1,0 +1,388 @@
+"""Sends requests: time limit, repeats, rate, errors, log, metrics. Core: ``core/retry.py``, ``core/answers.py``.
+
+What every verb has in common, between the verbs above and the transport below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final, Protocol, TypeVar, final
+
+from deltaloop._internal.pacing import TokenBucket
+from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop.api.status import ApiError
+from deltaloop.client.core.answers import error_from_answer, is_success
+from deltaloop.client.core.retry import RetryDecision
+from deltaloop.client.core.warning_headers import WarningMemory, all_warnings
+from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.client.metrics import NO_METRICS
+from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler, WriteCheck
+from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
+
+_log = logging.getLogger("deltaloop.client")
+
+JSON: Final = "application/json"
+"""The media type of ordinary calls."""
+
+_ERROR_BODY: Final = 64 * 1024
+_NO_ANSWER: Final = "<error>"
+_LONG_WAIT: Final = 1.0
+_READS: Final = frozenset({"GET", "HEAD"})
+_DEFAULTS: Final = ClientOptions()
+
+
+class Sink(Protocol):
+    """Takes a body as it arrives."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next slice."""
+        ...
+
+
+S = TypeVar("S", bound=Sink)
+R = TypeVar("R")
+
+
+@final
+class RequestSender:
+    """Sends requests over a transport and raises ``ApiError`` for answers that are none."""
+
+    def __init__(
+        self, transport: Transport, *, default_timeout: float, host: str = "", options: ClientOptions = _DEFAULTS
+    ) -> None:
+        """Use a transport.
+
+        Args:
+            transport: The way to the server.
+            default_timeout: Seconds for a call that names no time limit.
+            host: The server, as metrics name it.
+            options: Rate and metrics.
+        """
+        self._errors = ErrorSummaries()
+        self._transport = transport
+        self._default_timeout = default_timeout
+        self._host = host
+        self._metrics = options.metrics
+        self._measures = options.metrics is not NO_METRICS
+        self._on_request = options.on_request
+        self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
+        self._warnings = WarningMemory()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        timeout: float | None = None,
+        pool: Pool = Pool.REQUESTS,
+        on_warning: WarningHandler | None = None,
+        write_check: WriteCheck | None = None,
+    ) -> HttpResponse:
+        """Send a request and return its successful answer, repeating it as ``core/retry.py`` says.
+
+        Args:
+            method: HTTP method.
+            path: URL path.
+            query: Query parameters.
+            body: Body, or None.
+            content_type: What the body is.
+            accept: What the answer may be.
+            timeout: Seconds for everything together, waits included; None is the default.
+            pool: Connections to use.
+            on_warning: Called with each warning of the answer.
+            write_check: Asked right before each try, if the request is not a read; what it raises is raised.
+
+        Raises:
+            ApiError: The server refused.
+            TransportError: There was no answer.
+        """
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        self._announce(method, path, query or {}, "" if body is None else content_type)
+        check = None if write_check is None or method in _READS else partial(write_check, f"{method} {path}")
+
+        async def attempt(left: float) -> HttpResponse:
+            request = HttpRequest(
+                method=method,
+                path=path,
+                query=query or {},
+                headers=headers,
+                body=body,
+                timeout=left,
+                pool=pool,
+                before_send=check,
+            )
+            if check is not None:
+                check()
+            answer = await self._transport.request(request)
+            self._saw_headers(request, answer.headers, on_warning)
+            if not is_success(answer.status):
+                raise _error(request, answer.status, answer.headers, answer.body)
+            return answer
+
+        return await self._repeated(method, path, attempt, timeout=timeout, pool=pool)
+
+    async def receive(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        sink: Callable[[], S],
+        accept: str = JSON,
+        timeout: float | None = None,
+        pool: Pool = Pool.REQUESTS,
+        on_warning: WarningHandler | None = None,
+    ) -> S:
+        """Ask by GET and give the answer's body to a sink while it arrives; otherwise as ``send``.
+
+        Args:
+            path: URL path.
+            query: Query parameters.
+            sink: Makes a fresh sink for each try.
+            accept: What the answer may be.
+            timeout: Seconds for everything together, waits included; None is the default.
+            pool: Connections to use.
+            on_warning: Called with each warning of the answer.
+
+        Raises:
+            ApiError: The server refused.
+            TransportError: There was no answer, or it broke off.
+        """
+        loop = asyncio.get_running_loop()
+        self._announce("GET", path, query, "")
+
+        async def attempt(left: float) -> S:
+            request = HttpRequest(
+                method="GET",
+                path=path,
+                query=query,
+                headers={"Accept": accept},
+                timeout=left,
+                pool=pool,
+                bounded=True,
+            )
+            until = None if math.isinf(left) else loop.time() + left
+            async with self._transport.stream(request) as answer:
+                self._saw_headers(request, answer.headers, on_warning)
+                if not is_success(answer.status):
+                    body = await _beginning(answer, until=until)
+                    raise _error(request, answer.status, answer.headers, body)
+                taken = sink()
+                limit = asyncio.timeout_at(until)
+                try:
+                    async with limit:
+                        async for chunk in answer.chunks:
+                            taken.feed(chunk)
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    raise _late(request, f"the answer did not end within {left:g} s") from None
+                return taken
+
+        return await self._repeated("GET", path, attempt, timeout=timeout, pool=pool)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        accept: str = JSON,
+        timeout: float | None = None,
+        on_warning: WarningHandler | None = None,
+    ) -> AsyncGenerator[StreamResponse, None]:
+        """Open a stream by GET; nothing is repeated. Leaving the context closes its connection.
+
+        Args:
+            path: URL path.
+            query: Query parameters.
+            accept: What the answer may be.
+            timeout: Seconds until the server has accepted; None is the default. How long the stream lives is up to
+                the reader.
+            on_warning: Called with each warning of the answer.
+
+        Raises:
+            ApiError: The server refused.
+            TransportError: There was no answer.
+        """
+        loop = asyncio.get_running_loop()
+        self._announce("GET", path, query, "")
+        started_at = loop.time()
+        limit = self._default_timeout if timeout is None else timeout
+        request = HttpRequest(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
+        if self._bucket is not None:
+            await self._wait_for_turn(request.method, path, self._bucket, deadline_at=started_at + limit, pool=None)
+        opened = False
+        try:
+            async with self._transport.stream(request) as answer:
+                opened = True
+                self._count(request.method, path, str(answer.status), loop.time() - started_at)
+                self._saw_headers(request, answer.headers, on_warning)
+                if not is_success(answer.status):
+                    body = await _beginning(answer, until=started_at + limit)
+                    raise _error(request, answer.status, answer.headers, body)
+                yield answer
+        except TransportError as error:
+            if not opened:
+                self._count_failure(request.method, path, error, loop.time() - started_at)
+            raise
+        finally:
+            _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": loop.time() - started_at})
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
+
+    async def _repeated(
+        self,
+        method: str,
+        path: str,
+        attempt: Callable[[float], Awaitable[R]],
+        *,
+        timeout: float | None,
+        pool: Pool,
+    ) -> R:
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        retry: RetryDecision | None = None
+        while True:
+            if self._bucket is not None:
+                await self._wait_for_turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
+                started_at = loop.time()
+            try:
+                answer = await attempt(max(0.0, deadline_at - started_at))
+            except (ApiError, TransportError) as error:
+                code = self._count_failure(method, path, error, loop.time() - started_at)
+                retry = retry or RetryDecision(method, deadline_at=deadline_at)
+                wait = retry.failed(error, now=loop.time())
+                if wait is None:
+                    raise
+                self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
+                _log.warning(
+                    "request is sent again",
+                    extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
+                )
+            else:
+                if self._measures or _log.isEnabledFor(logging.DEBUG):
+                    code = str(answer.status) if isinstance(answer, HttpResponse) else "200"
+                    self._count(method, path, code, loop.time() - started_at)
+                return answer
+            await asyncio.sleep(wait)
+            started_at = loop.time()
+
+    async def _wait_for_turn(
+        self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
+    ) -> None:
+        if pool is Pool.LEADER_ELECTION:
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        turn = bucket.reserve(now)
+        wait = turn.delay(now)
+        if now + wait > deadline_at:
+            bucket.give_back(turn, now)
+            raise RequestTimeoutError(
+                f"{method} {path}: the client's own limit of {bucket.rate:g} requests a second would delay it "
+                f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
+                method=method,
+                path=path,
+                sent=False,
+            )
+        if wait > 0:
+            log = _log.warning if wait > _LONG_WAIT else _log.debug
+            log("request waits for the client's own limit", extra={"method": method, "path": path, "wait": wait})
+            try:
+                await asyncio.sleep(wait)
+            except asyncio.CancelledError:
+                bucket.give_back(turn, loop.time())
+                raise
+        self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
+
+    def _count(self, method: str, path: str, code: str, duration: float) -> None:
+        if _log.isEnabledFor(logging.DEBUG):
+            status = int(code) if code.isdigit() else code
+            _log.debug("request", extra={"method": method, "path": path, "status": status, "duration": duration})
+        self._measure_request(method, code, duration)
+
+    def _count_failure(self, method: str, path: str, error: ApiError | TransportError, duration: float) -> str:
+        if isinstance(error, ApiError):
+            code = str(error.status.code)
+            self._count(method, path, code, duration)
+            return code
+        _log.debug(
+            "request failed",
+            extra={"method": method, "path": path, "error_type": type(error).__name__, "duration": duration},
+        )
+        self._measure_request(method, _NO_ANSWER, duration)
+        return _NO_ANSWER
+
+    def _measure_request(self, method: str, code: str, duration: float) -> None:
+        if not self._measures:
+            return
+        self._measure(partial(self._metrics.request_done, code=code, method=method, host=self._host))
+        self._measure(partial(self._metrics.request_duration, duration, verb=method, host=self._host))
+
+    def _announce(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
+        if self._on_request is None:
+            return
+        try:
+            self._on_request(method, path, query, content_type)
+        except Exception as error:  # noqa: BLE001 - as with metrics: who looks on must not fail the request
+            self._hook_failed("a request hook of the client raised", error)
+
+    def _measure(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail the request that they measure
+            self._hook_failed("a metrics hook of the client raised", error)
+
+    def _hook_failed(self, message: str, error: Exception) -> None:
+        self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra={"host": self._host})
+
+    def _saw_headers(self, request: HttpRequest, headers: Headers, on_warning: WarningHandler | None) -> None:
+        given = headers.get_all("warning")
+        if not given:
+            return
+        where = {"method": request.method, "path": request.path}
+        for text in self._warnings.new_warnings(given):
+            _log.warning("warning from the server", extra={"warning": text, **where})
+        if on_warning is not None:
+            for text in all_warnings(given):
+                on_warning(ServerWarning(text, request.method, request.path))
+
+
+def _error(request: HttpRequest, status: int, headers: Headers, body: bytes) -> ApiError:
+    return error_from_answer(
+        status, body, method=request.method, path=request.path, retry_after=headers.get("retry-after")
+    )
+
+
+def _late(request: HttpRequest, why: str) -> RequestTimeoutError:
+    return RequestTimeoutError(f"{request.method} {request.path}: {why}", method=request.method, path=request.path)
+
+
+async def _beginning(answer: StreamResponse, *, until: float | None) -> bytes:
+    """Read the body of a refusal: as much as comes until the time limit, and not more than it takes to understand."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout_at(until):
+            async for chunk in answer.chunks:
+                body += chunk
+                if len(body) >= _ERROR_BODY:
+                    break
+    except (TimeoutError, TransportError):
+        # What has come so far says more than that the rest did not come.
+        pass
+    return bytes(body)

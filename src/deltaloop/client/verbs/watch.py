@@ -1,0 +1,224 @@
+"""Reads a watch stream: bytes to events. Core: ``core/framing.py`` (lines), ``core/watch_limits.py`` (giving up)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.watch_event import (
+    EventType,
+    MalformedEventError,
+    WatchEvent,
+    decode_watch_event,
+    decode_watch_event_in,
+)
+from deltaloop.client.core.accept import watch_accept
+from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
+from deltaloop.client.core.metadata_only import metadata_of
+from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
+from deltaloop.client.errors import AnswerTooLargeError, StreamEndedError
+from deltaloop.client.options import WarningHandler
+from deltaloop.client.transport.sender import RequestSender
+
+_LIMITS: Final = WatchLimitOptions()
+_LARGEST_BATCH: Final = 100
+_BOOKMARK: Final = EventType.BOOKMARK
+_OPEN: Final = b"{"[0]
+
+
+@asynccontextmanager
+async def open_watch(
+    sender: RequestSender,
+    resource_type: ResourceType[Any],
+    path: str,
+    query: Mapping[str, str],
+    *,
+    timeout_seconds: int | None,
+    timeout: float | None,
+    on_warning: WarningHandler | None,
+    metadata_only: bool,
+    drop_managed_fields: bool,
+    max_event_bytes: int,
+) -> AsyncGenerator[WatchStream, None]:
+    """Open a watch; leaving the context closes its connection, at any point of the stream.
+
+    Args:
+        sender: Sends the request.
+        resource_type: What is watched.
+        path: URL path of the collection.
+        query: Query parameters; ``watch`` is added.
+        timeout_seconds: After how long the server was asked to end the stream.
+        timeout: Seconds until the server has accepted.
+        on_warning: Called with each warning of the answer.
+        metadata_only: Whether the events carry ``PartialObjectMetadata``.
+        drop_managed_fields: Whether the events carry no ``metadata.managedFields``: the server is asked to leave them
+            out, and those that come nevertheless are taken off.
+        max_event_bytes: Most bytes of one event.
+
+    Raises:
+        ApiError: The server refused.
+        TransportError: There was no answer.
+    """
+    started_at = asyncio.get_running_loop().time()
+    asked = {**query, "watch": "true"}
+    accept = watch_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields)
+    async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
+        limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=timeout_seconds)
+        limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
+        yield WatchStream(
+            answer.chunks,
+            resource_type,
+            path,
+            limits,
+            metadata_only=metadata_only,
+            drop_managed_fields=drop_managed_fields,
+            max_event_bytes=max_event_bytes,
+        )
+
+
+@final
+class WatchStream:
+    """The events of one stream, in its order. One reader at a time.
+
+    Iteration ends when the server ends the stream between two events. It raises ``ApiError`` for an ERROR event,
+    ``MalformedEventError`` for a line that is no event, ``StreamEndedError`` when the stream breaks off in the middle
+    or a limit has passed. Events that came before are always delivered first. Once it has ended, it stays so.
+
+    Cancelling a read loses no event: what was received is kept, and the next read goes on.
+    """
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[bytes],
+        resource_type: ResourceType[Any],
+        path: str,
+        limits: WatchLimits,
+        *,
+        metadata_only: bool,
+        drop_managed_fields: bool,
+        max_event_bytes: int = LONGEST_LINE,
+    ) -> None:
+        """Read ``chunks``; ``path`` is named in errors. The two flags cut off what was not asked for."""
+        self._chunks = chunks
+        self._resource_type = resource_type
+        self._path = path
+        self._limits = limits
+        self._metadata_only = metadata_only
+        self._drop_managed_fields = drop_managed_fields
+        self._max_event_bytes = max_event_bytes
+        self._framer = LineFramer(longest=max_event_bytes)
+        self._failure: Exception | None = None  # what comes after the events that were given out last
+        self._ended = False
+
+    @property
+    def last_byte_at(self) -> float:
+        """When the last byte came, be it in the middle of an event; on the event loop's clock.
+
+        Bytes are seen when the stream is read: while nobody reads, nothing moves.
+        """
+        return self._limits.last_byte_at
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has come of an event that is not complete."""
+        return self._framer.pending
+
+    def __aiter__(self) -> WatchStream:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        while not (events := self._decoded(1)):
+            if self._ended:
+                raise StopAsyncIteration
+            await self._read()
+        return events[0]
+
+    async def batch(self) -> list[WatchEvent]:
+        """Wait for the next event, and return it with all that have come behind it: 100 at most, none at the end.
+
+        Raises what iterating raises, events that came before it first; batches and single reads may be mixed.
+        """
+        while not (events := self._decoded(_LARGEST_BATCH)):
+            if self._ended:
+                break
+            await self._read()
+        return events
+
+    def _decoded(self, limit: int) -> list[WatchEvent]:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
+        decode, drops = decode_watch_event_in, self._drop_managed_fields
+        events: list[WatchEvent] = []
+        while len(events) < limit:
+            try:
+                found = find()
+            except LineTooLongError:
+                self._ended = True
+                self._framer = LineFramer()
+                if not events:
+                    raise self._oversized() from None
+                self._failure = self._oversized()
+                break
+            if found is None:
+                break
+            data, start, end = found
+            if start == end or (data[start] != _OPEN and data[start:end].isspace()):
+                continue
+            try:
+                event = decode(data, start, end, resource_type, drops)
+                if metadata_only:
+                    event = WatchEvent(event.type, metadata_of(event.object))
+            except Exception as error:
+                self._ended = True
+                self._framer = LineFramer()
+                if not events:
+                    raise
+                self._failure = error
+                break
+            if event.type is _BOOKMARK:
+                self._limits.saw_bookmark()
+            events.append(event)
+        return events
+
+    async def _read(self) -> None:
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout_at(self._limits.give_up_at())
+        try:
+            async with limit:
+                chunk = await anext(self._chunks, None)
+        except TimeoutError:
+            self._ended = True
+            if not limit.expired():
+                raise
+            raise self._broken(self._limits.reason(loop.time())) from None
+        except StreamEndedError:
+            self._ended = True
+            raise
+        if chunk is not None:
+            self._limits.saw_bytes(loop.time())
+            self._framer.push(chunk)
+            return
+        self._ended = True
+        self._take_tail(self._framer.finish())
+
+    def _take_tail(self, tail: bytes) -> None:
+        """The stream has ended: what follows the last line feed is a whole event or the beginning of a lost one."""
+        if not tail or tail.isspace():
+            return
+        try:
+            decode_watch_event(tail, self._resource_type)
+        except MalformedEventError:
+            raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
+        self._framer.push(tail + b"\n")
+
+    def _oversized(self) -> AnswerTooLargeError:
+        why = f"an event has more than {self._max_event_bytes} bytes; raise ClientConfig.max_event_bytes"
+        return AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
+
+    def _broken(self, why: str) -> StreamEndedError:
+        return StreamEndedError(f"GET {self._path}: {why}", method="GET", path=self._path)

@@ -1,0 +1,1 @@
+"""Objects that a reconciler reads and writes: caches, children, status, tracked kinds."""

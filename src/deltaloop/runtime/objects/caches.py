@@ -1,0 +1,143 @@
+"""The caches of one controller as its mappings see them: read at once, own writes included. Core: ``core/overlay.py``.
+
+A mapping is a plain function on the event loop and must not wait, so nothing here asks the server. An object whose last
+write got no answer is shown as it was before; its own event, which comes if the write was carried out, is mapped, too.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any, TypeVar, final, overload
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.keys import join_key
+from deltaloop.api.resource import Resource, decoder, untyped
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.cache.errors import UnknownIndexError
+from deltaloop.client.verbs.request_keywords import Kind
+from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.objects.cached_views import CacheView
+
+T = TypeVar("T")
+
+
+@final
+class Caches:
+    """The caches of a controller: of its own kind, and of ``owns``, ``watches`` and ``reads``; made by a manager.
+
+    Caches with selectors are left out: they cannot tell what is missing. On the event loop only.
+    """
+
+    def __init__(self, controller: str) -> None:
+        """Begin without caches.
+
+        Args:
+            controller: Name of the controller, for errors.
+        """
+        self._controller = controller
+        self._kinds: dict[str, ResourceType[Any]] = {}
+        self._views: dict[str, builtins.list[CacheView]] = {}
+
+    def add(self, name: Kind, kind: ResourceType[Any], view: CacheView) -> None:
+        """Add a cache.
+
+        Args:
+            name: The kind as it was declared.
+            kind: The kind.
+            view: Its cache.
+        """
+        self._kinds[str(name)] = self._kinds[str(kind)] = untyped(kind)
+        views = self._views.setdefault(str(kind), [])
+        if view not in views:
+            views.append(view)
+
+    @overload
+    def find(self, rt: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    @overload
+    def find(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
+    def find(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:
+        """Return one object; None if there is none.
+
+        Args:
+            rt: What kind of object.
+            name: Its name.
+            namespace: Its namespace; needed for kinds that have some.
+
+        Raises:
+            InvalidControllerError: If the controller declares no such cache.
+            InvalidArgumentError: If the namespace is missing.
+        """
+        known, views = self._of(rt)
+        if known.namespaced and not namespace:
+            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+        place = namespace if known.namespaced else None
+        view = next((view for view in views if view.covers(place)), None)
+        obj = None if view is None else view.get(join_key(place, name))
+        return None if obj is None else decoder(known)(obj)
+
+    @overload
+    def list(
+        self, rt: TypedKind[T], *, namespace: str | None = None, selector: str | None = None
+    ) -> builtins.list[T]: ...
+    @overload
+    def list(
+        self, rt: str, *, namespace: str | None = None, selector: str | None = None
+    ) -> builtins.list[Resource]: ...
+    def list(self, rt: Kind, *, namespace: str | None = None, selector: str | None = None) -> builtins.list[Any]:
+        """Return the objects of a kind.
+
+        Args:
+            rt: What kind of objects.
+            namespace: Only those of this namespace; None for all that are cached.
+            selector: Only those with such labels.
+
+        Raises:
+            InvalidControllerError: If the controller declares no such cache.
+        """
+        known, views = self._of(rt)
+        place = namespace if known.namespaced else None
+        by_label = None if selector is None else LabelSelector.parse(selector)
+        return _decoded(known, (view.list(place, by_label) for view in views))
+
+    @overload
+    def by_index(self, rt: TypedKind[T], index: str, value: str) -> builtins.list[T]: ...
+    @overload
+    def by_index(self, rt: str, index: str, value: str) -> builtins.list[Resource]: ...
+    def by_index(self, rt: Kind, index: str, value: str) -> builtins.list[Any]:
+        """Return the objects that an index files under a value, of all namespaces.
+
+        Args:
+            rt: What kind of objects.
+            index: The index's name, as given to the controller or to the ``Watch``.
+            value: The value that the index files objects under.
+
+        Raises:
+            InvalidControllerError: If the controller declares no such cache.
+            UnknownIndexError: If the cache has no such index.
+        """
+        known, views = self._of(rt)
+        indexed = [view for view in views if view.has_index(index)]
+        if not indexed:
+            raise UnknownIndexError(index, {name for view in views for name in view.informer.indexer.get_indexers()})
+        return _decoded(known, (view.by_index(index, value) for view in indexed))
+
+    def _of(self, rt: Kind) -> tuple[ResourceType[Any], builtins.list[CacheView]]:
+        rt = as_kind(rt)
+        known = self._kinds.get(str(rt))
+        if known is None:
+            raise InvalidControllerError(
+                self._controller,
+                f"its mapping looks for {rt}, of which it has no cache without selectors: "
+                "add the kind to watches=[...], or to reads=[...]",
+            )
+        return (rt if isinstance(rt, ResourceType) else known), self._views[str(known)]
+
+    def __repr__(self) -> str:
+        return f"<Caches of {self._controller}: {', '.join(self._views)}>"
+
+
+def _decoded(known: ResourceType[Any], found: Iterable[Iterable[Resource]]) -> builtins.list[Any]:
+    """Return what several caches have, once each: one may hold all namespaces, and another one of them."""
+    return [*map(decoder(known), {obj.key: obj for objects in found for obj in objects}.values())]

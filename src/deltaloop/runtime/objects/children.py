@@ -1,0 +1,404 @@
+"""The children of the object that a reconcile is about: applied, and pruned. Core: ``runtime/core/children.py``.
+
+What is there is read from the caches, own writes included. An apply that would change nothing is not sent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final, TypeAlias, cast, final
+
+import msgspec
+
+from deltaloop.api.json_values import mapping
+from deltaloop.api.kinds import BUILT_IN
+from deltaloop.api.kstatus import object_status
+from deltaloop.api.references import ObjectReference, reference_to
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import ResourceType, resource_type_of
+from deltaloop.api.status import ApiError, ConflictError, NotFoundError
+from deltaloop.client import DeleteOptions, WriteOptions
+from deltaloop.client.core.object_encoding import encode_object
+from deltaloop.runtime.core.children import (
+    OWNER_INDEX,
+    Child,
+    ChildKind,
+    Identity,
+    Standing,
+    controlling_owner,
+    desired_child,
+    identity_of,
+    may_be_pruned,
+    refuse_namesakes,
+    standing,
+)
+from deltaloop.runtime.core.drift import Known, KnownChildren, differences
+from deltaloop.runtime.core.own_writes import path_text
+from deltaloop.runtime.core.requests import Request
+from deltaloop.runtime.errors import InvalidChildrenError, NotOwnedError, OwnerGoneError
+from deltaloop.runtime.objects.builtin_types import type_of
+from deltaloop.runtime.objects.ownership import AlreadyOwnedError
+from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
+from deltaloop.runtime.reconcile.client import ReconcileClient
+
+_There: TypeAlias = tuple[Standing, Resource | None]
+
+_VERSION_OF_NONE: Final = "1"
+"""With a version, an apply makes what is not there, and conflicts with what has another one. None has this one: etcd's
+first write is its second revision. There is no other way to say that an apply is to make an object, or to fail."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeclaredChildren:
+    """What a controller declares of its children, and what this program knows of them.
+
+    Attributes:
+        own: The kind that the controller reconciles.
+        kinds: The kinds of children.
+        known: What the server made of those that were applied.
+    """
+
+    own: ResourceType[Any]
+    kinds: tuple[ChildKind, ...]
+    known: KnownChildren = field(default_factory=KnownChildren)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedChildren:
+    """What ``ctx.children.apply`` did.
+
+    Attributes:
+        written: What was created or changed.
+        unchanged: What was as desired.
+        pruned: What is not desired any more, and was deleted.
+        not_ready: What is not ready, and why.
+        waiting: What was not applied, because a group before it is not ready.
+    """
+
+    written: tuple[ObjectReference, ...] = ()
+    unchanged: tuple[ObjectReference, ...] = ()
+    pruned: tuple[ObjectReference, ...] = ()
+    not_ready: Mapping[ObjectReference, str] = field(default_factory=dict[ObjectReference, str])
+    waiting: tuple[ObjectReference, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all children are applied and ready."""
+        return not self.not_ready and not self.waiting
+
+
+@final
+@names_calls("ctx.children")
+class Children:
+    """The children of the object that a reconcile is about; ``ctx.children``."""
+
+    def __init__(
+        self,
+        request: Request,
+        declared: DeclaredChildren,
+        *,
+        client: ReconcileClient,
+        controller: str,
+        logger: logging.LoggerAdapter[logging.Logger],
+    ) -> None:
+        """Made by a context."""
+        self._request = request
+        self._declared = declared
+        self._client = client
+        self.not_awaited: NotAwaited = client.not_awaited
+        self._controller = controller
+        self._logger = logger
+        self._options = WriteOptions(field_manager=f"{controller}/children")
+        self._applied = False
+
+    async def apply(
+        self,
+        *desired: object | Sequence[object],
+        adopt: bool = False,
+        prune_all: bool = False,
+        garbage_collected: bool = True,
+    ) -> AppliedChildren:
+        """Make the children of the object what they are to be: all of them, in one call.
+
+        Each is applied (server-side apply, forced) if that would change something; the object becomes its controlling
+        owner. Children of this controller that are not among them are deleted, once all have been applied.
+
+        Everything is checked before the first write. If the server refuses some, the others of the group are tried, and
+        nothing is deleted. After a cancellation the next reconcile goes on where this one was.
+
+        Args:
+            *desired: All children: mappings or resources with ``apiVersion``, ``kind`` and a name, or objects of the
+                class of a declared kind. Their namespace is the owner's by default.
+                Lists of them are groups: the next one is applied once all of those before are ready. This does not
+                wait: a change of a child reconciles its owner.
+            adopt: Take over objects of these names that nothing controls.
+            prune_all: Delete all children if there are none among ``desired``.
+            garbage_collected: Whether the garbage collector deletes the children when the object goes. False makes them
+                without an owner reference: they stay until the clean-up of the object calls ``apply(prune_all=True)``,
+                also if the object is deleted in the foreground. The object needs a finalizer then.
+
+        Raises:
+            InvalidChildrenError: If the children cannot be applied: an undeclared kind, a name twice, another
+                namespace than the owner's, or not garbage collected, without a finalizer of it, none although there
+                are some, a second call.
+            AlreadyOwnedError: If something else controls an object of that name.
+            NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
+            OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name. Before
+                something is made the server is asked, once.
+            ApiError: What the server refused; an ``ExceptionGroup`` of those if there are several.
+        """
+        groups = [[*map(self._plain, group)] for group in _groups(desired)]
+        if self._applied:
+            raise InvalidChildrenError("children are applied once in a reconcile: put all of them into one call")
+        owner = await self._owner(may_go=prune_all)
+        wanted = [[self._child(*each, owner, garbage_collected) for each in group] for group in groups]
+        everything = [child for group in wanted for child in group]
+        refuse_namesakes(everything)
+        there = await self._there(everything, owner, adopt=adopt)
+        dropped = await self._not_desired(owner, {child.identity for child in everything})
+        if dropped and not everything and not prune_all:
+            raise InvalidChildrenError(
+                f"no children are desired, but {owner.key} has {len(dropped)}: if all are to be deleted, say so by"
+                " prune_all=True"
+            )
+        self._applied = True
+        run = _Run(owner, may_go=not everything)
+        for done, group in enumerate(wanted, start=1):
+            await self._apply_group(group, there, run)
+            if run.not_ready and wanted[done:]:
+                return run.result(waiting=chain.from_iterable(wanted[done:]))
+        await self._prune(dropped, run)
+        return run.result()
+
+    # -- what is desired
+
+    def _plain(self, obj: object) -> tuple[ChildKind, dict[str, object]]:
+        """Return the kind of a desired object, and the object as JSON has it."""
+        declared = self._kind_of(obj)
+        return declared, msgspec.json.decode(encode_object(declared.kind, obj).body, type=dict[str, object])
+
+    def _kind_of(self, obj: object) -> ChildKind:
+        if isinstance(obj, Resource):
+            named = f"{obj.api_version}/{obj.kind}"
+        elif isinstance(obj, Mapping):
+            fields = cast("Mapping[str, object]", obj)
+            named = f"{fields.get('apiVersion')}/{fields.get('kind')}"
+        else:
+            named = type(obj).__name__
+        for declared in self._declared.kinds:
+            kind = declared.kind
+            if named == str(kind) or (kind.model is not None and isinstance(obj, kind.model)):
+                return declared
+        if not isinstance(obj, Resource | Mapping) and resource_type_of(type(obj)) is None:
+            got = f"the class {obj.__name__}" if isinstance(obj, type) else f"a {named}"
+            raise InvalidChildrenError(
+                f"a child must be a Resource, a mapping or an object of a class of @dl.custom_resource, got {got}"
+            )
+        if named == "None/None":
+            raise InvalidChildrenError("a child must have apiVersion and kind")
+        alike = sorted(str(each.kind) for each in self._declared.kinds if each.kind.kind == named.rpartition("/")[2])
+        if alike:
+            raise InvalidChildrenError(f"{named} is not a declared kind of children. Write {' or '.join(alike)}.")
+        remedy = f"Write @dl.controller(..., children=[..., {_served(named)!r}])"
+        raise InvalidChildrenError(f"{named} is not a declared kind of children. {remedy}.")
+
+    def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource, garbage_collected: bool) -> Child:
+        own, controller = self._declared.own, self._controller
+        return desired_child(
+            declared, fields, owner=owner, own=own, controller=controller, garbage_collected=garbage_collected
+        )
+
+    # -- what is there
+
+    async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
+        """Return the object, as the caches have it now, or as the server has it."""
+        name, namespace, own = self._request.name, self._request.namespace, self._declared.own
+        client = self._client.live if live else self._client
+        found = await client.find(untyped(own), name, namespace=namespace)
+        if found is None or (found.deletion_timestamp is not None and not may_go) or uid not in ("", found.uid):
+            problem = "is gone" if found is None else "is being deleted" if uid in ("", found.uid) else "is another one"
+            raise OwnerGoneError(f"{own.kind} {self._request.key}", problem)
+        return found
+
+    async def _there(self, children: Sequence[Child], owner: Resource, *, adopt: bool) -> dict[ObjectReference, _There]:
+        """Return what is there under the names of the desired children; refuse what is not the owner's."""
+        own, controller = self._declared.own, self._controller
+        found: dict[ObjectReference, _There] = {}
+        for child in children:
+            kind = untyped(child.kind)
+            present = await self._client.find(kind, child.name, namespace=child.namespace or None)
+            whose = standing(present, owner=owner, own=own, controller=controller)
+            other = None if present is None else controlling_owner(present)
+            if whose is Standing.ANOTHERS and other is not None:
+                raise AlreadyOwnedError(str(child.reference), other)
+            if whose is Standing.NOBODYS and not adopt:
+                raise NotOwnedError(str(child.reference))
+            found[child.reference] = whose, present
+        return found
+
+    async def _not_desired(self, owner: Resource, desired: set[Identity]) -> list[Resource]:
+        """Return the children of the owner that are not desired."""
+        found: list[Resource] = []
+        for declared in self._declared.kinds:
+            kind, place = untyped(declared.kind), declared.namespace
+            found += await self._client.by_index(kind, OWNER_INDEX, owner.uid, namespace=place)
+        controller = self._controller
+        return [obj for obj in found if may_be_pruned(obj, owner.uid, controller) and identity_of(obj) not in desired]
+
+    # -- writes
+
+    async def _apply_group(self, group: Sequence[Child], there: Mapping[ObjectReference, _There], run: _Run) -> None:
+        failed: list[ApiError] = []
+        for child in group:
+            whose, present = there[child.reference]
+            if whose in (Standing.GOING, Standing.OF_PREDECESSOR):
+                run.not_ready[child.reference] = whose.value
+                continue
+            stored = present
+            if present is not None and self._is_as_applied(child, present):
+                run.unchanged.append(child.reference)
+            else:
+                try:
+                    stored = await self._apply(child, present, run)
+                except ApiError as error:
+                    error.add_note(f"while {child.reference} was applied as a child of {run.owner.key}")
+                    failed.append(error)
+                    continue
+                run.written.append(child.reference)
+            status = object_status(stored)
+            if not status.is_current:
+                run.not_ready[child.reference] = status.message
+        if len(failed) == 1:
+            raise failed[0]
+        if failed:
+            raise ExceptionGroup(f"{len(failed)} children of {run.owner.key} could not be applied", failed)
+
+    def _is_as_applied(self, child: Child, present: Resource) -> bool:
+        """Tell whether an apply would change nothing."""
+        known = self._declared.known.get(present.uid, child.fingerprint)
+        if known is not None and known.version == present.resource_version:
+            return True
+        wanted = () if known is None else known.differences
+        if differences(type_of(child.kind), child.body, present.to_dict()) != wanted:
+            return False
+        self._declared.known.remember(present.uid, Known(child.fingerprint, present.resource_version, wanted))
+        return True
+
+    async def _apply(self, child: Child, present: Resource | None, run: _Run) -> Resource:
+        owner = run.owner
+        await self._owner(uid=owner.uid)
+        metadata = mapping(child.body["metadata"])
+        if present is not None:
+            # What is changed is the object that was looked at, and no successor.
+            metadata = {**metadata, "uid": present.uid}
+        else:
+            await self._ask_for_owner(run)
+            # What no cache shows may be there all the same, made by this very controller for a successor of the owner.
+            metadata = {**metadata, "resourceVersion": _VERSION_OF_NONE}
+        try:
+            stored = await self._client.apply(
+                untyped(child.kind),
+                {**child.body, "metadata": metadata},
+                namespace=child.namespace or None,
+                options=self._options,
+                force=True,
+            )
+        except ConflictError as error:
+            if present is None:
+                error.add_note("it exists, though the cache of this program does not show it yet: it was left alone")
+            raise
+        self._take_answer(child, stored)
+        return stored
+
+    async def _ask_for_owner(self, run: _Run) -> None:
+        """Ask the server, once, whether the owner is still there.
+
+        Caches may be as old as a restart finds them. What is made for an owner that is gone the garbage collector takes
+        away: that would bring the next reconcile about, which made it again, and so on until the caches are current.
+        """
+        if not run.asked:
+            await self._owner(uid=run.owner.uid, live=True)
+            run.asked = True
+
+    def _take_answer(self, child: Child, stored: Resource) -> None:
+        """Remember what the server made of a child."""
+        known = self._declared.known
+        before = known.get(stored.uid, child.fingerprint)
+        found = differences(type_of(child.kind), child.body, stored.to_dict())
+        known.remember(stored.uid, Known(child.fingerprint, stored.resource_version, found))
+        if found and (before is None or before.differences != found):
+            fields = [path_text(difference.path) for difference in found]
+            extra = {"child": str(child.reference), "fields": fields}
+            self._logger.info("the server keeps fields of a child otherwise than they were applied", extra=extra)
+
+    async def _prune(self, dropped: Sequence[Resource], run: _Run) -> None:
+        for obj in dropped:
+            await self._owner(may_go=run.may_go, uid=run.owner.uid)
+            reference = _name_of(obj)
+            # Jobs would leave their pods behind otherwise.
+            options = DeleteOptions(propagation_policy="Background", uid=obj.uid)
+            kind, place = cast("ResourceType[Resource]", obj.resource_type), obj.namespace or None
+            try:
+                await self._client.delete(kind, obj.name, namespace=place, options=options)
+            except NotFoundError:
+                pass
+            except ConflictError:  # unless another object has its name now, nothing else would delete it
+                present = await self._client.live.find(kind, obj.name, namespace=place)
+                if present is not None and present.uid == obj.uid:
+                    raise
+            self._declared.known.forget(obj.uid)
+            run.pruned.append(reference)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one call has done so far."""
+
+    owner: Resource
+    may_go: bool
+    asked: bool = False
+    written: list[ObjectReference] = field(default_factory=list[ObjectReference])
+    unchanged: list[ObjectReference] = field(default_factory=list[ObjectReference])
+    pruned: list[ObjectReference] = field(default_factory=list[ObjectReference])
+    not_ready: dict[ObjectReference, str] = field(default_factory=dict[ObjectReference, str])
+
+    def result(self, waiting: Iterable[Child] = ()) -> AppliedChildren:
+        return AppliedChildren(
+            written=tuple(self.written),
+            unchanged=tuple(self.unchanged),
+            pruned=tuple(self.pruned),
+            not_ready=self.not_ready,
+            waiting=tuple(child.reference for child in waiting),
+        )
+
+
+def _served(named: str) -> str:
+    """Return the kind of today if a built-in kind is named with an API version that is not served any more."""
+    rest, _, kind = named.rpartition("/")
+    group = rest.rpartition("/")[0]
+    found = [known for known in BUILT_IN if known.kind == kind and group in (known.group, "extensions")]
+    return named if named in map(str, found) or not found else str(found[0])
+
+
+def _groups(desired: Sequence[object]) -> list[list[object]]:
+    """Return the groups: objects are one, lists are one each."""
+    lists = [cast("Sequence[object]", given) for given in desired if isinstance(given, list | tuple)]
+    if not lists:
+        return [[*desired]] if desired else []
+    if len(lists) < len(desired):
+        raise InvalidChildrenError(
+            "apply was given objects and lists: lists are groups, which are applied one after the other, so put each"
+            " object into one"
+        )
+    return [[*group] for group in lists]
+
+
+def _name_of(obj: Resource) -> ObjectReference:
+    """Return which object it is, by its names alone."""
+    found = reference_to(obj)
+    return ObjectReference(api_version=found.api_version, kind=found.kind, namespace=found.namespace, name=found.name)

@@ -1,0 +1,276 @@
+"""Writes what a reconcile says of an object's status: once, and only if something changes. Core: ``core/status.py``.
+
+The patch is made of the newest state that is known, and holds for that version only: the API server does not compare
+the uid in a patch of a custom resource's status, but it does compare the version, and no version belongs to two
+objects. After a conflict the object is read from the server.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias, cast, final
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.conditions import check_condition_type
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import mapping
+from deltaloop.api.json_writing import write_json
+from deltaloop.api.path import Path
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ConflictError, NotFoundError
+from deltaloop.api.times import WallTime, format_time, utc_now
+from deltaloop.api.views import freeze
+from deltaloop.client.options import WriteOptions
+from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.runtime.core.status import Fields, Kept, StatusChange
+from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
+from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.reconcile.client import ReconcileClient
+
+_logger: Final = logging.getLogger("deltaloop.runtime.status")
+_STATUS: Final = Path("status")
+_TRIES: Final = 5
+# What the schema does not have is found in the answer, and said once for each field.
+_OPTIONS: Final = WriteOptions(field_validation="Ignore")
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+
+Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@final
+class Statuses:
+    """What the statuses of one controller's reconciles share: its kind, and what servers make of statuses."""
+
+    __slots__ = ("_kept", "kind", "views", "wall_clock")
+
+    def __init__(
+        self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = utc_now
+    ) -> None:
+        """Begin with nothing known.
+
+        Args:
+            kind: The kind of objects that do not say their own.
+            views: Where the newest state of an object is known.
+            wall_clock: The time that is written into conditions.
+        """
+        self.kind: ResourceType[Any] | str = kind
+        self.views: Views = views
+        self.wall_clock: Callable[[], WallTime] = wall_clock
+        self._kept: dict[ResourceType[Any], Kept] = {}
+
+    def kept(self, kind: ResourceType[Any]) -> Kept:
+        """Return what the server makes of the statuses of a kind."""
+        return self._kept.setdefault(kind, Kept())
+
+
+@final
+class StatusWriter:
+    """The status of one object, to be said and written; made by ``ctx.status``.
+
+    ``async with`` writes at its end: nothing if nothing has changed, or if the block was cancelled; after an exception
+    only the condition that was declared for it. In a plain function it is ``with``.
+    """
+
+    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait")
+
+    def __init__(
+        self, obj: object, *, client: ReconcileClient, statuses: Statuses, on_error: str | None, wait: Wait
+    ) -> None:
+        """Made by ``ctx.status``, which see.
+
+        Args:
+            obj: The object as it was read.
+            client: The reconcile's client.
+            statuses: What reconciles share.
+            on_error: Type of the condition that says of an exception.
+            wait: Runs a coroutine on the event loop, for plain functions.
+        """
+        self._client = client
+        self._statuses = statuses
+        self._kind, self._given = _as_resource(obj, statuses.kind)
+        looked_at: Resource | None = self._given
+        if not self._given.uid and isinstance(self._kind, ResourceType):  # a class that has no place for it
+            looked_at = statuses.views.newest(untyped(self._kind), self._given.namespace, self._given.name)
+        self._uid = "" if looked_at is None else looked_at.uid
+        self._change = StatusChange(0 if looked_at is None else looked_at.generation)
+        self._on_error = on_error
+        self._wait = wait
+        if on_error is not None:
+            check_condition_type(on_error)
+
+    def __setitem__(self, field: str, value: object) -> None:
+        """Have a field of the status hold this value, as a whole; None removes it.
+
+        Raises:
+            InvalidArgumentError: If it is ``conditions`` or ``observedGeneration``.
+            MalformedObjectError: If JSON cannot say the value.
+        """
+        self._change.set_field(field, value)
+
+    def __getitem__(self, field: str) -> Any:
+        """Return a field as it will be; to read only."""
+        return freeze(self._change.shown(_status_of(self._given))[field])
+
+    def get(self, field: str, default: Any = None) -> Any:
+        """Return a field as it will be, or ``default``; to read only."""
+        return freeze(self._change.shown(_status_of(self._given)).get(field, default))
+
+    def remove(self, field: str) -> None:
+        """Have the status lack a field.
+
+        Raises:
+            InvalidArgumentError: If it is ``conditions`` or ``observedGeneration``.
+        """
+        self._change.set_field(field, None)
+
+    def set_condition(self, type: str, status: str | bool, *, reason: str, message: str = "") -> None:  # noqa: A002
+        """Have a condition say this; ``lastTransitionTime`` changes only if its status does.
+
+        Args:
+            type: Such as ``Ready``.
+            status: ``"True"``, ``"False"`` or ``"Unknown"``, or a bool.
+            reason: One word such as ``MinimumReplicasAvailable``.
+            message: For people.
+
+        Raises:
+            InvalidArgumentError: If Kubernetes does not allow such a condition.
+        """
+        self._change.set_condition(type, status, reason=reason, message=message)
+
+    def remove_condition(self, type: str) -> None:  # noqa: A002 - the wire name
+        """Have no condition of a type.
+
+        Raises:
+            InvalidArgumentError: If it is no type of a condition.
+        """
+        self._change.remove_condition(type)
+
+    def condition(self, type: str) -> Mapping[str, Any] | None:  # noqa: A002 - the wire name
+        """Return a condition as it will be, but for its times; None if there will be none; to read only."""
+        return cast("Mapping[str, Any] | None", freeze(self._change.shown_condition(type, _status_of(self._given))))
+
+    async def write(self) -> None:
+        """Write what was said so far, if anything changes by it; the end of the block writes what is said after it.
+
+        If the object is gone, or another one has its name, nothing is written.
+
+        Raises:
+            NoStatusSubresourceError: If the kind has no status subresource.
+            ConflictError: If others change the object all the time.
+            ReconcileStoppedError: If the reconcile was told to stop.
+            ApiError: If the server refuses, such as ``InvalidError`` for what the schema forbids.
+        """
+        await self._write(self._change, observing=True)
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Write; an exception goes on, whatever becomes of the write.
+
+        Raises:
+            ApiError: See ``write``.
+        """
+        if error is None:
+            await self._write(self._change, observing=True)
+        elif self._on_error is not None and isinstance(error, Exception):
+            try:
+                await self._write(self._change.of_error(self._on_error, error), observing=False)
+            except DeltaloopError as second:
+                if isinstance(second, _REFUSALS):
+                    return
+                extra = {"kind": str(self._kind), "key": self._given.key, "error": type(second).__name__}
+                _logger.warning("an error could not be written into the status", extra=extra)
+
+    def __enter__(self) -> Self:
+        """Begin, in a plain function.
+
+        Raises:
+            WaitOnLoopError: If this is an ``async def`` function.
+        """
+        try:
+            return cast("Self", self._wait(self.__aenter__()))
+        except WaitOnLoopError:
+            raise WaitOnLoopError("with ctx.status(...)", "Write `async with ctx.status(...)`") from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Write; an exception goes on, whatever becomes of the write.
+
+        Raises:
+            ApiError: See ``write``.
+        """
+        self._wait(self.__aexit__(kind, error, traceback))
+
+    async def _write(self, change: StatusChange, *, observing: bool) -> None:
+        kind, own = self._kind, self._statuses.kind
+        kind = untyped(kind) if isinstance(kind, ResourceType) else await self._client.resource(kind)
+        own = own if isinstance(own, ResourceType) else await self._client.resource(own)
+        # That of a Deployment says what its own controller has seen, and nobody else.
+        observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
+        name, namespace = self._given.name, self._given.namespace
+        kept = self._statuses.kept(kind)
+        present = self._statuses.views.newest(kind, namespace, name)
+        for attempt in range(1, _TRIES + 1):
+            if present is None:
+                present = await self._client.live.find(kind, name, namespace=namespace)
+            if present is None or self._uid not in ("", present.uid):
+                return
+            if change.is_outdated(_status_of(present), generation=present.generation, observing=observing):
+                return  # who wrote it has seen a newer object, which is on its way to this program's cache
+            now = format_time(self._statuses.wall_clock()) if change.says_conditions else ""
+            patch = change.patch(_status_of(present), kept=kept, now=now, observing=observing)
+            if patch is None:
+                return
+            version = {"resourceVersion": present.resource_version}
+            try:
+                stored = await self._client.patch(
+                    kind,
+                    name,
+                    {"metadata": version, "status": patch},
+                    namespace=namespace,
+                    subresource="status",
+                    options=_OPTIONS,
+                )
+            except ConflictError:
+                if attempt == _TRIES:
+                    raise
+                present = None
+            except NotFoundError:
+                there = await self._client.live.find(kind, name, namespace=namespace)
+                if there is None or there.uid != present.uid:
+                    return
+                raise NoStatusSubresourceError(kind) from None
+            else:
+                for field in kept.learn(patch, _status_of(stored)):
+                    extra = {"kind": str(kind), "field": field}
+                    _logger.warning(
+                        "the schema of a kind does not have a field of the status: it is dropped", extra=extra
+                    )
+                return
+
+
+def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
+    """Return the kind of an object as a client gave it, and the object as it came."""
+    if obj is None:
+        raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
+    if not isinstance(obj, Resource):
+        with suppress(InvalidArgumentError):  # else of a class that a resource type names, a dict or JSON: of our kind
+            own = ResourceType.of(type(obj))
+        raw = obj if isinstance(obj, bytes) else write_json(obj, "the object of ctx.status")
+        obj = Resource.from_json(raw)
+    if obj.resource_type is not None:
+        return obj.resource_type, obj
+    return (f"{obj.api_version}/{obj.kind}" if obj.api_version and obj.kind else own), obj
+
+
+def _status_of(obj: Resource) -> Fields:
+    return mapping(_STATUS.get(obj))

@@ -1,0 +1,228 @@
+"""What a whole program needs to be allowed: its controllers, and the election, Events and metrics around them.
+
+``deltaloop generate rbac`` prints it, the preflight of ``run`` asks about its part, and an account for development is
+granted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import AlreadyExistsError
+from deltaloop.client import Client, ClientConfig, Impersonation
+from deltaloop.events import EventApi
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.access import (
+    READ_VERBS,
+    Access,
+    AccessRule,
+    is_allowed,
+    review,
+    roles,
+    rules_for,
+    rules_of_access,
+)
+from deltaloop.runtime.program.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+from deltaloop.runtime.program.wiring import kinds_named, wires_of
+from deltaloop.webhooks.certificates.targets import TARGET_KINDS
+from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_SELF_REVIEW: Final = ResourceType[Resource](
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=False)
+"""What no role of a program grants: who may do it may do everything."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What the program around the controllers does, which needs rights of its own.
+
+    Attributes:
+        namespace: The only namespace that is watched; None for all.
+        lease_namespace: Where the Lease of leader election is; None without one.
+        event_api: What Events are written in.
+        token_review: Whether the API server is asked who may get the metrics.
+        certificates: What it does for the certificates of its webhooks, if it keeps them itself; see
+            ``certificate_access``.
+        reads: Kinds whose caches its webhooks read.
+    """
+
+    namespace: str | None = None
+    lease_namespace: str | None = None
+    event_api: EventApi = EventApi.CORE_V1
+    token_review: bool = False
+    certificates: tuple[Access, ...] = ()
+    reads: tuple[ResourceType[Any], ...] = ()
+
+    def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
+        """Return what it needs.
+
+        Args:
+            cluster_kinds: Whether kinds without namespaces are reconciled, whose Events are in ``default``.
+        """
+        places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
+        needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
+        needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
+        needed += self.certificates
+        rules = [rule for access in needed for rule in rules_of_access(access, namespace=None)]
+        return rules + [rule for kind in self.reads for rule in rules_for(kind, READ_VERBS, namespace=self.namespace)]
+
+
+def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[AccessRule], list[str]]:
+    """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
+
+    Args:
+        controllers: The controllers as they were declared.
+        program: What is around them.
+    """
+    known: dict[str, ResourceType[Any]] = {}
+    guessed: list[str] = []
+    for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=True)}):
+        try:
+            known[name] = parse_resource_type(name)
+        except UnknownResourceError:
+            known[name] = guess(name)
+            guessed.append(name)
+    plans = [wires_of(controller, known) for controller in controllers]
+    rules = [rule for plan in plans for rule in plan.rules(program.namespace)]
+    rules += [rule for plan in plans for rule in plan.implied_rules(program.namespace)]
+    return rules + program.rules(cluster_kinds=any(not plan.kind.namespaced for plan in plans)), guessed
+
+
+def guess(name: str) -> ResourceType[Any]:
+    """Make a resource type from a name such as ``example.com/v1/Widget`` by the rules that Kubernetes' tools guess by.
+
+    Raises:
+        UnknownResourceError: If the name is not of that form.
+
+    Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
+    """
+    api_version, _, kind = name.rpartition("/")
+    if not api_version or not kind:
+        raise UnknownResourceError(f"{name!r} names no kind without a server; write GROUP/VERSION/Kind")
+    lower = kind.lower()
+    if lower.endswith("s"):
+        plural = f"{lower}es"
+    elif lower.endswith("y"):
+        plural = f"{lower[:-1]}ies"
+    else:
+        plural = f"{lower}s"
+    return ResourceType[Resource].untyped(api_version, kind, plural)
+
+
+def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Access, ...]:
+    """Return what a program cannot do without.
+
+    Args:
+        lease_namespace: Where the Lease of leader election is; None without one.
+        token_review: Whether the API server is asked who may get the metrics.
+    """
+    needed: list[Access] = []
+    if lease_namespace is not None:
+        needed.append(Access(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
+    if token_review:
+        needed += [Access(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]
+    return tuple(needed)
+
+
+def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Access, ...]:
+    """Return what recording Events takes.
+
+    Args:
+        api: What they are written in. Where ``events.k8s.io`` is not served, the recorder writes ``v1``.
+        namespaces: Where the objects are that they are about; empty for all.
+    """
+    kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
+    return tuple(
+        Access(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
+    )
+
+
+def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Access, ...]:
+    """Return what keeping the certificates of webhooks takes: one Secret, and ``caBundle`` in configurations, by name.
+
+    The right to create Secrets, which cannot be limited to a name, is not among it: the Secret is there before, empty.
+
+    Args:
+        namespace: Where the Secret is.
+        secret: Its name.
+        targets: The configurations.
+    """
+    needed = [Access(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
+    names: dict[TargetKind, list[str]] = {}
+    for target in targets:
+        names.setdefault(target.kind, []).append(target.name)
+    needed += [
+        Access(TARGET_KINDS[kind], verbs=(*READ_VERBS, "patch"), names=tuple(named)) for kind, named in names.items()
+    ]
+    return tuple(needed)
+
+
+async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
+    """Grant rules, as the roles that are printed, to a user of their own; return how to connect as that user.
+
+    The client's user asks in the other's name (impersonation), so there is no token. Namespaces that roles are in are
+    created if they are missing. What is there of that name already is replaced.
+
+    Args:
+        client: May write roles and bindings, and impersonate.
+        rules: What is granted.
+        name: Of the program; user, roles and bindings are called ``deltaloop:NAME``, as nobody's own are.
+
+    Raises:
+        InvalidArgumentError: If the server lets everybody do everything, so that roles mean nothing.
+    """
+    user = _user(name)
+    subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
+    for role in roles(rules, name=user):
+        namespace = role["metadata"].get("namespace")
+        if namespace is not None:
+            await _created(client, {"metadata": {"name": namespace}})
+        kind = str(role["kind"])
+        reference = {"apiGroup": _GROUP, "kind": kind, "name": user}
+        binding = {"metadata": {"name": user}, "subjects": subjects, "roleRef": reference}
+        await client.apply(_of_rbac(kind), role, namespace=namespace, force=True)
+        await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
+    config = replace(client.config, impersonate=Impersonation(user=user))
+    async with Client(config, options=client.options) as as_user:
+        answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
+    if is_allowed(answer.to_dict()):
+        raise InvalidArgumentError(
+            "roles mean nothing on this server, which allows everything: an embedded one needs "
+            'ServerOptions(authorization_mode="RBAC") and no insecure_http; in tests, from the fixture '
+            "deltaloop_server_options"
+        )
+    return config
+
+
+def _user(name: str) -> str:
+    return f"deltaloop:{name}"
+
+
+def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str, str]]:
+    """Return kinds, names and namespaces of what ``restricted`` makes; a namespace may be empty."""
+    made: list[tuple[ResourceType[Resource], str, str]] = []
+    for role in roles(rules, name=_user(name)):
+        namespace = str(role["metadata"].get("namespace", ""))
+        made += [(_of_rbac(f"{role['kind']}{suffix}"), _user(name), namespace) for suffix in ("", "Binding")]
+    return made
+
+
+def _of_rbac(kind: str) -> ResourceType[Resource]:
+    return ResourceType[Resource](_GROUP, "v1", kind, f"{kind.lower()}s", namespaced=not kind.startswith("Cluster"))
+
+
+async def _created(client: Client, namespace: Mapping[str, Any]) -> None:
+    try:
+        await client.create(NAMESPACE, namespace)
+    except AlreadyExistsError:
+        return

@@ -1,0 +1,69 @@
+"""The pages of a health server. Cores: ``core/readiness.py`` says what checks hold, ``core/history.py`` what ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from deltaloop.api.keys import join_key
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.readiness import Check, answer
+from deltaloop.runtime.program.pages import HttpPage, Route
+
+EXPLAIN_PATH: Final = "/explain"
+
+
+def probe(checks: Callable[[], tuple[Check, ...]]) -> Route:
+    """Make the route of a probe: all checks, or the one that is named behind the path; ``?verbose``, ``?exclude=``."""
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        found = checks()
+        if rest:
+            found = tuple(check for check in found if check.name == rest)
+            if not found:
+                return HttpPage(b"no such check\n", status=404)
+        ok, text = answer(found, verbose="verbose" in query, exclude=frozenset(query.get("exclude", ())))
+        return HttpPage(text.encode(), status=200 if ok else 500)
+
+    return route
+
+
+def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
+    """Make the route of ``/metrics``; ``render`` returns the body and its content type."""
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        del query
+        if rest:
+            return HttpPage(b"not found\n", status=404)
+        body, content_type = render()
+        return HttpPage(body, content_type)
+
+    return route
+
+
+def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
+    """Make the route of ``deltaloop why``: the last reconciles of an object, as JSON without data of objects.
+
+    The query names the object: ``kind`` (may be missing), ``namespace`` and ``name``.
+
+    Args:
+        history: What is known.
+        clock: Seconds, as in the history.
+        standby_of: Returns who leads while this replica does not, "" if that is not known, and None if it leads, or
+            there is no election.
+    """
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        kind, namespace, name = (query.get(field, [""])[0] for field in ("kind", "namespace", "name"))
+        if rest or not name:
+            return HttpPage(b"bad request: name an object by ?name=, and by namespace= and kind=\n", status=400)
+        keys = frozenset({join_key(namespace, name), name})
+        found = history.about(kind, keys)
+        body: dict[str, object] = {"reconciles": [run.to_dict(clock()) for run in found]}
+        leader = standby_of()
+        if leader is not None:
+            body["standby"] = {"leader": leader}
+        return HttpPage(json.dumps(body).encode(), "application/json", status=200 if found else 404)
+
+    return route

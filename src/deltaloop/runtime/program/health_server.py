@@ -1,0 +1,197 @@
+"""Serve health, readiness, metrics and explanations over HTTP. The pages are in ``health_pages.py``.
+
+By default it listens on loopback. With a certificate it speaks TLS; with ``token_review`` it answers only clients whose
+bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
+
+Anyone who reaches the port can send requests. Only GET and HEAD of known paths are answered. Bodies are neither read
+nor unpacked, headers are bounded in size and number, and responses contain no data of objects. There are at most 100
+connections: a new one takes the place of the one that has waited longest for a request, so that idle connections keep
+no probe away. A connection without a request ends after 10 s, one that is kept after 60, one that does not read its
+response after 30. All responses that are being sent have at most 16 MiB together.
+
+This module is the only one of its package that may import aiohttp. A manager imports it only if it listens.
+
+Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import ssl
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self, final
+
+from aiohttp import web
+
+from deltaloop._internal.http_connections import HANDSHAKE, UNREADABLE, BoundedServer, send
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
+from deltaloop.api.logs import http_logger
+from deltaloop.runtime.errors import HealthServerError
+from deltaloop.runtime.program.pages import HttpPage, Listen, LocalRoute, MayGet, Route
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+_MOST_CONNECTIONS: Final = 100
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_STOP_PATIENCE: Final = 1.0
+
+
+@final
+class HealthServer:
+    """An HTTP server of a few pages, running while it is entered."""
+
+    def __init__(self, listen: Listen, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
+        """Make a server that does not run yet.
+
+        Args:
+            listen: Address and port to listen on.
+            routes: Pages by path, such as ``/healthz``; what is below a path belongs to it.
+            may_get: Checks tokens, if ``listen`` asks for that.
+        """
+        self._listen = listen
+        self._routes = dict(routes)
+        self._may_get = may_get
+        self._sending = 0
+        self._server: BoundedServer | None = None
+        self._listener: asyncio.Server | None = None
+        self._port = 0
+        if listen.token_review and may_get is None:
+            raise InvalidArgumentError("Listen.token_review needs somebody who reviews tokens (may_get)")
+
+    @property
+    def url(self) -> str:
+        """Where it answers, such as ``http://127.0.0.1:8080``.
+
+        Raises:
+            RuntimeError: If it does not run.
+        """
+        if self._listener is None:
+            raise RuntimeError("the server has no address before it is entered")
+        host = self._listen.host or "0.0.0.0"  # noqa: S104 - shown, not listened on
+        shown = f"[{host}]" if ":" in host else host
+        return f"{'http' if self._listen.certificate is None else 'https'}://{shown}:{self._port}"
+
+    async def __aenter__(self) -> Self:
+        """Start to listen.
+
+        Raises:
+            HealthServerError: If the address cannot be used, or the certificate cannot be read.
+        """
+        listen = self._listen
+        context = self._tls()
+        server = BoundedServer(
+            self._handle, most=_MOST_CONNECTIONS, logger=http_logger("deltaloop.runtime.http", unreadable=UNREADABLE)
+        )
+        try:
+            listener = await asyncio.get_running_loop().create_server(
+                server,
+                listen.host or None,
+                listen.port,
+                ssl=context,
+                ssl_handshake_timeout=None if context is None else HANDSHAKE,
+            )
+        except OSError as error:
+            raise self._error(error) from error
+        self._port = int(listener.sockets[0].getsockname()[1])
+        self._server, self._listener = server, listener
+        _logger.info("the health server listens", extra={"url": self.url, "paths": sorted(self._routes)})
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop."""
+        listener, self._listener = self._listener, None
+        if listener is not None and self._server is not None:
+            listener.close()
+            self._server.pre_shutdown()
+            await self._server.shutdown(_STOP_PATIENCE)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._listen.certificate is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(self._listen.certificate, self._listen.key)
+        except (OSError, ssl.SSLError) as error:
+            raise HealthServerError(
+                f"the certificate {self._listen.certificate} cannot be used: {error.strerror or type(error).__name__}",
+                host=self._listen.host,
+                port=self._listen.port,
+            ) from error
+        return context
+
+    def _error(self, error: OSError) -> HealthServerError:
+        listen = self._listen
+        where = f"{listen.host or '*'}:{listen.port}"
+        if error.errno == errno.EADDRINUSE:
+            message = f"{where} is in use; choose another port for health or metrics, or 0 for none"
+        else:
+            message = f"cannot listen on {where} for health or metrics: {error.strerror or type(error).__name__}"
+        return HealthServerError(message, host=listen.host, port=listen.port)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        page = await self._page(request)
+        size = len(page.body)
+        if self._sending and self._sending + size > _MOST_BYTES:
+            page = HttpPage(b"too many responses are being sent\n", status=503)
+            size = len(page.body)
+        headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        if page.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        if page.status == 503:
+            headers["Retry-After"] = "1"
+        self._sending += size
+        try:
+            return await send(request, web.Response(body=page.body, status=page.status, headers=headers))
+        finally:
+            self._sending -= size
+
+    async def _page(self, request: web.BaseRequest) -> HttpPage:
+        if request.method not in ("GET", "HEAD"):
+            return HttpPage(b"method not allowed\n", status=405)
+        path = request.path
+        for known, route in self._routes.items():
+            if path == known or path.startswith(f"{known}/"):
+                if isinstance(route, LocalRoute) and not _is_local(request):
+                    return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
+                refused = await self._refusal(request)
+                if refused is not None:
+                    return refused
+                query = {name: request.query.getall(name) for name in request.query}
+                try:
+                    return await route(path[len(known) :].strip("/"), query)
+                except Exception:
+                    _logger.exception("a page of the health server failed", extra={"path": known})
+                    return HttpPage(b"internal error\n", status=500)
+        return HttpPage(b"not found\n", status=404)
+
+    async def _refusal(self, request: web.BaseRequest) -> HttpPage | None:
+        if not self._listen.token_review or self._may_get is None:
+            return None
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return HttpPage(b"unauthorized\n", status=401)
+        try:
+            allowed = await self._may_get(token.strip(), request.path)
+        except DeltaloopError as error:
+            _logger.warning("a token could not be reviewed", extra={"error": type(error).__name__})
+            return HttpPage(b"tokens cannot be reviewed now\n", status=503)
+        return None if allowed else HttpPage(b"forbidden\n", status=403)
+
+
+def _is_local(request: web.BaseRequest) -> bool:
+    host = request.headers.get("Host", "")
+    name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    return _is_loopback(request.remote or "") and (name == "localhost" or _is_loopback(name))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,565 @@
+"""Runs controllers as one program: health, caches, leadership, workers, and a good end. Core: ``core/shutdown.py``.
+
+    health, metrics, webhooks ──▶ lifespans ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
+                                                                 ▲            ▲           │ lost: workers end, then the
+                                                                 │            └───────────┘ lock is free
+                                              standbys wait here, with caches that are kept up
+
+The end goes the other way round. Controllers of one manager share informers, and one election.
+
+Source: controller-runtime pkg/manager/internal.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.cache.errors import CacheSyncError
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.informer import Informer
+from deltaloop.client import Client
+from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.runtime.controller import Controller, require_controllers
+from deltaloop.runtime.core.access import rules_for, rules_of_access
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
+from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
+from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.program.manager_options import ManagerOptions
+from deltaloop.runtime.program.pages import only_local
+from deltaloop.runtime.program.preflight import check_access
+from deltaloop.runtime.program.served_webhooks import ServedWebhooks
+from deltaloop.runtime.program.token_reviews import review_tokens
+from deltaloop.runtime.program.watchdog import LoopWatchdog
+from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
+from deltaloop.runtime.reconcile.access_guard import AccessGuard
+from deltaloop.runtime.reconcile.finalizing import refuse_finalizers
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
+from deltaloop.runtime.reconcile.metrics import ControllerMetrics
+from deltaloop.runtime.reconcile.remedies import note_empty_caches
+from deltaloop.runtime.reconcile.tracing import Tracing
+from deltaloop.runtime.sources import Source, is_cancelled_from_outside
+
+if TYPE_CHECKING:
+    from deltaloop.events import ComponentRecorder, EventRecorder
+    from deltaloop.leaderelection import LeaderElector, Term
+    from deltaloop.runtime.program.health_server import HealthServer
+    from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.webhooks import WebhookMetrics, WebhookServer
+    from deltaloop.webhooks.certificates.sources import CertificateSource
+    from deltaloop.webhooks.declaring import Webhook
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+_STANDBY_PERIOD: Final = 300.0
+"""Seconds between two looks at what waits while another process leads."""
+
+_SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
+    Heard.BEGINS: (logging.INFO, "ending in good order: a signal came"),
+    Heard.REPEATED: (logging.DEBUG, "the same signal came again within a moment: it is taken for the same request"),
+    Heard.AT_ONCE: (logging.INFO, "ending at once: a second signal came"),
+    Heard.TOO_LATE: (logging.DEBUG, "a signal came while everything was ending"),
+}
+
+
+@final
+class Manager:
+    """Runs controllers until it is stopped.
+
+    Used once, on one event loop.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        controllers: Sequence[Controller],
+        *,
+        elector: LeaderElector | None = None,
+        recorder: EventRecorder | None = None,
+        metrics: ControllerMetrics | None = None,
+        metrics_page: Callable[[], tuple[bytes, str]] | None = None,
+        webhooks: Sequence[Webhook] = (),
+        certificates: CertificateSource | None = None,
+        webhook_metrics: WebhookMetrics | None = None,
+        options: ManagerOptions | None = None,
+    ) -> None:
+        """Make a manager; nothing runs yet.
+
+        Args:
+            client: Client of the cluster; the manager does not close it.
+            controllers: What it runs.
+            elector: Whose leadership the workers need; None runs them at once. It must contend by a lock of the same
+                cluster, and contend again after a loss (its default), or the manager ends then.
+            recorder: What ``ctx.recorder`` reports through, as the controller whose reconcile it is; whoever made it
+                opens and closes it.
+            metrics: Hooks of controllers and their queues.
+            metrics_page: Returns the page of ``/metrics`` and its content type.
+            webhooks: What it serves to the API server, on every replica, from its start on.
+            certificates: Where their server has its certificate from.
+            webhook_metrics: Hooks of their server.
+            options: How long to wait, what to listen on, and whether to elect a leader.
+
+        Raises:
+            InvalidControllerError: If two controllers have the same name, or a finalizer that nothing drops, or that
+                two would drop.
+            InvalidArgumentError: If metrics are to be served, and there is no page of them; if webhooks are, and there
+                is no certificate; or if the name of a controller cannot be the component of Events.
+            InvalidWebhookError: If the webhooks do not fit together.
+        """
+        if isinstance(controllers, Controller):
+            raise InvalidArgumentError("Manager() takes a list of controllers, got one. Write Manager(client, [...]).")
+        self.options: ManagerOptions = options or ManagerOptions()
+        self.controllers: tuple[Controller, ...] = tuple(controllers)
+        require_controllers(self.controllers, "Manager")
+        seen: set[str] = set()
+        for controller in self.controllers:
+            if controller.name in seen:
+                raise InvalidControllerError(controller.name, "two have this name; give one another, by name=...")
+            seen.add(controller.name)
+        refuse_finalizers(self.controllers)
+        self._client = client
+        self._elector = elector
+        self._recorders: dict[str, ComponentRecorder] = {}
+        if recorder is not None:
+            self._recorders = {name: recorder.for_component(name) for name in seen}
+        self._metrics = metrics
+        if self.options.metrics is not None and metrics_page is None:
+            raise InvalidArgumentError(
+                "ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve"
+            )
+        self._metrics_page = metrics_page
+        self._webhooks = ServedWebhooks(
+            webhooks, self.options.webhooks, certificates=certificates, metrics=webhook_metrics
+        )
+        if self._webhooks.reads and not self.options.warm_standbys:
+            raise InvalidArgumentError(
+                "webhooks that read caches answer on standbys, too: leave ManagerOptions.warm_standbys on"
+            )
+        self._servers: dict[str, HealthServer] = {}
+        self._shutdown = Shutdown(
+            drain_timeout=self.options.drain_timeout,
+            timeout=self.options.shutdown_timeout,
+            repeat_window=self.options.repeat_window,
+            grace=self._webhooks.grace,
+        )
+        self._changed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._lingers = False
+        self._loops: list[ReconcileLoop] = []
+        self._informers: list[Informer[Any]] = []
+        self._users: dict[str, set[str]] = {}
+        self._factory: InformerFactory | None = None
+        self._term: Term | None = None
+        self._synced = False
+        self._clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+        self._used = False
+        self._left_behind: list[str] = []
+        self._history = History()
+        self._lifespans: dict[Lifespan[Any], Any] = {}
+
+    # -- state
+
+    @property
+    def leadership(self) -> Leadership:
+        """What this process is in the election."""
+        if self._elector is None:
+            return Leadership.NONE
+        return Leadership.LEADING if self._elector.is_leader else Leadership.STANDBY
+
+    @property
+    def loops(self) -> tuple[ReconcileLoop, ...]:
+        """The controllers at work, with their queues; empty before the start."""
+        return tuple(self._loops)
+
+    @property
+    def informers(self) -> tuple[Informer[Any], ...]:
+        """The caches, each once, whichever controllers share it; empty before the start."""
+        return tuple(self._informers)
+
+    @property
+    def webhook_server(self) -> WebhookServer | None:
+        """The server of webhooks while it runs; None if there is none."""
+        return self._webhooks.server
+
+    @property
+    def servers(self) -> Mapping[str, HealthServer]:
+        """The HTTP servers that run, under ``health`` and ``metrics``; their ``url`` says where."""
+        return MappingProxyType(self._servers)
+
+    def readiness(self) -> tuple[Check, ...]:
+        """Return the checks of ``/readyz``.
+
+        On the event loop.
+        """
+        caches = [
+            CacheState(
+                name=informer.name,
+                synced=informer.has_synced,
+                last_confirmed_at=informer.statistics().last_confirmed_at,
+            )
+            for informer in self._informers
+        ]
+        checks = readiness(
+            caches,
+            self.leadership,
+            started=self._synced,
+            stopping=self._shutdown.stopping,
+            now=self._clock(),
+            max_staleness=self.options.max_staleness,
+            require_leadership=self.options.require_leadership,
+        )
+        return (*checks, *self._webhooks.checks())
+
+    def health(self) -> tuple[Check, ...]:
+        """Return the checks of ``/healthz``: whether restarting the process would help.
+
+        On the event loop.
+        """
+        message = ""
+        if self._elector is not None:
+            try:
+                self._elector.check(self._elector.config.lease_duration)
+            except LeadershipLostError as error:
+                message = str(error)
+        return (Check(name="ping", ok=True), Check(name="leader-election", ok=not message, message=message))
+
+    # -- running
+
+    def stop(self) -> None:
+        """Begin to end in good order; a second call ends at once, without what still runs.
+
+        On the event loop.
+        """
+        self._shutdown.stop(self._clock())
+        self._changed.set()
+
+    async def run(self, *, handle_signals: bool = False) -> None:
+        """Run until ``stop``, or until something that cannot be mended goes wrong.
+
+        Cancellation is as good as ``stop``: reconciles that run may end in good order, within the times of the
+        options; a second one is the second stop. It goes on at the end.
+
+        Args:
+            handle_signals: Whether SIGINT and SIGTERM do what ``stop`` does. A second one ends at once; the same one
+                within ``repeat_window`` of the options is no second one: ``timeout`` and terminals send it twice.
+
+        Raises:
+            LifespanError: If a lifespan fails to begin or to end.
+            HealthServerError: If an address for health or metrics cannot be used.
+            PreflightError: If the account may not do what is needed.
+            CacheSyncError: If the caches do not fill in time; it names kinds and reasons.
+            UnknownResourceError: If the server does not know a kind.
+            ShutdownTimeoutError: If reconciles did not end in time and were left behind.
+            LeadershipLostError: If leadership was lost and the elector does not contend again.
+        """
+        if self._used:
+            raise RuntimeError("a manager runs once; make a new one")
+        self._used = True
+        self._clock = asyncio.get_running_loop().time
+        async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.blocked_after):
+            life = asyncio.create_task(self._live(), name="manager")
+            cancelled = await self._supervise(life)
+        for loop in self._loops:
+            loop.close()
+        if self._left_behind:
+            raise ShutdownTimeoutError(self._left_behind)
+        if not life.cancelled():
+            life.result()
+        if cancelled is not None:
+            raise cancelled
+
+    @asynccontextmanager
+    async def _signals(self, *, enabled: bool) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM) if enabled else ()
+        for number in numbers:
+            loop.add_signal_handler(number, self._signalled, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _signalled(self, number: int) -> None:
+        name = signal.Signals(number).name
+        heard = self._shutdown.stop(self._clock(), source=name)
+        _logger.log(*_SIGNALLED[heard], extra={"signal": name})
+        self._changed.set()
+
+    async def _supervise(self, life: asyncio.Task[None]) -> asyncio.CancelledError | None:
+        """Do what the shutdown says until everything has ended; return the cancellation that came meanwhile."""
+        cancelled: asyncio.CancelledError | None = None
+        cancelled_life = False
+        until: float | None
+        while not life.done():
+            running = sum(len(loop.runs) for loop in self._loops)
+            match self._shutdown.ask(self._clock(), running=running):
+                case Continue():
+                    until = None
+                case Drain(until):
+                    for loop in self._loops:
+                        loop.stop_taking()
+                case Cancel(until):
+                    if not cancelled_life:
+                        cancelled_life = True
+                        _logger.warning("reconciles are cancelled: they did not end in time", extra=self._running())
+                        life.cancel()
+                case Abandon():
+                    self._abandon()
+                    until = self._clock()
+                case Linger(until):
+                    if not cancelled_life and not self._lingers:
+                        cancelled_life = True
+                        life.cancel()
+                case End():
+                    self._over.set()
+                    if not cancelled_life and not self._lingers:
+                        cancelled_life = True
+                        life.cancel()
+                    until = None
+            self._changed.clear()
+            try:
+                await self._wait(life, until)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self.stop()
+        return cancelled
+
+    async def _wait(self, life: asyncio.Task[None], until: float | None) -> None:
+        changed = asyncio.create_task(self._changed.wait(), name="manager: change")
+        try:
+            timeout = None if until is None else max(0.0, until - self._clock())
+            await asyncio.wait((life, changed), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+
+    def _abandon(self) -> None:
+        for loop in self._loops:
+            self._left_behind += [f"{loop.controller.name}: {key}" for key in loop.abandon()]
+        if self._left_behind:
+            _logger.error("reconciles are left behind: they do not end", extra={"keys": self._left_behind})
+            if self._term is not None:
+                self._term.keep_lock()
+
+    def _running(self) -> dict[str, object]:
+        keys = [f"{loop.controller.name}: {run.key}" for loop in self._loops for run in loop.runs.present()]
+        return {"keys": keys}
+
+    async def _live(self) -> None:
+        _logger.info("the manager starts", extra={"controllers": [controller.name for controller in self.controllers]})
+        try:
+            async with AsyncExitStack() as stack:
+                await self._start_servers(stack)
+                await self._webhooks.start(stack)  # before caches: to list a kind may take its conversion
+                await self._begin_lifespans(stack)
+                try:
+                    if self.options.warm_standbys or self._elector is None:
+                        await self._start_caches(stack)
+                    await self._lead(stack)
+                finally:
+                    await self._linger()
+        finally:
+            _logger.info("the manager has stopped")
+
+    async def _linger(self) -> None:
+        """Serve webhooks until the API server does not send reviews here any more, however the work has ended."""
+        if not self._webhooks.grace or not self._synced or not all(each.ok for each in self._webhooks.checks()):
+            return  # no Service leads here
+        self._lingers = True
+        if not self._shutdown.stopping:
+            self.stop()  # it failed: not ready from now on
+        self._changed.set()
+        _logger.info("serving webhooks until endpoints have changed", extra={"grace": self._webhooks.grace})
+        await self._over.wait()
+
+    async def _begin_lifespans(self, stack: AsyncExitStack) -> None:
+        """Enter what the controllers declare, each once; on standbys as well, so that a mistake shows at the start."""
+        for controller in self.controllers:
+            declared = controller.lifespan
+            if declared is not None and declared not in self._lifespans:
+                entered = declared.entered(self.options.shutdown_timeout)
+                self._lifespans[declared] = await stack.enter_async_context(entered)
+
+    def _standby_of(self) -> str | None:
+        """Return who leads while this one does not, as far as is known; None if it leads, or there is no election."""
+        if self._elector is None or self._elector.is_leader:
+            return None
+        leader = self._elector.leader
+        return leader if leader != self._elector.identity else ""
+
+    async def _start_servers(self, stack: AsyncExitStack) -> None:
+        options, may_get = self.options, review_tokens(self._client)
+        if options.health is None and options.metrics is None:
+            return
+        from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
+        from deltaloop.runtime.program.health_server import HealthServer
+
+        if options.health is not None:
+            routes = {
+                "/healthz": probe(self.health),
+                "/readyz": probe(self.readiness),
+                EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
+            }
+            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
+        if options.metrics is not None and self._metrics_page is not None:
+            routes = {"/metrics": metrics_page(self._metrics_page)}
+            self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
+        for server in self._servers.values():
+            await stack.enter_async_context(server)
+
+    async def _start_caches(self, stack: AsyncExitStack) -> None:
+        """Make the caches and wait until they are full.
+
+        A lease that is lost cancels this at any await; what was made by then is kept and goes on filling. Called again
+        for the next term, it goes on from there.
+        """
+        if self._factory is None:
+            await self._make_caches(stack)
+        assert self._factory is not None
+        try:
+            await self._factory.wait_for_sync(self.options.sync_timeout)
+        except CacheSyncError as error:
+            note_empty_caches(error, self._users)
+            raise
+        self._synced = True
+        _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
+
+    async def _make_caches(self, stack: AsyncExitStack) -> None:
+        options, clock = self.options, self._clock
+        known = await look_up(self._client, self.controllers)
+        plans = [wires_of(controller, known) for controller in self.controllers]
+        if options.preflight:
+            rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
+            rules += [rule for access in options.access for rule in rules_of_access(access)]
+            for kind in self._webhooks.reads:
+                rules += rules_for(kind, CACHE_VERBS, namespace=options.namespace)
+            await check_access(self._client, rules)
+        # From here on nothing waits for anything: cancelled, there is all of it or nothing.
+        self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
+        views, attribution, tracing = Views(), Attribution(), Tracing()
+        for plan in plans:
+            loop = ReconcileLoop(
+                plan.controller,
+                views,
+                attribution=attribution,
+                history=self._history,
+                tracing=tracing,
+                recorder=self._recorders.get(plan.controller.name),
+                metrics=self._metrics,
+                clock=clock,
+                chance=options.chance,
+                lifespans=self._lifespans,
+                access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared),
+            )
+            self._loops.append(loop)
+            informers = connect_caches(
+                loop,
+                plan,
+                factory,
+                views,
+                namespace=options.namespace,
+                options=options.informers,
+                clock=clock,
+                wall_clock=options.wall_clock,
+            )
+            connect_tracker(
+                loop,
+                plan,
+                self._client,
+                views,
+                namespace=options.namespace,
+                sync_timeout=options.sync_timeout,
+                options=options.informers,
+                clock=clock,
+            )
+            for informer in informers:
+                self._users.setdefault(informer.name, set()).add(plan.controller.name)
+            self._informers += informers
+        for informer in self._webhooks.connect(factory):
+            self._users.setdefault(informer.name, set()).add("webhooks")
+            self._informers.append(informer)
+        self._informers = [*dict.fromkeys(self._informers)]
+        await stack.enter_async_context(factory)
+        await stack.enter_async_context(self._sources())
+
+    @asynccontextmanager
+    async def _sources(self) -> AsyncGenerator[None, None]:
+        """Run the sources that are no caches."""
+        tasks = [
+            asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
+            for loop in self._loops
+            for source in loop.controller.sources
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _lead(self, stack: AsyncExitStack) -> None:
+        if self._elector is None:
+            await self._work(self._client)
+            return
+        await stack.enter_async_context(self._standing_by())
+        async for term in self._elector.terms():
+            async with term:
+                self._term = term
+                if not self._synced:
+                    await self._start_caches(stack)
+                await self._work(term.client)
+            self._term = None
+            if self._shutdown.stopping:
+                return
+        raise LeadershipLostError(
+            "leadership is lost, and the elector does not contend again",
+            lock=self._elector.lock.describe(),
+            identity=self._elector.identity,
+        )
+
+    @asynccontextmanager
+    async def _standing_by(self) -> AsyncGenerator[None, None]:
+        """Keep the queues of a standby from holding the keys of all objects that there ever were."""
+
+        async def tend() -> None:
+            while True:
+                await asyncio.sleep(_STANDBY_PERIOD)
+                for loop in self._loops if self._term is None else ():
+                    await loop.shed()
+
+        task = asyncio.create_task(tend(), name="manager: standby")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _work(self, client: Client) -> None:
+        async with asyncio.TaskGroup() as group:
+            for loop in self._loops:
+                group.create_task(loop.run(client), name=f"controller {loop.controller.name}")
+            if not self._loops and self._webhooks.server is not None:  # webhooks alone are a program, too
+                await asyncio.Event().wait()
+
+    def __repr__(self) -> str:
+        names = ", ".join(controller.name for controller in self.controllers)
+        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"
+
+
+async def _run_source(source: Source, loop: ReconcileLoop) -> None:
+    try:
+        await source.run(loop.queue, loop.metrics.triggered)
+    except (Exception, asyncio.CancelledError) as error:
+        if is_cancelled_from_outside(error):
+            raise
+        extra = {"controller": loop.controller.name, "source": f"source {source.name}"}
+        _logger.exception("a source has failed: it asks for nothing any more", extra=extra)

@@ -1,0 +1,164 @@
+"""Settings of a program: fields of a class, read from environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, TypeVar, final
+
+import msgspec
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import items, mapping
+from deltaloop.api.pydantic_models import is_model_class, model_of
+from deltaloop.crds.class_schemas import class_schema
+from deltaloop.schemas.schema_compiler import compile_schema
+from deltaloop.schemas.validating import validate_value
+
+T = TypeVar("T")
+_PREFIX: Final = "__deltaloop_settings_prefix__"
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+@final
+class SettingsError(DeltaloopError, ValueError):
+    """An environment variable is missing, or its value does not fit its field.
+
+    The message does not contain the value, because it can be secret.
+
+    Attributes:
+        variable: Name of the environment variable.
+    """
+
+    def __init__(self, variable: str, problem: str) -> None:
+        """Keep the variable."""
+        super().__init__(f"environment variable {variable} {problem}")
+        self.variable = variable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of the settings of a program.
+
+    Attributes:
+        name: Name of the field in JSON.
+        variable: Environment variable that sets it.
+        schema: JSON schema of its value, with default and description.
+        required: Whether it has no default.
+    """
+
+    name: str
+    variable: str
+    schema: dict[str, Any]
+    required: bool
+
+
+def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
+    """Declare a class as the settings of a program: each field is read from an environment variable.
+
+    The field ``bucket_name`` is read from the variable ``BUCKET_NAME``, with ``prefix`` before it. Each field becomes a
+    value of the chart that ``deltaloop package`` writes.
+
+    Args:
+        prefix: Beginning of all variables, for example ``GREETER_``.
+
+    Raises:
+        InvalidArgumentError: If the prefix is not in upper case.
+        InvalidKindError: If the class is not a Struct, a dataclass, a TypedDict or a pydantic model, or the type of a
+            field has no JSON schema.
+    """
+    if prefix and not _VARIABLE.fullmatch(prefix):
+        raise InvalidArgumentError(f"prefix must have upper-case letters, digits and '_', got {prefix!r}")
+
+    def decorate(cls: type[T]) -> type[T]:
+        class_schema(cls)
+        setattr(cls, _PREFIX, prefix)
+        return cls
+
+    return decorate
+
+
+def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T:
+    """Read the settings of a program from environment variables.
+
+    Fields of type ``str`` take the text as it is. Other fields take JSON, for example ``3``, ``true`` or ``["a"]``.
+
+    Args:
+        model: Class that ``settings`` decorates.
+        environ: Variables. None means those of the process.
+
+    Raises:
+        SettingsError: If a variable is missing or its value does not fit.
+        InvalidArgumentError: If ``settings`` does not decorate the class.
+    """
+    given = os.environ if environ is None else environ
+    found: dict[str, Any] = {}
+    for setting in settings_of(model):
+        text = given.get(setting.variable)
+        if text is not None:
+            found[setting.name] = _checked(setting, text)
+        elif setting.required:
+            raise SettingsError(setting.variable, "must be set")
+    try:
+        return model_of(model, found) if is_model_class(model) else msgspec.convert(found, model, strict=False)
+    except ValueError:  # its text can contain a value
+        raise InvalidArgumentError(f"the variables do not fit class {model.__name__}") from None
+
+
+def settings_of(model: type) -> list[Setting]:
+    """Return the fields of a class that ``settings`` decorates.
+
+    Raises:
+        InvalidArgumentError: If it does not.
+    """
+    prefix = vars(model).get(_PREFIX)
+    if not isinstance(prefix, str):
+        raise InvalidArgumentError(f"class {model.__name__} must be decorated with @dl.settings(...)")
+    schema = class_schema(model).schema
+    required = items(schema.get("required"))
+    return [
+        Setting(name, prefix + _upper(name), mapping(field), name in required)
+        for name, field in mapping(schema.get("properties")).items()
+    ]
+
+
+def declared_settings(module: ModuleType) -> list[Setting]:
+    """Return the settings that a module declares.
+
+    Raises:
+        InvalidArgumentError: If two fields have one name.
+    """
+    classes = [value for value in vars(module).values() if isinstance(value, type) and _PREFIX in vars(value)]
+    found: dict[str, Setting] = {}
+    for setting in (each for cls in dict.fromkeys(classes) for each in settings_of(cls)):
+        if setting.name in found:
+            raise InvalidArgumentError(f"two classes of settings have a field {setting.name!r}. Rename one of them.")
+        found[setting.name] = setting
+    return [*found.values()]
+
+
+def _upper(name: str) -> str:
+    """Return a field's name as part of a variable's, for example ``BUCKET_NAME`` for ``bucketName``."""
+    return re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).upper()
+
+
+def _checked(setting: Setting, text: str) -> Any:
+    """Return the value of a variable.
+
+    Raises:
+        SettingsError: If it does not fit its field.
+    """
+    value: Any = text
+    if setting.schema.get("type") != "string":
+        with suppress(msgspec.DecodeError):  # the schema reports a wrong type
+            value = msgspec.json.decode(text)
+    if validate_value(compile_schema(setting.schema), value):
+        shape = {name: each for name, each in setting.schema.items() if name not in ("description", "default")}
+        raise SettingsError(setting.variable, f"must match {msgspec.json.encode(shape).decode()}")
+    return value

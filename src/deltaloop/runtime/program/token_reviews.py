@@ -1,0 +1,63 @@
+"""Asks the API server whose a token is, and whether its bearer may get a path. Core: ``core/review_answers.py``.
+
+Source: controller-runtime pkg/metrics/filters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any, Final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client import Client
+from deltaloop.runtime.core.review_answers import ReviewAnswers
+from deltaloop.runtime.program.pages import MayGet
+
+TOKEN_REVIEW: Final = ResourceType[Resource](
+    "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False
+)
+SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False
+)
+
+
+def review_tokens(client: Client) -> MayGet:
+    """Make the check of tokens by the API server: TokenReview, then SubjectAccessReview of a ``get`` of the path.
+
+    What it says is kept for ten seconds, so that a scraper does not cost the server two requests each time; so long may
+    a token that was revoked still be good.
+    """
+    answers = ReviewAnswers()
+
+    async def may_get(token: str, path: str) -> bool:
+        now = asyncio.get_running_loop().time()
+        name = (hashlib.sha256(token.encode()).digest(), path)
+        known = answers.get(name, now)
+        if known is None:
+            known = await ask(token, path)
+            answers.keep(name, known, now)
+        return known
+
+    async def ask(token: str, path: str) -> bool:
+        reviewed = _status(await client.create(TOKEN_REVIEW, {"metadata": {}, "spec": {"token": token}}))
+        if not reviewed.get("authenticated"):
+            return False
+        user: dict[str, Any] = reviewed.get("user") or {}
+        spec: dict[str, Any] = {
+            "user": user.get("username", ""),
+            "uid": user.get("uid", ""),
+            "groups": user.get("groups") or [],
+            "extra": user.get("extra") or {},
+            "nonResourceAttributes": {"path": path, "verb": "get"},
+        }
+        access = await client.create(SUBJECT_ACCESS_REVIEW, {"metadata": {}, "spec": spec})
+        return bool(_status(access).get("allowed"))
+
+    return may_get
+
+
+def _status(review: Resource) -> dict[str, Any]:
+    found: dict[str, Any] | None = review.to_dict().get("status")
+    return found or {}

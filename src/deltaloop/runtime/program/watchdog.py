@@ -1,0 +1,111 @@
+"""Names what blocks the event loop, from a thread beside it. Core: ``runtime/core/watchdog.py``.
+
+One call that blocks stops every controller, cache and probe of the program, and leaves no trace in the log by itself:
+what would log is blocked, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self, final
+
+from deltaloop._internal.pacing import Wait
+from deltaloop._internal.tracebacks import thread_frames
+from deltaloop.runtime.core.watchdog import Blocked, Ping, Watchdog
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+_SAME_CLOCK: Final = 5.0
+
+
+@final
+class LoopWatchdog:
+    """Logs a warning while the running loop is blocked for longer than a limit, with the place where it hangs.
+
+    ``async with LoopWatchdog(1.0): ...``. It costs four wakes of the loop for each limit, and a thread that ends with
+    the block. A loop whose clock is not the machine's, such as a test's in virtual time, is not watched: how long it
+    blocks says nothing.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        """Watch nothing yet.
+
+        Args:
+            limit: How long the loop may be blocked, in seconds; None watches nothing.
+        """
+        self._limit = limit
+        self._thread: threading.Thread | None = None
+        self._ended = False
+        self._changed = threading.Event()
+        self._answered_at: float | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to watch the running loop."""
+        loop = asyncio.get_running_loop()
+        real = abs(loop.time() - time.monotonic()) < _SAME_CLOCK and not getattr(loop, "is_virtual", False)
+        if self._limit is not None and real:
+            watchdog = Watchdog(time.monotonic(), limit=self._limit)
+            arguments = (watchdog, loop, threading.get_ident(), _processor_time_of_this_thread())
+            self._thread = threading.Thread(target=self._watch, args=arguments, name="deltaloop-watchdog", daemon=True)
+            self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the thread, which does nothing that takes time."""
+        self._ended = True
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    # On the thread
+
+    def _watch(
+        self, watchdog: Watchdog, loop: asyncio.AbstractEventLoop, thread_id: int, used: Callable[[], float]
+    ) -> None:
+        while not self._ended:
+            answered_at, self._answered_at = self._answered_at, None
+            if answered_at is not None:
+                blocked_for = watchdog.answered(answered_at)
+                if blocked_for is not None:
+                    _logger.warning("the event loop runs again", extra={"seconds": round(blocked_for, 3)})
+            match watchdog.ask(time.monotonic(), used()):
+                case Ping():
+                    with contextlib.suppress(RuntimeError):  # the loop was closed without an end of this
+                        loop.call_soon_threadsafe(self._answer)
+                case Blocked(seconds):
+                    self._name(loop, thread_id, seconds)
+                case Wait(until):
+                    self._changed.wait(max(0.0, until - time.monotonic()))
+                    self._changed.clear()
+
+    def _answer(self) -> None:
+        """Run on the loop."""
+        self._answered_at = time.monotonic()
+        self._changed.set()
+
+    def _name(self, loop: asyncio.AbstractEventLoop, thread_id: int, seconds: float) -> None:
+        stack = thread_frames(thread_id)
+        task = asyncio.current_task(loop)
+        if self._answered_at is not None:
+            return  # it has gone on meanwhile, and the stack is somebody else's
+        _logger.warning(
+            "the event loop is blocked: call what blocks in a thread (asyncio.to_thread), or use an async library",
+            extra={"seconds": round(seconds, 3), "task": "" if task is None else task.get_name(), "stack": stack},
+        )
+
+
+def _processor_time_of_this_thread() -> Callable[[], float]:
+    """Return a function that tells how much processor time the present thread has used, from any thread."""
+    try:
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+    except (AttributeError, OSError):  # not on this platform: take every late answer for a block
+        return time.monotonic
+    return lambda: time.clock_gettime(clock)

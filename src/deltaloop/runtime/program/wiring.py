@@ -1,0 +1,366 @@
+"""Connects declared controllers with caches: kinds are looked up, informers shared, handlers added, rules collected.
+
+No core: which keys a change asks for is decided in ``core/requests.py``, what access that needs in ``core/access.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, final
+
+import msgspec
+
+from deltaloop._internal.tracebacks import error_text
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.managed_fields import strip_managed_fields
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.times import utc_now
+from deltaloop.cache.errors import IndexerConflictError
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.informer import Informer
+from deltaloop.cache.informer_options import InformerOptions
+from deltaloop.client import Client
+from deltaloop.client.verbs.request_keywords import Kind
+from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
+from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
+from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
+from deltaloop.runtime.core.declared_access import DeclaredAccess
+from deltaloop.runtime.core.finalizing import with_deletions
+from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
+from deltaloop.runtime.enqueue import Enqueue
+from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
+from deltaloop.runtime.objects.cached_views import CacheView, Views
+from deltaloop.runtime.objects.caches import Caches
+from deltaloop.runtime.objects.tracking import Tracker
+from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
+from deltaloop.runtime.reconcile.remedies import note_unknown_kind
+from deltaloop.runtime.sources import Watch
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+CACHE_VERBS = ("list", "watch")
+
+
+@final
+class Wire(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind that a controller watches, looked up.
+
+    Attributes:
+        kind: The kind to watch.
+        watch: The source, with its mapping and predicates.
+        mapper: From its objects to keys; None if its changes ask for nothing.
+        source: What triggers call it.
+    """
+
+    kind: ResourceType[Any]
+    watch: Watch
+    mapper: Mapper | CachedMapper | None
+    source: str
+
+
+@final
+class Wires(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one controller watches and writes, looked up."""
+
+    controller: Controller
+    kind: ResourceType[Any]
+    wires: tuple[Wire, ...]
+    owned: tuple[ResourceType[Any], ...]
+    children: tuple[ChildKind, ...]
+    tracked: tuple[ResourceType[Any], ...]
+    writes: tuple[tuple[ResourceType[Any], Access], ...]
+
+    def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
+        """Return what the controller needs to be allowed.
+
+        Args:
+            namespace: The manager's namespace; None for all.
+            read_verbs: What a watched kind needs.
+        """
+        rules: list[AccessRule] = []
+        for wire in self.wires:
+            rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
+        place = self.controller.namespace or namespace
+        for kind in self.tracked:
+            rules.extend(rules_for(kind, read_verbs, namespace=place))
+        for kind, access in self.writes:
+            rules.extend(rules_of_access(access, kind=kind, namespace=place))
+        return rules
+
+    def declared(self, namespace: str | None) -> DeclaredAccess:
+        """Return what the controller may do by its own words; ``namespace`` is as for ``rules``."""
+        place = self.controller.namespace or namespace
+        known = {str(kind) for kind, _ in self.writes}
+        written = [item if isinstance(item, Access) else Access(item) for item in self.controller.writes]
+        later = [(access, place) for access in written if str(access.resource) not in known]
+        return DeclaredAccess([*self.rules(namespace), *self.implied_rules(namespace)], later)
+
+    def implied_rules(self, namespace: str | None) -> list[AccessRule]:
+        """Return what the controller may need beside that, for roles; ``namespace`` is as for ``rules``."""
+        place = self.controller.namespace or namespace
+        return implied_rules(self.kind, owned=self.owned, writes=self.writes, namespace=place)
+
+
+def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> Wires:
+    """Return what a controller watches and writes.
+
+    Args:
+        controller: The controller as it was declared.
+        known: The kinds that are given by name; a kind that is only written may be missing.
+    """
+
+    def kind_of(kind: Kind) -> ResourceType[Any]:
+        named = as_kind(kind)
+        return named if isinstance(named, ResourceType) else known[named]
+
+    own = kind_of(controller.resource)
+    primary = Watch(
+        controller.resource,
+        predicates=with_deletions(controller.predicates, controller.finalizer),
+        namespace=controller.namespace,
+        indexers=controller.indexers,
+    )
+    wires = [Wire(kind=own, watch=primary, mapper=own_key, source="informer")]
+    wires.extend(
+        Wire(kind=kind_of(watch.resource), watch=watch, mapper=owner_key(own), source=watch.source or "owner")
+        for watch in (_beside(controller, as_watch(owned)) for owned in controller.owns)
+    )
+    children = [_beside(controller, as_watch(child)) for child in controller.children]
+    wires.extend(
+        Wire(
+            kind=kind_of(watch.resource),
+            watch=replace(watch, indexers={**watch.indexers, OWNER_INDEX: owner_uids}),
+            mapper=child_owner(own, controller.name),
+            source=watch.source or "owner",
+        )
+        for watch in children
+    )
+    for watch in map(as_watch, controller.watches):
+        mapper = mapping_by_index(own, watch.by_index) if watch.by_index else watch.to or own_key
+        wires.append(Wire(kind=kind_of(watch.resource), watch=watch, mapper=mapper, source=watch.source or "watch"))
+    wires.extend(
+        Wire(kind=kind_of(watch.resource), watch=watch, mapper=None, source="")
+        for watch in map(as_watch, controller.reads)
+    )
+    writes = tuple(
+        (kind_of(access.resource), access)
+        for access in (item if isinstance(item, Access) else Access(item) for item in controller.writes)
+        if isinstance(access.resource, ResourceType) or access.resource in known
+    )
+    if controller.finalizer:
+        writes = (*writes, (own, Access(own, verbs=("patch",))))
+    owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
+    child_kinds = tuple(ChildKind(kind_of(watch.resource), watch.namespace) for watch in children)
+    return Wires(
+        controller=controller,
+        kind=own,
+        wires=tuple(wires),
+        owned=(*owned, *(child.kind for child in child_kinds)),
+        children=child_kinds,
+        tracked=tuple(map(kind_of, controller.tracks)),
+        writes=(
+            *writes,
+            *(
+                (child.kind, Access(child.kind, verbs=CHILD_VERBS, namespace=child.namespace or ""))
+                for child in child_kinds
+            ),
+        ),
+    )
+
+
+def _beside(controller: Controller, watch: Watch) -> Watch:
+    """Return a watch of owned objects where their owners are: an owner with a namespace owns objects there only."""
+    return watch if watch.namespace is not None else replace(watch, namespace=controller.namespace)
+
+
+def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
+    """Return the kinds of a controller that are given by name and not by a resource type.
+
+    Args:
+        controller: The controller as it was declared.
+        writes: Whether kinds count that are only written.
+    """
+    return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
+
+
+async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
+    """Look up the kinds that are given by name; built-in ones without asking the server.
+
+    Raises:
+        UnknownResourceError: If the server does not know a kind that is watched.
+    """
+    watched = {name for controller in controllers for name in kinds_named(controller, writes=False)}
+    written = {name for controller in controllers for name in kinds_named(controller, writes=True)} - watched
+    known: dict[str, ResourceType[Any]] = {}
+    for name in (*sorted(watched), *sorted(written)):
+        try:
+            known[name] = await _find(client, name)
+        except UnknownResourceError as error:
+            note_unknown_kind(error, [place for controller in controllers for place in _places_of(name, controller)])
+            if name in watched:
+                raise
+            # What is only written may come later, or never: nothing has to be asked about it then.
+            extra = {"kind": name, "raised": error_text(error)}
+            _logger.warning("a kind that is only written is not there yet, or has another name", extra=extra)
+    return known
+
+
+def _places_of(name: str, controller: Controller) -> list[str]:
+    """Return where a controller names a kind."""
+    lists = ("owns", "children", "watches", "reads", "tracks", "writes")
+    places = ["resource"] if controller.resource == name else []
+    places += [each for each in lists if name in map(_kind_in, getattr(controller, each))]
+    return [f"{place}= of controller {controller.name!r}" for place in places]
+
+
+def _kind_in(item: Kind | Watch | Access) -> Kind:
+    return item.resource if isinstance(item, Watch | Access) else item
+
+
+async def _find(client: Client, name: str) -> ResourceType[Any]:
+    try:
+        return parse_resource_type(name)
+    except UnknownResourceError:
+        return await client.resource(name)
+
+
+def connect_caches(
+    loop: ReconcileLoop,
+    wires: Wires,
+    factory: InformerFactory,
+    views: Views,
+    *,
+    namespace: str | None,
+    options: InformerOptions,
+    clock: Callable[[], float],
+    wall_clock: Callable[[], datetime] = utc_now,
+) -> list[Informer[Any]]:
+    """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
+
+    Args:
+        loop: The reconcile loop whose queue gets the keys.
+        wires: What it watches.
+        factory: Shares informers among all controllers.
+        views: Gets the caches that hold all objects of a namespace.
+        namespace: The manager's namespace; None for all.
+        options: Of the informers.
+        clock: Seconds of the event loop.
+        wall_clock: Aware time, for deadlines of clean-ups.
+
+    Raises:
+        InvalidControllerError: If two controllers that share a cache have different indexes of one name.
+    """
+    informers: list[Informer[Any]] = []
+    controller = wires.controller.name
+    caches = Caches(controller)
+    cleanup = wires.controller.declared_cleanup
+    if cleanup is not None:
+        loop.finalizing = FinalizedRuns(
+            wires.controller, cleanup, wires.kind, wall_clock=wall_clock, ask_after=loop.ask_after
+        )
+    if wires.children:
+        kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
+        from deltaloop.runtime.objects.children import DeclaredChildren
+
+        loop.children = DeclaredChildren(wires.kind, tuple(kinds))
+    for wire in wires.wires:
+        watch = wire.watch
+        place = watch.namespace if wire.kind.namespaced else None
+        try:
+            informer = factory.informer(
+                untyped(wire.kind),  # handlers, predicates and views want objects as they are
+                namespace=place,
+                indexers=watch.indexers,
+                label_selector=watch.label_selector,
+                field_selector=watch.field_selector,
+            )
+        except IndexerConflictError as error:
+            names = ", ".join(map(repr, error.names))
+            problem = f"an index of {wire.kind} is named {names} with another function: choose another name"
+            raise InvalidControllerError(controller, problem) from error
+        informers.append(informer)
+        if loop.own_cache is None:  # the first wire is the controller's own kind
+            loop.own_cache = informer.lister()
+        if not watch.label_selector and not watch.field_selector:
+            held = _held(wire.kind, place, namespace)
+            view = CacheView(informer, namespace=held, transform=cached_form(options), clock=clock)
+            caches.add(watch.resource, wire.kind, views.add(wire.kind, view))
+        if wire.mapper is not None:
+            name = f"{controller}: {wire.source} {wire.kind}"
+            handler = Enqueue(
+                loop.queue,
+                with_caches(wire.mapper, caches),
+                source=wire.source,
+                name=name,
+                predicates=watch.predicates,
+                on_trigger=loop.metrics.triggered,
+                on_gone=loop.object_gone if wire is wires.wires[0] else None,
+                clock=clock,
+            )
+            loop.at_close(handler.close)
+            informer.add_event_handler(handler, name=name)
+    return informers
+
+
+def connect_tracker(
+    loop: ReconcileLoop,
+    wires: Wires,
+    client: Client,
+    views: Views,
+    *,
+    namespace: str | None,
+    sync_timeout: float,
+    options: InformerOptions,
+    clock: Callable[[], float],
+) -> None:
+    """Let a controller's reconciles track objects, if it declares such kinds.
+
+    Args:
+        loop: The reconcile loop whose queue gets the keys.
+        wires: What it declares.
+        client: Lists and watches.
+        views: Tells the caches of tracked objects what is written.
+        namespace: The manager's namespace; None for all.
+        sync_timeout: Seconds that the first list of a watch may take.
+        options: Of the informers.
+        clock: Seconds of the event loop.
+    """
+    if not wires.tracked:
+        return
+    declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)
+    kinds = {**dict(declared), **{str(kind): kind for kind in wires.tracked}}
+    loop.tracker = Tracker(
+        wires.controller.name,
+        kinds,
+        client=client,
+        queue=loop.queue,
+        on_trigger=loop.metrics.triggered,
+        views=views,
+        namespace=wires.controller.namespace or namespace,
+        sync_timeout=sync_timeout,
+        options=options,
+        transform=cached_form(options),
+        clock=clock,
+    )
+
+
+def _held(kind: ResourceType[Any], place: str | None, namespace: str | None) -> str | None:
+    """Return the only namespace that a cache has; None if it has all."""
+    return (place or namespace) if kind.namespaced else None
+
+
+def cached_form(options: InformerOptions) -> Callable[[Resource], Resource] | None:
+    """Return what informers make of objects before they cache them; None if nothing."""
+    transform = options.transform
+    if options.keep_managed_fields:
+        return transform
+    if transform is None:
+        return strip_managed_fields
+    return lambda obj: transform(strip_managed_fields(obj))

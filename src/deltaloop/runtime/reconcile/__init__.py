@@ -1,0 +1,1 @@
+"""One run of a reconciler: its context, client, time limit, and report."""

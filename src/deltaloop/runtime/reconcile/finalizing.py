@@ -1,0 +1,154 @@
+"""Runs a controller that has a finalizer. Core: ``runtime/core/finalizing.py`` says what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Final, final
+
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ConflictError, NotFoundError
+from deltaloop.runtime.controller import Cleanup, Controller, group_kind
+from deltaloop.runtime.core.finalizing import FinalizerRun, FinalizerStep, finalizer_patch
+from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
+from deltaloop.runtime.errors import InvalidAnswerError, InvalidControllerError
+from deltaloop.runtime.reconcile.context import Context
+from deltaloop.runtime.reconcile.execution import Execution
+
+_CONFLICT_TRIES: Final = 5
+
+
+@final
+class FinalizedRuns:
+    """The runs of one controller that has a finalizer."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        cleanup: Cleanup,
+        kind: ResourceType[Any],
+        *,
+        wall_clock: Callable[[], datetime],
+        ask_after: Callable[[str, float], object],
+    ) -> None:
+        """Run a controller's functions.
+
+        Args:
+            controller: The controller as it was declared.
+            cleanup: Its clean-up.
+            kind: The kind that it reconciles.
+            wall_clock: Aware time, for the deadline: that counts from the server's ``deletionTimestamp``.
+            ask_after: Has a key run again after so many seconds.
+        """
+        self._controller = controller
+        self._cleanup = cleanup
+        self._kind = untyped(kind)
+        self._wall_clock = wall_clock
+        self._ask_after = ask_after
+
+    async def run(self, execution: Execution) -> Returned | Raised:
+        """Do what the state of the object asks for, and return how the reconciler or the clean-up ended.
+
+        Raises:
+            ApiError: If the finalizer could not be added or dropped.
+            TerminalError: If nobody can know whether to give up.
+        """
+        context = execution.context
+        run = FinalizerRun(
+            self._controller.finalizer, deadline=self._cleanup.deadline, failed_before=context.attempts > 1
+        )
+        try:
+            return await self._run(run, execution)
+        finally:
+            seconds = run.wait(self._now())
+            if seconds is not None:
+                self._ask_after(context.request.key, seconds)
+
+    async def _run(self, run: FinalizerRun, execution: Execution) -> Returned | Raised:
+        context = execution.context
+        obj: Resource | None = None
+        ended: Returned | Raised = Returned(None)
+        step, conflicts = FinalizerStep.LOOK, 0
+        while True:
+            match step:
+                case FinalizerStep.LOOK if self._kind.namespaced and not context.request.namespace:
+                    step = FinalizerStep.RECONCILE  # the key names no object: a timer's, say
+                case FinalizerStep.LOOK:
+                    obj = await self._read(context, live=conflicts > 0)
+                    step = run.seen(obj, self._now())
+                case FinalizerStep.ADD | FinalizerStep.DROP:
+                    assert obj is not None
+                    try:
+                        obj = await self._store(context, obj, step)
+                        step = run.seen(obj, self._now())
+                    except ConflictError:
+                        conflicts, step = conflicts + 1, FinalizerStep.LOOK
+                        if conflicts == _CONFLICT_TRIES:
+                            raise
+                case FinalizerStep.RECONCILE:
+                    return await execution.call(self._controller.function)
+                case FinalizerStep.CLEAN_UP:
+                    context.cleanup = True
+                    ended = await execution.call(self._cleanup.function)
+                    step = run.tried(ended, self._now(), stopped=context.cancelled.is_set())
+                case FinalizerStep.ASK:
+                    context.cleanup = True
+                    give_up = await self._gives_up(execution, ended)
+                    step = run.answered(give_up=give_up, stopped=context.cancelled.is_set())
+                case FinalizerStep.DONE:
+                    return Returned(None)
+                case FinalizerStep.AS_IT_ENDED:
+                    return ended
+
+    async def _read(self, context: Context, *, live: bool) -> Resource | None:
+        """Read the object as this program knows it, or as the server does: no cache can mend a conflict."""
+        request = context.request
+        client = context.client.live if live else context.client
+        return await client.find(self._kind, request.name, namespace=request.namespace or None)
+
+    async def _store(self, context: Context, obj: Resource, step: FinalizerStep) -> Resource | None:
+        patch = finalizer_patch(obj, self._controller.finalizer, step)
+        try:
+            return await context.client.patch(self._kind, obj.name, patch, namespace=obj.namespace or None)
+        except NotFoundError:
+            return None
+
+    async def _gives_up(self, execution: Execution, ended: Returned | Raised) -> bool:
+        assert self._cleanup.on_deadline is not None
+        context, asked = execution.context, await execution.call(self._cleanup.on_deadline)
+        if isinstance(asked, Raised):
+            raise asked.error
+        if asked.not_awaited:
+            raise NotAwaitedError(asked.not_awaited)
+        answer = asked.value
+        if not isinstance(answer, bool):
+            raise InvalidAnswerError(type(answer).__name__)
+        if answer:
+            error = type(ended.error).__name__ if isinstance(ended, Raised) else ""
+            message = "a clean-up is given up: its deadline has passed, and the finalizer is dropped"
+            context.logger.warning(message, extra={"finalizer": self._controller.finalizer, "error": error})
+        return answer
+
+    def _now(self) -> float:
+        return self._wall_clock().timestamp()
+
+
+def refuse_finalizers(controllers: Iterable[Controller]) -> None:
+    """Refuse finalizers that nothing drops, and those that two controllers of a kind would drop.
+
+    Raises:
+        InvalidControllerError: Naming the controller and what to change.
+    """
+    seen: dict[tuple[str, str, str], str] = {}
+    for controller in controllers:
+        if not controller.finalizer:
+            continue
+        name, finalizer = controller.name, controller.finalizer
+        if controller.declared_cleanup is None:
+            problem = f"it has the finalizer {finalizer} and nothing that cleans up: add @{name}.cleanup"
+            raise InvalidControllerError(name, f"{problem} above a function, or no object is ever deleted")
+        other = seen.setdefault((*group_kind(controller.resource), finalizer), name)
+        if other != name:
+            problem = f"its finalizer {finalizer} is that of controller {other!r}, too, which is of the same kind"
+            raise InvalidControllerError(name, f"{problem}: each would drop it for the other; choose another name")

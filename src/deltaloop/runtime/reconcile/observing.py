@@ -1,0 +1,236 @@
+"""What is told of each reconcile: metrics, a log line, its place in the history, its span, and whether its key is hot.
+
+Cores: ``core/hot_loop.py``, ``core/history.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.keys import split_meta_namespace_key
+from deltaloop.api.references import Trigger
+from deltaloop.client import Client
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.history import History, KeptChange, Reconciled, WrittenObject
+from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
+from deltaloop.runtime.core.outcomes import Case, KeyDecision
+from deltaloop.runtime.core.own_writes import OwnWrite
+from deltaloop.runtime.reconcile.context import Context
+from deltaloop.runtime.reconcile.metrics import CLEANUPS, GuardedControllerMetrics
+from deltaloop.runtime.reconcile.tracing import Tracing, end
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+_reconciles: Final = logging.getLogger("deltaloop.runtime.reconcile")
+
+_LOOK_TIMEOUT: Final = 2.0
+_WRITES_KEPT: Final = 20
+
+
+@final
+class Observer:
+    """Watches the reconciles of one controller."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        metrics: GuardedControllerMetrics,
+        *,
+        history: History,
+        tracing: Tracing,
+    ) -> None:
+        """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
+
+        Args:
+            controller: Name of the controller that is observed.
+            metrics: What counts the controller's reconciles.
+            history: The last reconciles of the program.
+            tracing: Makes a span for each reconcile, where tracing is on.
+        """
+        self._name = controller.name
+        self._kind = str(controller.resource)
+        self._metrics = metrics
+        self._history = history
+        self._tracing = tracing
+        self._hot = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
+
+    def wait(self, key: str, *, now: float) -> float:
+        """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
+
+        Args:
+            key: Key of the object, ``namespace/name``.
+            now: The monotonic clock, in seconds.
+        """
+        if self._hot is None:
+            return 0.0
+        seconds = self._hot.delay(key, now)
+        if seconds > 0:
+            self._metrics.slowed_down()
+        return seconds
+
+    async def look(self, key: str, *, triggers: Sequence[Trigger], client: Client) -> None:
+        """Read an object whose other writer is about to be told of, so that the warning can name it.
+
+        One request for a warning, of at most ``_LOOK_TIMEOUT`` seconds. Without an answer the warning comes all the
+        same.
+
+        Args:
+            key: Whose reconcile begins.
+            triggers: Why, with their origins.
+            client: Client of the cluster.
+        """
+        subject = None if self._hot is None else self._hot.wants_to_see(key, triggers=triggers)
+        if self._hot is None or subject is None:
+            return
+        kind, object_key = subject
+        place = split_meta_namespace_key(object_key)
+        try:
+            obj = await client.get(kind, place.name, namespace=place.namespace, timeout=_LOOK_TIMEOUT)
+        except DeltaloopError as error:
+            extra = {"controller": self._name, "key": key, "kind": kind, "object": object_key}
+            _logger.debug(
+                "an object that is fought over could not be read", extra={**extra, "error": type(error).__name__}
+            )
+        else:
+            self._hot.saw(key, subject, obj)
+
+    def last_error(self, key: str) -> str:
+        """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
+        last = self._history.latest(self._name, key)
+        return "" if last is None else last.error
+
+    def begins(self, context: Context) -> Span | None:
+        """Begin a reconcile's span; None if there is none."""
+        return self._tracing.start(context, name=self._name)
+
+    def ended(
+        self,
+        context: Context,
+        decision: KeyDecision,
+        span: Span | None,
+        *,
+        seconds: float,
+        now: float,
+        news: Sequence[Trigger] | None = None,
+    ) -> None:
+        """Tell of a reconcile that has ended.
+
+        Args:
+            context: Of the reconcile.
+            decision: How it ended.
+            span: The reconcile's span, if there is one.
+            seconds: How long it took.
+            now: The monotonic clock, in seconds.
+            news: Triggers that did not wait for a retry; None means all triggers of the reconcile.
+        """
+        row = decision.row
+        result = row.result or decision.case.value
+        if row.result:
+            counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
+            self._metrics.reconciled(row.result, counters, seconds)
+        end(span, result=result, error=decision.error)
+        if _reconciles.isEnabledFor(logging.DEBUG):
+            context.logger.debug(
+                "reconciled",
+                extra={
+                    "result": result,
+                    "seconds": seconds,
+                    "attempt": context.attempts,
+                    "cleanup": context.cleanup,
+                    "triggers": [str(trigger) for trigger in context.triggers],
+                    "triggers_dropped": context.triggers_dropped,
+                },
+            )
+        writes = context.client.writes
+        self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
+        if self._hot is not None:
+            triggers = context.triggers if news is None else news
+            self._observe_heat(self._hot, context.request.key, triggers, writes, decision, now)
+
+    def _reconciled(
+        self,
+        context: Context,
+        decision: KeyDecision,
+        result: str,
+        writes: Sequence[OwnWrite],
+        *,
+        seconds: float,
+        now: float,
+    ) -> Reconciled:
+        return Reconciled(
+            controller=self._name,
+            kind=self._kind,
+            key=context.request.key,
+            number=context.number,
+            ended_at=now,
+            seconds=seconds,
+            attempt=context.attempts,
+            result=result,
+            error="" if decision.error is None else type(decision.error).__name__,
+            triggers=context.triggers,
+            triggers_dropped=context.triggers_dropped,
+            writes=tuple(map(_kept, writes[:_WRITES_KEPT])),
+            writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
+            cleanup=context.cleanup,
+        )
+
+    def _observe_heat(
+        self,
+        hot: HotLoops,
+        key: str,
+        triggers: Sequence[Trigger],
+        writes: Sequence[OwnWrite],
+        decision: KeyDecision,
+        now: float,
+    ) -> None:
+        succeeded = decision.case in (Case.NOTHING, Case.AFTER)
+        for fact in hot.observe(key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
+            match fact:
+                case HotLoop():
+                    self._metrics.hot_loop(fact.cause.value)
+                    extra: dict[str, object] = {
+                        "controller": self._name,
+                        "key": key,
+                        "cause": fact.cause.value,
+                        "kind": fact.kind,
+                        "object": fact.object_key,
+                        "changes": fact.changes,
+                        "reconciles": fact.strikes,
+                        "seconds": round(fact.seconds, 3),
+                        "interval": fact.interval,
+                    }
+                    if fact.cause is Cause.FIGHT:
+                        message = (
+                            "two writers fight over an object, and the key is slowed down: let one decide each field"
+                        )
+                        extra["other"] = fact.other or "unknown"
+                    else:
+                        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
+                    _logger.warning(message, extra=extra)
+                case Cooled():
+                    _logger.info(
+                        "a key is no longer slowed down",
+                        extra={
+                            "controller": self._name,
+                            "key": key,
+                            "cause": fact.cause.value,
+                            "seconds": fact.seconds,
+                        },
+                    )
+
+
+def _kept(write: OwnWrite) -> WrittenObject:
+    before, after = (write.before, write.after) if write.effective else (None, None)
+    return WrittenObject(
+        verb=write.verb,
+        kind=write.kind,
+        key=write.key,
+        subresource=write.subresource,
+        version=write.version if write.effective else "",
+        change=None if before is None or after is None else KeptChange(before, after),
+    )

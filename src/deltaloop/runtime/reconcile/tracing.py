@@ -1,0 +1,118 @@
+"""Spans of reconciles by the OpenTelemetry API, if that is installed (extra ``otel``); else nothing. No core.
+
+Who collects the spans is up to the program: without an SDK that it sets up, the API does nothing. A span has the object
+as attributes, its reasons as a short list (``informer update``, ``self update``), and links to the spans of the
+reconciles whose writes caused it. It is the current one while the reconciler runs, threads included.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.api.references import Trigger
+from deltaloop.runtime.reconcile.context import Context
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, SpanContext, Tracer
+
+_LIMIT: Final = 1000
+
+
+def reasons(triggers: tuple[Trigger, ...]) -> tuple[str, ...]:
+    """Return why a reconcile runs in words of low cardinality, each once, in a fixed order."""
+    named = {f"{_who(trigger)} {trigger.verb}" for trigger in triggers}
+    return tuple(sorted(named))
+
+
+def _who(trigger: Trigger) -> str:
+    return trigger.origin.partition(",")[0] if trigger.origin else trigger.source
+
+
+@final
+class Tracing:
+    """Makes the spans of one program's reconciles."""
+
+    def __init__(self) -> None:
+        """Use the API's tracer of the name ``deltaloop.runtime``, if the API is installed."""
+        self._tracer: Tracer | None = None
+        self._spans: OrderedDict[tuple[str, str], SpanContext] = OrderedDict()
+        try:
+            from opentelemetry import trace
+        except ImportError:
+            return
+        self._tracer = trace.get_tracer("deltaloop.runtime")
+        self._provider = trace.get_tracer_provider
+        self._off = trace.ProxyTracerProvider
+
+    def start(self, context: Context, *, name: str) -> Span | None:
+        """Begin the span of a reconcile; None without the API.
+
+        Args:
+            context: Of the reconcile.
+            name: Of the controller.
+        """
+        if self._tracer is None or not self._is_on():
+            return None
+        from opentelemetry.trace import Link, SpanKind
+
+        links = [Link(found) for found in self._causes(context.triggers, name)]
+        span = self._tracer.start_span(
+            f"reconcile {name}",
+            kind=SpanKind.CONSUMER,
+            links=links,
+            attributes={
+                "deltaloop.controller": name,
+                "deltaloop.namespace": context.request.namespace,
+                "deltaloop.name": context.request.name,
+                "deltaloop.reconcile": context.number,
+                "deltaloop.attempt": context.attempts,
+                "deltaloop.triggers": reasons(context.triggers),
+            },
+        )
+        made = span.get_span_context()
+        if made.is_valid:
+            self._spans[name, str(context.number)] = made
+            while len(self._spans) > _LIMIT:
+                self._spans.popitem(last=False)
+        return span
+
+    def _is_on(self) -> bool:
+        """Tell whether somebody collects spans; a program may set that up at any time."""
+        return not isinstance(self._provider(), self._off)
+
+    def _causes(self, triggers: tuple[Trigger, ...], name: str) -> list[SpanContext]:
+        found: dict[tuple[str, str], SpanContext] = {}
+        for trigger in triggers:
+            who, _, number = trigger.origin.partition(", reconcile ")
+            cause = (name if who == "self" else who, number)
+            if cause in self._spans:
+                found[cause] = self._spans[cause]
+        return [*found.values()]
+
+
+@contextmanager
+def current(span: Span | None) -> Generator[None, None, None]:
+    """Make a span the current one while something is started."""
+    if span is None:
+        yield
+        return
+    from opentelemetry import trace
+
+    with trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+        yield
+
+
+def end(span: Span | None, *, result: str, error: BaseException | None) -> None:
+    """End a span; of an error its type is told, never its text, which may hold data."""
+    if span is None:
+        return
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("deltaloop.result", result)
+    if error is not None:
+        span.set_attribute("error.type", type(error).__name__)
+        span.set_status(StatusCode.ERROR, type(error).__name__)
+    span.end()

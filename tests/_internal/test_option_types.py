@@ -1,0 +1,95 @@
+"""Every option of a wrong type is refused where it is given, by its name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+import pytest
+
+import deltaloop
+from deltaloop._internal.option_types import OptionTypeError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.apiserver import ServerOptions
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.runtime.program.manager_options import ManagerOptions
+
+# Not public: the command's own parser has checked what is in it.
+INTERNAL = {"DemoOptions"}
+
+
+def option_classes() -> Iterator[type]:
+    for module in pkgutil.walk_packages(deltaloop.__path__, "deltaloop."):
+        if module.name.endswith("__main__"):
+            continue
+        for name, found in vars(importlib.import_module(module.name)).items():
+            is_options = name.endswith(("Options", "Config")) or name in ("Backoff", "Listen", "ElectionTiming")
+            if is_options and inspect.isclass(found) and is_dataclass(found) and found.__module__ == module.name:
+                yield found
+
+
+CLASSES = sorted((cls for cls in set(option_classes()) if cls.__name__ not in INTERNAL), key=lambda cls: cls.__name__)
+
+
+def test_there_are_classes_to_look_at() -> None:
+    assert len(CLASSES) >= 24
+    assert {"ServerOptions", "ListOptions", "ClientConfig", "QueueOptions"} <= {cls.__name__ for cls in CLASSES}
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_value_of_a_wrong_type_is_refused_by_its_name(cls: Any) -> None:
+    required = {each.name: object() for each in fields(cls) if each.default is each.default_factory is MISSING}
+    checked = [each.name for each in fields(cls) if not required and each.type.split("[")[0].split(" ")[0] in SIMPLE]
+    for name in checked:
+        with pytest.raises(
+            OptionTypeError, match=f"^{cls.__name__}\\.{name} is of type Wrong; .* is needed$"
+        ) as caught:
+            cls(**{name: Wrong()})
+        assert caught.value.option == f"{cls.__name__}.{name}"
+    assert checked or required, "nothing of it is looked at"
+    with pytest.raises(TypeError, match=f"{cls.__name__}.* argument 'nothing_of_this_name'"):
+        cls(**required, nothing_of_this_name=1)
+
+
+class Wrong:
+    """A value that no option takes."""
+
+
+SIMPLE = {"str", "int", "float", "bool", "tuple", "frozenset", "Mapping", "Path", "SecretText", "Callable", "Literal"}
+
+
+@pytest.mark.parametrize(
+    ("cls", "option", "value", "message"),
+    [
+        (ServerOptions, "controllers", ("gc",), "controllers is of type tuple; a frozenset of str is needed"),
+        (ServerOptions, "controllers", "gc", "controllers is of type str; a frozenset of str is needed"),
+        (ServerOptions, "token", "t", "token is of type str; SecretText or None is needed"),
+        (ServerOptions, "data_dir", "/tmp/x", "data_dir is of type str; Path or None is needed"),
+        (ServerOptions, "port", True, "port is of type bool; int is needed"),
+        (ListOptions, "limit", 1.5, "limit is of type float; int is needed"),
+        (LeaderElectionConfig, "on_new_leader", 5, "on_new_leader is of type int; something that can be called"),
+        (ManagerOptions, "sync_timeout", "30", "sync_timeout is of type str; float is needed"),
+    ],
+)
+def test_mistakes_that_are_easily_made(cls: Any, option: str, value: object, message: str) -> None:
+    with pytest.raises(OptionTypeError, match=message):
+        cls(**{option: value})
+
+
+def test_what_can_stand_for_it_is_taken() -> None:
+    given: Any = {"controllers": {"gc"}, "users": []}
+    assert ServerOptions(**given).controllers == {"gc"}
+    assert LeaderElectionConfig(lease_duration=15, renew_deadline=10, retry_period=2).lease_duration == 15
+
+
+def test_what_has_fitted_once_is_looked_at_again_where_its_items_count() -> None:
+    for _ in range(2):
+        ServerOptions(controllers=frozenset({"gc"}), port=1)
+        with pytest.raises(OptionTypeError, match="controllers"):
+            ServerOptions(controllers=frozenset({1}))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with pytest.raises(OptionTypeError, match="port"):
+            ServerOptions(port=True)

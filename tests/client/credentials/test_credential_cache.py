@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from deltaloop.client import Credential
+from deltaloop.client.core.credential import bearer
+from deltaloop.client.credentials.credential_cache import CredentialCache
+from deltaloop.errors import ConfigError, CredentialsError
+from tests.client.fake_transport import logged
+
+EPOCH = 1_800_000_000.0
+ONE, TWO, THREE = bearer("planted-1"), bearer("planted-2"), bearer("planted-3")
+FAILED = CredentialsError("issuer", "down")
+
+
+def wall_clock() -> float:
+    return EPOCH + asyncio.get_running_loop().time()
+
+
+class Login:
+    """Takes two seconds; gives credentials, with their lifetime from the beginning of the test, or fails."""
+
+    def __init__(self, *outcomes: tuple[Credential, float | None] | Exception) -> None:
+        self.outcomes = list(outcomes)
+        self.begun = 0
+        self.cancelled = 0
+
+    async def __call__(self) -> tuple[Credential, float | None]:
+        self.begun += 1
+        try:
+            await asyncio.sleep(2.0)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        credential, expires_at = outcome
+        return credential, None if expires_at is None else EPOCH + expires_at
+
+    def cache(self, *, finishes: bool = False) -> CredentialCache:
+        return CredentialCache(self, name="login", shown_as={"issuer": "i"}, wall_clock=wall_clock, finishes=finishes)
+
+
+def shown(record: logging.LogRecord) -> dict[str, Any]:
+    names = ("issuer", "duration", "lifetime", "reason")
+    return {name: record.__dict__[name] for name in names if name in record.__dict__}
+
+
+async def test_all_who_ask_share_one_login_and_what_it_gave() -> None:
+    login = Login((ONE, None))
+    cache = login.cache()
+    assert await asyncio.gather(*(cache.credential() for _ in range(5))) == [ONE] * 5
+    await asyncio.sleep(1e6)
+    assert await cache.credential() == ONE
+    assert login.begun == 1
+
+
+async def test_what_was_put_there_serves_until_shortly_before_it_expires() -> None:
+    login = Login((TWO, None))
+    cache = login.cache()
+    cache.put(ONE, expires_at=EPOCH + 1000.0)
+    await asyncio.sleep(989.9)
+    assert (await cache.credential(), login.begun) == (ONE, 0)
+    await asyncio.sleep(0.1)
+    assert (await cache.credential(), login.begun) == (TWO, 1)
+
+
+async def test_what_comes_while_a_login_is_about_to_begin_is_taken_in_its_place() -> None:
+    login = Login()
+    cache = login.cache()
+    asked = asyncio.create_task(cache.credential())
+    await asyncio.sleep(0)
+    cache.put(ONE, expires_at=None)
+    assert (await asked, login.begun) == (ONE, 0)
+
+
+@pytest.mark.parametrize("error", [FAILED, ConfigError("the CA cannot be read")])
+async def test_a_failure_is_given_to_all_who_come_within_a_second(error: Exception) -> None:
+    login = Login(error, (ONE, None))
+    cache = login.cache()
+    depths: list[int] = []
+    for _ in range(3):
+        with pytest.raises(type(error)) as caught:
+            await cache.credential()
+        assert caught.value is error
+        depths.append(len(caught.traceback))
+    assert depths[1] == depths[2], "it does not carry the way of those who had it before"
+    assert login.begun == 1
+    await asyncio.sleep(0.9)
+    with pytest.raises(type(error)):
+        await cache.credential()
+    await asyncio.sleep(0.1)
+    assert (await cache.credential(), login.begun) == (ONE, 2)
+
+
+@pytest.mark.parametrize("error", [FAILED, ConfigError("the CA cannot be read")])
+async def test_until_it_expires_a_credential_survives_failures(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    login = Login(error, error)
+    cache = login.cache()
+    cache.put(ONE, expires_at=EPOCH + 1000.0)
+    await asyncio.sleep(995.0)
+    assert await cache.credential() == ONE
+    (record,) = logged(caplog)
+    assert (record.levelname, shown(record)) == ("WARNING", {"issuer": "i", "reason": str(error)})
+    assert (await cache.credential(), login.begun) == (ONE, 1), "the failure of just now is not given out"
+    await asyncio.sleep(2.0)
+    with pytest.raises(type(error)):
+        await cache.credential()
+    assert login.begun == 2
+    assert len(logged(caplog)) == 1
+
+
+async def test_what_is_no_failure_of_a_login_passes_and_is_not_remembered() -> None:
+    login = Login(ZeroDivisionError(), (TWO, None))
+    cache = login.cache()
+    cache.put(ONE, expires_at=EPOCH + 1000.0)
+    await asyncio.sleep(995.0)
+    with pytest.raises(ZeroDivisionError):
+        await cache.credential()
+    assert await cache.credential() == TWO
+
+
+async def test_a_refused_one_is_renewed_once() -> None:
+    login = Login((TWO, None), (THREE, None))
+    cache = login.cache()
+    cache.put(ONE, expires_at=None)
+    assert list(await asyncio.gather(cache.renew(ONE), cache.renew(ONE))) == [TWO, TWO]
+    assert await cache.renew(ONE) == TWO, "it was renewed meanwhile"
+    assert login.begun == 1
+    cache.refuse(TWO)
+    assert (await cache.credential(), login.begun) == (THREE, 2)
+
+
+async def test_a_login_that_gives_the_refused_one_again_has_no_other() -> None:
+    login = Login((ONE, None))
+    cache = login.cache()
+    cache.put(ONE, expires_at=None)
+    assert await cache.renew(ONE) is None
+    assert (await cache.credential(), login.begun) == (ONE, 1)
+
+
+async def test_what_a_login_gave_is_logged_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    cache = Login((ONE, 62.0), (TWO, None)).cache()
+    await cache.credential()
+    await cache.renew(ONE)
+    assert [(record.levelname, shown(record)) for record in logged(caplog)] == [
+        ("INFO", {"issuer": "i", "duration": 2.0, "lifetime": 60.0}),
+        ("INFO", {"issuer": "i", "duration": 2.0, "lifetime": None}),
+    ]
+    assert "planted" not in "".join(repr(record.__dict__) for record in logged(caplog))
+
+
+@pytest.mark.parametrize(("expires_at", "warned"), [(2.0, True), (2.5, False)])
+async def test_what_has_expired_already_serves_those_who_waited_and_is_said(
+    expires_at: float, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = Login((ONE, expires_at)).cache()
+    assert await cache.credential() == ONE
+    records = [record for record in logged(caplog) if record.levelno == logging.WARNING]
+    assert [("clock" in record.getMessage(), shown(record)) for record in records] == [(True, {"issuer": "i"})] * warned
+
+
+@pytest.mark.parametrize("finishes", [False, True])
+async def test_when_nobody_waits_any_more(finishes: bool) -> None:
+    login = Login((ONE, None))
+    cache = login.cache(finishes=finishes)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await cache.credential()
+    assert login.cancelled == (not finishes)
+    assert await cache.credential() == ONE
+    assert login.begun == (1 if finishes else 2)
+
+
+async def test_a_login_goes_by_its_name() -> None:
+    cache = Login((ONE, None)).cache()
+    asked = asyncio.create_task(cache.credential())
+    await asyncio.sleep(1.0)
+    assert "login" in {task.get_name() for task in asyncio.all_tasks()}
+    await asked
+
+
+def test_another_thread_may_ask() -> None:
+    cache = CredentialCache(Login(), name="login", shown_as={}, wall_clock=lambda: EPOCH)
+    cache.put(ONE, expires_at=None)
+    found: list[Credential] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(cache.credential())))
+    thread.start()
+    thread.join(5.0)
+    assert found == [ONE]
+
+
+@pytest.mark.parametrize("how", ["put", "refuse", "credential", "login", "failure"])
+def test_threads_take_turns(how: str) -> None:
+    """What changes or reads the state waits for another thread that is at it."""
+    held = threading.Event()
+
+    async def login() -> tuple[Credential, float | None]:
+        cache._lock.acquire()
+        held.set()
+        if how == "failure":
+            raise FAILED
+        return TWO, None
+
+    cache = CredentialCache(login, name="login", shown_as={}, wall_clock=lambda: EPOCH)
+    found: list[Credential | Exception] = []
+
+    def work() -> None:
+        if how == "put":
+            cache.put(ONE, expires_at=None)
+        elif how == "refuse":
+            cache.refuse(ONE)
+        else:
+            try:
+                found.append(asyncio.run(cache.credential()))
+            except CredentialsError as error:
+                found.append(error)
+
+    thread = threading.Thread(target=work)
+    if how not in ("login", "failure"):
+        cache.put(ONE, expires_at=None)
+        cache._lock.acquire()
+        held.set()
+    thread.start()
+    assert held.wait(5.0)
+    thread.join(0.05)
+    assert thread.is_alive(), "it did not wait"
+    cache._lock.release()
+    thread.join(5.0)
+    assert found == {"credential": [ONE], "login": [TWO], "failure": [FAILED]}.get(how, [])

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaloop.client import load_kubeconfig
+from deltaloop.client.kubeconfig.entry import Entry
+from deltaloop.errors import ConfigError
+
+
+def entry(value: Any, directory: Path = Path("/d")) -> Entry:
+    return Entry("user 'u'", {"x": value}, "file", directory)
+
+
+NOTHING = Entry("user 'u'", {}, "file", Path("/d"))
+
+
+def test_what_is_not_there_is_nothing() -> None:
+    for each in (NOTHING, entry(None)):
+        assert (each.text("x"), each.flag("x"), each.texts("x"), each.inner("x")) == ("", False, (), None)
+        assert (each.inners("x"), each.path("x"), each.file("x"), each.data("x")) == ([], None, None, None)
+    assert entry({}).inner("x") is None
+    assert entry("").path("x") is None
+    assert entry("").data("x") is None
+
+
+def test_what_is_there() -> None:
+    assert entry("a").text("x") == "a"
+    assert (entry(True).flag("x"), entry(False).flag("x")) == (True, False)
+    assert entry(["a", "b"]).texts("x") == ("a", "b")
+    inner = entry({"y": "a"}).inner("x")
+    assert inner is not None
+    assert (str(inner), inner.text("y"), inner.path("y")) == ("file: user 'u': x", "a", Path("/d/a"))
+    first, second = entry([{"y": "a"}, {}]).inners("x")
+    assert (str(first), first.text("y"), first.path("y")) == ("file: user 'u': x[0]", "a", Path("/d/a"))
+    assert str(second) == "file: user 'u': x[1]"
+    assert entry("/a").path("x") == Path("/a")
+    assert entry("YWJj\r\nZGVm").data("x") == b"abcdef"
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("text", 5, "x is a number where text is needed; put it in quotes"),
+    ("text", 5.5, "x is a number where text is needed"),
+    ("text", True, "x is not text; write one text there"),
+    ("text", ["planted"], "x is not text; write one text there"),
+    ("text", "\ud800planted", r"x has half a character \(a lone surrogate\) in it; write it anew"),
+    ("flag", "yes", "x is neither true nor false; write one of both, without quotes"),
+    ("flag", 1, "x is neither true nor false"),
+    ("flag", [], "x is neither true nor false"),
+    ("texts", "planted", "x is not a list; write its texts as a list"),
+    ("texts", ["a", 5], r"x\[1\] is a number"),
+    ("inner", "planted", "x is not a mapping; write its fields below it"),
+    ("inner", [], "x is not a mapping"),
+    ("inners", {}, "x is not a list; write its entries as a list"),
+    ("inners", [{}, "planted"], r"x\[1\] is not a mapping; write its fields by name"),
+    ("path", "planted\0", "x has a character that no path can have; correct the path"),
+    ("path", "pl\0anted", "x has a character that no path can have"),
+    ("file", "/missing", "x names /missing, which cannot be read: No such file or directory; correct the path"),
+    ("data", "YWJj!", "x is not base64; write the PEM file through `base64 -w0`, or name the file in x"),
+    ("data", "YWJj ZGVm", "x is not base64"),
+    ("data", "YWJ", "x is not base64"),
+    ("data", "YWJjä", "x is not base64"),
+]
+
+
+@pytest.mark.parametrize(("read", "value", "message"), WRONG)
+def test_what_is_wrong_is_named_by_file_entry_and_field(read: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^file: user 'u': {message}") as caught:
+        getattr(entry(value), read)("x")
+    assert "planted" not in str(caught.value)
+
+
+def test_data_or_a_file_is_named_without_its_ending() -> None:
+    with pytest.raises(ConfigError, match=r"or name the file in client-key$"):
+        Entry("user 'u'", {"client-key-data": "!"}, "file", Path("/d")).data("client-key-data")
+
+
+def test_its_repr_has_no_values() -> None:
+    shown = repr(entry("planted"))
+    assert shown.startswith("Entry(what=\"user 'u'\", source='file'")
+    assert "planted" not in shown
+
+
+def test_of_an_address_only_the_last_slash_is_taken() -> None:
+    for server, taken in (("https://h/preX/", "https://h/preX"), ("https://h/", "https://h")):
+        content = {
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        }
+        assert load_kubeconfig(content).server == taken

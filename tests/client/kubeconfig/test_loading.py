@@ -1,0 +1,432 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaloop.client import BasicAuth, ExecCredentials, Impersonation, StaticToken, TokenFile, load_kubeconfig
+from deltaloop.client.kubeconfig.entry import Entry
+from deltaloop.client.kubeconfig.loading import find_kubeconfigs
+from deltaloop.client.kubeconfig.user import cluster_info
+from deltaloop.errors import ConfigError
+from tests.client.authority import Authority, base64_text
+from tests.client.fake_transport import logged
+
+PLAIN = """
+apiVersion: v1
+kind: Config
+current-context: here
+clusters:
+- name: near
+  cluster:
+    server: https://near.example:6443/
+- name: far
+  cluster: {server: https://far.example/k8s/clusters/c-1}
+users:
+- name: me
+  user:
+    token: planted-token
+- name: nobody
+  user: null
+contexts:
+- name: here
+  context: {cluster: near, user: me, namespace: mine}
+- name: there
+  context: {cluster: far, user: nobody}
+- name: userless
+  context: {cluster: far}
+"""
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "config"
+    path.write_text(PLAIN)
+    return path
+
+
+def content(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "https://h", **(cluster or {})}}],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }
+
+
+async def header(credentials: object) -> str:
+    assert isinstance(credentials, StaticToken | TokenFile | BasicAuth)
+    authorization = (await credentials.credential()).authorization
+    assert authorization is not None
+    return authorization.reveal()
+
+
+async def test_the_current_context(plain: Path) -> None:
+    config = load_kubeconfig(plain)
+    assert (config.server, config.namespace, config.context) == ("https://near.example:6443", "mine", "here")
+    assert await header(config.credentials) == "Bearer planted-token"
+    assert config.source == f"kubeconfig {plain}, context 'here'"
+    assert config.compression
+    assert "planted" not in repr(config)
+
+
+@pytest.mark.parametrize("context", ["there", "userless"])
+def test_another_context(plain: Path, context: str) -> None:
+    config = load_kubeconfig(str(plain), context=context)
+    assert (config.server, config.namespace) == ("https://far.example/k8s/clusters/c-1", "default")
+    assert config.credentials is None
+
+
+def test_the_namespace_given_goes_first(plain: Path) -> None:
+    assert load_kubeconfig(plain, namespace="other").namespace == "other"
+
+
+def test_everything_as_data(authority: Authority) -> None:
+    config = load_kubeconfig(
+        content(
+            {
+                "certificate-authority-data": base64_text(authority.pem),
+                "tls-server-name": "kubernetes",
+                "proxy-url": "http://user:planted-password@proxy:3128",
+                "disable-compression": True,
+            },
+            {
+                "client-certificate-data": base64_text(authority.client_certificate),
+                "client-key-data": base64_text(authority.client_key),
+            },
+        )
+    )
+    tls = config.tls
+    assert tls.ca_data == authority.pem
+    assert tls.client_certificate_data == authority.client_certificate
+    assert tls.client_key_data is not None
+    assert tls.client_key_data.reveal().encode() == authority.client_key
+    assert tls.server_name == "kubernetes"
+    assert config.proxy_url == "http://user:planted-password@proxy:3128"
+    assert not config.compression
+    assert "PRIVATE" not in repr(config)
+    assert "planted" not in repr(config)
+
+
+def test_files_are_relative_to_the_kubeconfig(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "pki").mkdir()
+    for name, data in (("ca", authority.pem), ("crt", authority.client_certificate), ("key", authority.client_key)):
+        (tmp_path / "pki" / name).write_bytes(data)
+    path = tmp_path / "config"
+    path.write_text(
+        PLAIN.replace("token: planted-token", "{client-certificate: pki/crt, client-key: pki/key}").replace(
+            "server: https://near.example:6443/", "{server: https://near.example, certificate-authority: pki/ca}"
+        )
+    )
+    tls = load_kubeconfig(path).tls
+    assert (tls.ca_file, tls.client_certificate_file, tls.client_key_file) == (
+        tmp_path / "pki" / "ca",
+        tmp_path / "pki" / "crt",
+        tmp_path / "pki" / "key",
+    )
+
+
+def test_base64_may_be_folded(authority: Authority) -> None:
+    folded = "\n".join(base64_text(authority.pem)[start : start + 64] for start in range(0, 4000, 64))
+    assert load_kubeconfig(content({"certificate-authority-data": folded})).tls.ca_data == authority.pem
+
+
+async def test_a_token_file_goes_before_a_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from-file\n")
+    config = load_kubeconfig(content(user={"token": "fallback", "tokenFile": str(tmp_path / "token")}))
+    assert isinstance(config.credentials, TokenFile)
+    assert await header(config.credentials) == "Bearer from-file"
+
+
+async def test_basic_auth() -> None:
+    config = load_kubeconfig(content(user={"username": "me", "password": "pässword"}))
+    assert await header(config.credentials) == "Basic bWU6cMOkc3N3b3Jk"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "server"),
+    [({"server": "h:8080"}, "http://h:8080"), ({"server": "h", "insecure-skip-tls-verify": True}, "https://h")],
+)
+def test_an_address_without_scheme(cluster: dict[str, Any], server: str) -> None:
+    assert load_kubeconfig(content(cluster)).server == server
+
+
+def test_an_address_without_scheme_is_one_of_tls_if_anything_says_so(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca").write_bytes(authority.pem)
+    shown = {
+        "client-certificate-data": base64_text(authority.client_certificate),
+        "client-key-data": base64_text(authority.client_key),
+    }
+    for cluster, user in (
+        ({"certificate-authority-data": base64_text(authority.pem)}, {}),
+        ({"certificate-authority": str(tmp_path / "ca")}, {}),
+        ({}, shown),
+    ):
+        assert load_kubeconfig(content({"server": "h:1", **cluster}, user)).server == "https://h:1"
+
+
+def test_several_files_are_merged_and_the_first_wins(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "sub" / "second"
+    second.parent.mkdir()
+    (second.parent / "token").write_text("second-token")
+    first.write_text(
+        "current-context: one\ncontexts: [{name: one, context: {cluster: a, user: u}}]\n"
+        "clusters: [{name: a, cluster: {server: https://first}}]\n"
+    )
+    second.write_text(
+        "current-context: two\nclusters: [{name: a, cluster: {server: https://second}}]\n"
+        "users: [{name: u, user: {tokenFile: token}}]\n"
+    )
+    config = load_kubeconfig(first, second)
+    assert (config.server, config.context) == ("https://first", "one")
+    assert repr(config.credentials) == f"<TokenFile {second.parent / 'token'}>"
+
+
+def test_finding_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    home = tmp_path / "home"
+    assert find_kubeconfigs({}, home=home) == []
+    (home / ".kube").mkdir(parents=True)
+    default = home / ".kube" / "config"
+    default.touch()
+    one.touch()
+    two.touch()
+    assert find_kubeconfigs({}, home=home) == [default]
+    assert find_kubeconfigs({"KUBECONFIG": ""}, home=home) == [default]
+    named = os.pathsep.join([str(one), "", str(tmp_path / "missing"), str(two)])
+    assert find_kubeconfigs({"KUBECONFIG": named}, home=home) == [one, two]
+    with pytest.raises(ConfigError, match=r"KUBECONFIG names .*missing, which does not exist"):
+        find_kubeconfigs({"KUBECONFIG": str(tmp_path / "missing")}, home=home)
+
+
+def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home(*_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    assert find_kubeconfigs({}) == []
+    with pytest.raises(ConfigError, match="there is no home directory for '~'"):
+        load_kubeconfig("~/config")
+
+
+def test_a_directory_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    assert find_kubeconfigs({}, home=tmp_path) == [tmp_path / ".kube" / "config"]
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing cannot be read: No such file"):
+        load_kubeconfig(tmp_path / "missing")
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory"):
+        load_kubeconfig(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("# nothing\n", "is empty"),
+        ("- a\n- b\n", "is not a kubeconfig: a mapping"),
+        ("planted", "is not a kubeconfig"),
+        ("a: [planted\n", "is not valid YAML: line 2"),
+        ("\x00\x01", "is not valid YAML"),
+        ("kind: Pod\n", "is not a kubeconfig: its kind is not Config"),
+        ("kind: Config\n", "no current-context; choose one of the contexts: none at all"),
+        ("current-context: 5\n", "current-context is not text"),
+        ("clusters: {a: b}\n", "clusters is not a list"),
+        ("clusters: [planted]\n", r"clusters\[0\] is not a mapping"),
+        ("users: [{name: 5, user: {}}]\n", r"users\[0\] has a name that is not text"),
+        ("users: [{name: u, user: planted}]\n", r"users\[0\]: user of 'u' is not a mapping"),
+        (PLAIN.replace("current-context: here", ""), "choose one of the contexts: here, there, userless"),
+        (
+            PLAIN.replace("current-context: here", "current-context: gone"),
+            "current-context 'gone' is not there; choose",
+        ),
+        (
+            PLAIN.replace("cluster: near,", "cluster: gone,"),
+            "names the cluster 'gone', which is not there; .*: far, near",
+        ),
+        (PLAIN.replace("cluster: near,", ""), "context 'here' names no cluster"),
+        (
+            PLAIN.replace("user: me,", "user: gone,"),
+            "names the user 'gone', which is not there; write one of the users: me, nobody",
+        ),
+        (PLAIN.replace("server: https://near.example:6443/", "{}"), "cluster 'near' has no server"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_kubeconfig(path)
+    assert str(path) in str(caught.value)
+    assert "planted" not in str(caught.value)
+
+
+def test_a_wrong_context_lists_those_there_are(plain: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="context 'gone' is not there; choose one of the contexts: here, there, userless"
+    ):
+        load_kubeconfig(plain, context="gone")
+
+
+CERTIFICATE = base64_text(b"certificate")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "message"),
+    [
+        ({"server": 5}, {}, "server is a number where text is needed"),
+        ({"server": ["planted"]}, {}, "server is not text"),
+        ({"server": "ftp://h"}, {}, "the scheme 'ftp'; write server as http:// or https://"),
+        ({"server": "https://"}, {}, "server is not the address"),
+        ({"server": "https://h:99999"}, {}, "server is not a URL"),
+        ({"server": "https://h?planted"}, {}, "server is not the address"),
+        ({"server": "https://me:planted@h"}, {}, "has a user name or password in it"),
+        ({"proxy-url": "socks5://h"}, {}, "proxy-url has the scheme 'socks5'"),
+        ({"certificate-authority-data": "planted!"}, {}, "certificate-authority-data is not base64"),
+        (
+            {"certificate-authority": "/missing"},
+            {},
+            "certificate-authority names /missing, which cannot be read: No su",
+        ),
+        (
+            {"insecure-skip-tls-verify": True, "certificate-authority-data": CERTIFICATE},
+            {},
+            "insecure-skip-tls-verify together with a CA",
+        ),
+        ({"insecure-skip-tls-verify": "yes"}, {}, "insecure-skip-tls-verify is neither true nor false"),
+        ({}, {"token": 12345}, "token is a number"),
+        ({}, {"token": "planted\ntoken"}, "token has a line break"),
+        ({}, {"tokenFile": "/missing"}, "tokenFile names /missing, which cannot be read"),
+        ({}, {"token": "planted", "username": "me"}, "a token and a user name or password"),
+        ({}, {"client-certificate-data": CERTIFICATE}, "a client certificate without a client key"),
+        ({}, {"client-key-data": CERTIFICATE}, "a client key without a client certificate"),
+        ({}, {"client-key-data": "planted!"}, "client-key-data is not base64"),
+        ({}, {"client-key-data": base64_text(b"\xff")}, "client-key-data is not a PEM private key"),
+        ({}, {"client-key": "/missing"}, "client-key names /missing"),
+    ],
+)
+def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_kubeconfig(content(cluster, user))
+    assert str(caught.value).startswith("kubeconfig (given as a mapping): ")
+    assert "'c'" in str(caught.value) or "'u'" in str(caught.value)
+    assert "planted" not in str(caught.value)
+
+
+# Plugins, issuers, impersonation. What is wrong with them: test_malformed_kubeconfigs; what they do:
+# test_every_configuration.
+
+
+def test_text_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"user 'u': password has half a character .*; write it anew"):
+        load_kubeconfig(content(user={"username": "me", "password": "\ud800"}))
+
+
+def test_exec_goes_with_impersonation_and_a_certificate(authority: Authority) -> None:
+    config = load_kubeconfig(
+        content(
+            user={
+                "exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login", "env": None},
+                "as": "somebody",
+                "client-certificate-data": base64_text(authority.client_certificate),
+                "client-key-data": base64_text(authority.client_key),
+            }
+        )
+    )
+    assert isinstance(config.credentials, ExecCredentials)
+    assert config.impersonate == Impersonation(user="somebody")
+    assert config.tls.has_client_certificate
+
+
+def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca").write_bytes(authority.pem)
+    cluster = Entry(
+        "cluster 'c'",
+        {
+            "server": "https://h",
+            "certificate-authority": "ca",
+            "proxy-url": "http://p",
+            "extensions": [
+                {"name": "other", "extension": 1},
+                {"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}},
+            ],
+        },
+        "the test",
+        tmp_path,
+    )
+    assert cluster_info(cluster) == {
+        "server": "https://h",
+        "certificate-authority-data": base64_text(authority.pem),
+        "proxy-url": "http://p",
+        "config": {"a": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"token": "t", "exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "x"}},
+        {
+            "username": "t",
+            "auth-provider": {
+                "name": "oidc",
+                "config": {"idp-issuer-url": "https://i", "client-id": "c", "id-token": "planted"},
+            },
+        },
+    ],
+)
+def test_what_is_fixed_goes_before_what_others_give(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    assert isinstance(load_kubeconfig(content(user=user)).credentials, StaticToken | BasicAuth)
+    (record,) = logged(caplog)
+    assert record.getMessage() == "exec or auth-provider is not used: the user has a token or a password, too"
+    assert (record.levelname, record.__dict__["user"]) == ("WARNING", "kubeconfig (given as a mapping): user 'u'")
+
+
+def test_impersonation_without_credentials() -> None:
+    config = load_kubeconfig(
+        content(user={"as": "x", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}})
+    )
+    assert config.credentials is None
+    assert config.impersonate == Impersonation(user="x", uid="1", groups=("g",), extra={"k": ("v",)})
+    assert load_kubeconfig(content(user={"as": "", "as-groups": [], "as-user-extra": {}})).impersonate is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        b"\xef\xbb\xbf" + PLAIN.encode(),
+        b"\xff\xfe" + PLAIN.encode("utf-16-le"),
+        PLAIN.replace("\n", "\r\n").encode(),
+        PLAIN.replace("apiVersion: v1\n", "").encode(),
+        (PLAIN + "current-context: here\n").encode(),
+        (PLAIN + "---\nother: document\n").encode(),
+        PLAIN.replace("users:\n", "users:\n- null\n").encode(),
+        PLAIN.replace("users:\n", "users:\n- user: {token: other}\n").encode(),
+        (PLAIN + "preferences: null\nextensions: null\nmore: [1]\n").encode(),
+    ],
+    ids=["BOM", "UTF-16", "CRLF", "no version", "key twice", "two documents", "null user", "no name", "more fields"],
+)
+def test_files_that_kubectl_accepts(tmp_path: Path, changed: bytes) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(changed)
+    assert load_kubeconfig(path).server == "https://near.example:6443"
+
+
+def test_last_value_of_a_repeated_key_counts_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "config"
+    path.write_text(PLAIN + "current-context: there\n")
+    assert load_kubeconfig(path).context == "there"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+async def test_token_counts_while_its_file_is_missing(tmp_path: Path) -> None:
+    config = load_kubeconfig(content(user={"token": "fallback", "tokenFile": str(tmp_path / "token")}))
+    assert await header(config.credentials) == "Bearer fallback"

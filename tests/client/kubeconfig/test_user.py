@@ -1,0 +1,206 @@
+"""Who is asking, field by field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import ExecPlugin, Impersonation, InteractiveMode, OidcProvider, TokenFile
+from deltaloop.client.core.credential import bearer
+from deltaloop.client.core.exec_credential import V1
+from deltaloop.client.kubeconfig.entry import Entry
+from deltaloop.client.kubeconfig.user import _issuer, _plugin, cluster_info, read_credentials, read_impersonation
+from deltaloop.errors import ConfigError
+from tests.client.authority import base64_text
+
+BETA = "client.authentication.k8s.io/v1beta1"
+
+
+def entry(fields: dict[str, Any], directory: Path = Path("/d")) -> Entry:
+    return Entry("user 'u'", fields, "file", directory)
+
+
+CLUSTER = Entry("cluster 'c'", {"server": "https://h"}, "file", Path("/d"))
+
+
+def test_everything_about_a_plugin() -> None:
+    found = _plugin(
+        entry(
+            {
+                "exec": {
+                    "apiVersion": V1,
+                    "command": "bin/login",
+                    "args": ["a", "b"],
+                    "env": [{"name": "A", "value": "planted"}, {"name": "B"}],
+                    "interactiveMode": "Always",
+                    "installHint": "apt install login",
+                    "provideClusterInfo": True,
+                }
+            }
+        ),
+        CLUSTER,
+    )
+    assert found == ExecPlugin(
+        command="/d/bin/login",
+        args=("a", "b"),
+        env=(("A", SecretText("planted")), ("B", SecretText(""))),
+        api_version=V1,
+        interactive_mode=InteractiveMode.ALWAYS,
+        cluster={"server": "https://h"},
+        install_hint="apt install login",
+    )
+
+
+def test_what_a_plugin_needs() -> None:
+    found = _plugin(entry({"exec": {"apiVersion": BETA, "command": "login"}}), CLUSTER)
+    assert found == ExecPlugin(
+        command="login",
+        args=(),
+        env=(),
+        api_version=BETA,
+        interactive_mode=InteractiveMode.IF_AVAILABLE,
+        cluster=None,
+        install_hint="",
+    )
+
+
+@pytest.mark.parametrize("version", [V1, BETA])
+@pytest.mark.parametrize("mode", list(InteractiveMode))
+def test_how_a_plugin_may_ask(version: str, mode: InteractiveMode) -> None:
+    fields = {"apiVersion": version, "command": "login", "interactiveMode": str(mode)}
+    found = _plugin(entry({"exec": fields}), CLUSTER)
+    assert found is not None
+    assert found.interactive_mode is mode
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "message"),
+    [
+        (V1, None, f"exec has no interactiveMode, which {V1} asks for; write one of Never, IfAvailable, Always"),
+        (V1, "never", "exec has an interactiveMode that is not known; write one of Never, IfAvailable, Always"),
+        (BETA, "never", "exec has an interactiveMode that is not known"),
+    ],
+)
+def test_modes_that_are_none(version: str, mode: str | None, message: str) -> None:
+    fields = {"apiVersion": version, "command": "login", "interactiveMode": mode}
+    with pytest.raises(ConfigError, match=message):
+        _plugin(entry({"exec": fields}), CLUSTER)
+
+
+def test_all_that_a_plugin_may_be_told_about_a_cluster() -> None:
+    fields = {
+        "server": "https://h",
+        "tls-server-name": "n",
+        "insecure-skip-tls-verify": True,
+        "proxy-url": "http://p",
+        "disable-compression": True,
+        "certificate-authority-data": base64_text(b"ca"),
+    }
+    assert cluster_info(Entry("cluster 'c'", fields, "file", Path("/d"))) == fields
+    assert cluster_info(Entry("cluster 'c'", {"server": "https://h"}, "file", Path("/d"))) == {"server": "https://h"}
+
+
+def oidc(**config: Any) -> Entry:
+    fields = {"idp-issuer-url": "https://i", "client-id": "me", **{k.replace("_", "-"): v for k, v in config.items()}}
+    return entry({"auth-provider": {"name": "oidc", "config": fields}})
+
+
+def test_everything_about_an_issuer(tmp_path: Path) -> None:
+    found = _issuer(
+        oidc(
+            client_secret="planted-1",
+            id_token="planted-2",
+            refresh_token="planted-3",
+            idp_certificate_authority_data=base64_text(b"ca"),
+            idp_certificate_authority="/missing",
+        )
+    )
+    assert found == OidcProvider(
+        issuer_url="https://i",
+        client_id="me",
+        client_secret=SecretText("planted-1"),
+        id_token=SecretText("planted-2"),
+        refresh_token=SecretText("planted-3"),
+        ca_data=b"ca",
+        ca_file=None,
+    )
+    (tmp_path / "ca").write_bytes(b"ca")
+    found = _issuer(oidc(refresh_token="planted", idp_certificate_authority=str(tmp_path / "ca")))
+    assert found == OidcProvider(
+        issuer_url="https://i",
+        client_id="me",
+        client_secret=None,
+        id_token=None,
+        refresh_token=SecretText("planted"),
+        ca_data=None,
+        ca_file=tmp_path / "ca",
+    )
+    only_id = _issuer(oidc(id_token="planted"))
+    assert only_id is not None
+    assert (only_id.id_token, only_id.refresh_token) == (SecretText("planted"), None)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "config has neither id-token nor refresh-token; log in"),
+        ({"id_token": "a\nb"}, "config: id-token has a line break in it; write it on one line"),
+        ({"id_token": "a", "idp_issuer_url": "http://i"}, "config: idp-issuer-url has the scheme 'http'; write idp-"),
+    ],
+)
+def test_issuers_that_cannot_be_used(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^file: user 'u': auth-provider: {message}"):
+        _issuer(oidc(**config))
+
+
+@pytest.mark.parametrize(("name", "cure"), [("gcp", "gke-gcloud-auth-plugin"), ("azure", "kubelogin")])
+def test_providers_that_are_no_more(name: str, cure: str) -> None:
+    with pytest.raises(ConfigError, match=f"is {name}, which kubectl does not know .*; use {cure} as exec plugin"):
+        _issuer(entry({"auth-provider": {"name": name}}))
+
+
+@pytest.mark.parametrize("way", [{"token": "planted"}, {"tokenFile": "planted"}])
+@pytest.mark.parametrize("other", [{"username": "me"}, {"password": "planted"}])
+def test_one_way_to_authenticate_only(way: dict[str, str], other: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="a token and a user name or password; only one of both can be sent"):
+        read_credentials(entry({**way, **other}), CLUSTER)
+
+
+async def test_a_token_serves_until_its_file_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("")
+    source = read_credentials(entry({"token": "planted", "tokenFile": "token"}, tmp_path), CLUSTER)
+    assert isinstance(source, TokenFile)
+    assert await source.credential() == bearer("planted")
+    alone = read_credentials(entry({"tokenFile": "token"}, tmp_path), CLUSTER)
+    assert alone is not None
+    with pytest.raises(ConfigError, match="cannot be read or is empty"):
+        await alone.credential()
+
+
+@pytest.mark.parametrize("username", ["me:", ":me", "m:e"])
+def test_a_colon_in_a_user_name(username: str) -> None:
+    with pytest.raises(ConfigError, match="username has a colon in it"):
+        read_credentials(entry({"username": username}), CLUSTER)
+
+
+def test_a_user_who_says_nothing() -> None:
+    assert read_credentials(entry({}), CLUSTER) is None
+    assert read_impersonation(entry({})) is None
+
+
+def test_whom_to_ask_as() -> None:
+    assert read_impersonation(entry({"as": "x"})) == Impersonation(user="x")
+    whole = {"as": "x", "as-uid": "1", "as-groups": ["g", "h"], "as-user-extra": {"k": ["v", "w"], "l": []}}
+    assert read_impersonation(entry(whole)) == Impersonation(
+        user="x", uid="1", groups=("g", "h"), extra={"k": ("v", "w"), "l": ()}
+    )
+
+
+@pytest.mark.parametrize("fields", [{"as-uid": "1"}, {"as-groups": ["g"]}, {"as-user-extra": {"k": ["v"]}}])
+def test_whom_to_ask_as_is_named(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"^file: user 'u': .* without as"):
+        read_impersonation(entry(fields))

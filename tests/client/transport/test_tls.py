@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import logging
+import ssl
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import ClientCertificate, ClientConfig, TlsConfig
+from deltaloop.client.transport.tls import TlsContexts, make_ssl_context
+from deltaloop.errors import ConfigError
+from tests.client.authority import Authority
+from tests.client.fake_transport import logged
+
+pytestmark = pytest.mark.usefixtures("temporary_files")
+
+
+def context(**tls: Any) -> ssl.SSLContext:
+    return make_ssl_context(ClientConfig(server="https://h", tls=TlsConfig(**tls), source="the test"))
+
+
+def test_only_the_given_ca_is_trusted(authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes("# Prüfstelle\n".encode() + authority.pem)
+    for made in (context(ca_data=authority.pem), context(ca_file=path)):
+        assert len(made.get_ca_certs()) == 1
+        assert made.verify_mode is ssl.CERT_REQUIRED
+        assert made.check_hostname
+        assert made.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def _shakes_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
+    """Tell whether a client trusts a server, without a network."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    left = [
+        client.wrap_bio(to_client, to_server, server_hostname="127.0.0.1"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    while left:
+        for side in tuple(left):
+            try:
+                side.do_handshake()
+                left.remove(side)
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLCertVerificationError:
+                return False
+    return True
+
+
+def test_a_certificate_that_is_named_is_trusted_even_if_it_is_the_servers_own(authority: Authority) -> None:
+    server = authority.server_context()
+    other = Authority(trustme.CA())
+    other.server_context()
+    trusted = {
+        "the authority": authority.pem,
+        "the server itself": authority.server_pem(),
+        "another authority": other.pem,
+        "another server": other.server_pem(),
+    }
+    found = {name for name, pem in trusted.items() if _shakes_hands(context(ca_data=pem), server)}
+    assert found == {"the authority", "the server itself"}
+
+
+def test_not_checking_is_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
+    made = context(insecure_skip_verify=True)
+    assert made.verify_mode is ssl.CERT_NONE
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "not checked" in record.getMessage()
+
+
+def test_key_data_is_in_a_private_file_for_a_moment(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, temporary_files: Path
+) -> None:
+    seen: list[tuple[int, int]] = []
+    load = ssl.SSLContext.load_cert_chain
+
+    def spying(self: ssl.SSLContext, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
+        path = Path(certfile)
+        assert temporary_files in path.parents
+        seen.append((stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)))
+        load(self, certfile, keyfile, password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", spying)
+    context(
+        client_certificate_data=authority.client_certificate,
+        client_key_data=SecretText(authority.client_key.decode()),
+    )
+    assert seen == [(0o600, 0o700)]
+
+
+def test_files_and_data_may_be_mixed(authority: Authority, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "crt", tmp_path / "key"
+    certificate.write_bytes(authority.client_certificate)
+    key.write_bytes(authority.client_key)
+    context(client_certificate_file=certificate, client_key_file=key)
+    context(client_certificate_data=authority.client_certificate, client_key_file=key)
+    context(client_certificate_file=certificate, client_key_data=SecretText(authority.client_key.decode()))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"planted", b"-----BEGIN CERTIFICATE-----\nplanted\n-----END CERTIFICATE-----\n"]
+)
+def test_a_ca_that_is_none(data: bytes) -> None:
+    with pytest.raises(ConfigError, match=r"the test: certificate-authority-data holds no PEM certificate") as caught:
+        context(ca_data=data)
+    assert "planted" not in str(caught.value)
+
+
+def test_a_key_that_is_none(authority: Authority) -> None:
+    with pytest.raises(ConfigError, match="the client certificate and key cannot be used") as caught:
+        context(client_certificate_data=authority.client_certificate, client_key_data=SecretText("planted"))
+    assert "planted" not in str(caught.value)
+
+
+def test_a_key_of_another_certificate(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(trustme.CA())
+    with pytest.raises(ConfigError, match="cannot be used: key values mismatch; correct client-c"):
+        context(
+            client_certificate_data=authority.client_certificate,
+            client_key_data=SecretText(other.client_key.decode()),
+        )
+    with pytest.raises(ConfigError, match="gone cannot be read: No such file"):
+        context(client_certificate_file=tmp_path / "gone", client_key_file=tmp_path / "gone")
+    with pytest.raises(ConfigError, match="gone cannot be read"):
+        context(ca_file=tmp_path / "gone")
+
+
+def test_an_encrypted_key_asks_nobody(authority: Authority, tmp_path: Path) -> None:
+    key = load_pem_private_key(authority.client_key, None)
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"password"))
+    with pytest.raises(ConfigError, match="the client key is encrypted"):
+        context(client_certificate_data=authority.client_certificate, client_key_data=SecretText(encrypted.decode()))
+    (tmp_path / "key").write_bytes(encrypted)
+    (tmp_path / "crt").write_bytes(authority.client_certificate)
+    with pytest.raises(ConfigError, match="the client key is encrypted"):
+        context(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+
+
+def test_temporary_files_go_where_the_fixture_says(temporary_files: Path) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        assert Path(directory).parent == temporary_files
+
+
+# Rotation
+
+
+def contexts(**tls: Any) -> TlsContexts:
+    return TlsContexts(ClientConfig(server="https://h", tls=TlsConfig(**tls), source="the test"))
+
+
+def test_an_authority_that_is_replaced_is_noticed_within_a_minute(authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.context(None, now=59.0) is first
+    second = source.context(None, now=60.0)
+    assert second is not first
+    assert second.get_ca_certs() != first.get_ca_certs()
+    assert source.context(None, now=500.0) is second
+
+
+def test_a_file_that_is_half_written_changes_nothing(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(b"planted")
+    assert source.context(None, now=60.0) is first
+    path.unlink()
+    assert source.context(None, now=120.0) is first
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.reload(121.0)
+    assert source.context(None, now=121.0) is not first
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["certificate files changed and cannot be used", "certificate file cannot be read"]
+    assert "planted" not in caplog.text
+
+
+def test_without_files_nothing_is_read_again(authority: Authority) -> None:
+    source = contexts(ca_data=authority.pem)
+    source.suspect()
+    assert not source.reload(1e6)
+    assert source.context(None, now=1e6) is source.context(None, now=0.0)
+
+
+def test_a_certificate_of_a_plugin_makes_one_context(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = 0
+    load = ssl.SSLContext.load_cert_chain
+
+    def counting(self: ssl.SSLContext, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
+        nonlocal loads
+        loads += 1
+        load(self, certfile, keyfile, password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", counting)
+    first, second = (
+        ClientCertificate(certificate=certificate, key=SecretText(key.decode()))
+        for certificate, key in (authority.issue("a@example.org"), authority.issue("b@example.org"))
+    )
+    source = contexts(ca_data=authority.pem)
+    made = [source.context(each, now=0.0) for each in (None, first, first, second, second)]
+    assert made[1] is made[2]
+    assert made[3] is made[4]
+    assert len(set(map(id, made))) == 3
+    assert loads == 2, "the key is written once for each certificate, not for each request"
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    made = [source.context(first, now=0.0)]
+    path.write_bytes(Authority(trustme.CA()).pem)
+    made.append(source.context(first, now=60.0))
+    assert made[1] is not made[0]
+    assert loads == 4, "the new context has the plugin's certificate, too"
+    with pytest.raises(ConfigError, match=r"what the exec plugin gave: .* cannot be used"):
+        source.context(ClientCertificate(certificate=b"planted", key=SecretText("planted")), now=60.0)
+    assert source.context(first, now=60.0) is made[1]
+
+
+# What is said, and what is read
+
+
+def test_what_is_not_checked_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    made = context(insecure_skip_verify=True)
+    assert not made.check_hostname
+    assert made.minimum_version is ssl.TLSVersion.TLSv1_2
+    (record,) = logged(caplog)
+    assert record.__dict__["server"] == "https://h"
+
+
+def test_without_an_authority_those_of_the_system_are_trusted(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "system").write_bytes(authority.pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    assert context().get_ca_certs() == context(ca_data=authority.pem).get_ca_certs()
+    assert context().verify_mode is ssl.CERT_REQUIRED
+    assert len(context(ca_data=Authority(trustme.CA()).pem).get_ca_certs()) == 1
+
+
+def test_where_a_fault_is(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "ca").write_bytes(b"planted")
+    with pytest.raises(ConfigError, match=r"^the test: CA file .*/ca holds no PEM certificate; put the one"):
+        context(ca_file=tmp_path / "ca")
+    with pytest.raises(ConfigError, match=r"^certificate-authority-data holds no PEM certificate"):
+        make_ssl_context(ClientConfig(server="https://h", tls=TlsConfig(ca_data=b"x")))
+    gone = tmp_path / "gone"
+    with pytest.raises(ConfigError, match=r"^the test: .*/gone cannot be read: No such file or directory; correct the"):
+        context(ca_file=gone)
+    for tls in (
+        {"client_certificate_file": gone, "client_key_data": SecretText("planted")},
+        {"client_certificate_data": authority.client_certificate, "client_key_file": gone},
+    ):
+        with pytest.raises(ConfigError, match=r"^the test: .*/gone cannot be read: No such file or directory"):
+            context(**tls)
+    with pytest.raises(ConfigError, match=r"cannot be used: .*; correct client-certificate\[-data\] and client-key"):
+        context(client_certificate_data=b"planted", client_key_data=SecretText("planted"))
+
+
+def test_data_goes_before_files(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(trustme.CA())
+    (tmp_path / "ca").write_bytes(other.pem)
+    made = context(ca_data=authority.pem, ca_file=tmp_path / "ca")
+    assert made.get_ca_certs() == context(ca_data=authority.pem).get_ca_certs()
+    source = contexts(ca_data=authority.pem, ca_file=tmp_path / "ca")
+    (tmp_path / "ca").write_bytes(authority.pem)
+    assert not source.reload(1e6), "the file is not looked at"
+
+
+def test_what_is_read_again_is_said_with_its_files(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.client")
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    path.write_bytes(b"planted")
+    assert not source.reload(1.0)
+    path.unlink()
+    assert not source.reload(2.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.reload(3.0)
+    assert not source.reload(4.0), "nothing has changed"
+    unusable, unreadable, read = logged(caplog)
+    assert (unusable.levelname, unreadable.levelname, read.levelname) == ("WARNING", "WARNING", "INFO")
+    assert "holds no PEM certificate" in unusable.__dict__["reason"]
+    assert (unreadable.__dict__["file"], unreadable.__dict__["reason"]) == (str(path), "No such file or directory")
+    assert read.__dict__["files"] == [str(path)]
+
+
+def test_a_suspicion_has_the_files_looked_at_before_the_next_request(authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.context(None, now=1.0) is first
+    source.suspect()
+    assert source.context(None, now=1.0) is not first
+
+
+@pytest.mark.parametrize("which", ["ca", "crt", "key"])
+def test_each_file_is_watched(which: str, authority: Authority, tmp_path: Path) -> None:
+    for name, data in (("ca", authority.pem), ("crt", authority.client_certificate), ("key", authority.client_key)):
+        (tmp_path / name).write_bytes(data)
+    source = contexts(
+        ca_file=tmp_path / "ca", client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key"
+    )
+    assert not source.reload(1.0)
+    (tmp_path / which).write_bytes((tmp_path / which).read_bytes() + b"\n")
+    assert source.reload(2.0)
+    assert not source.reload(3.0)
+
+
+def test_bytes_that_move_from_one_file_to_the_next_are_a_change(authority: Authority, tmp_path: Path) -> None:
+    for name, data in (("crt", authority.client_certificate + b"\n"), ("key", authority.client_key)):
+        (tmp_path / name).write_bytes(data)
+    source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+    (tmp_path / "crt").write_bytes(authority.client_certificate)
+    (tmp_path / "key").write_bytes(b"\n" + authority.client_key)
+    assert source.reload(1.0)
+
+
+def test_a_plugins_certificate_replaces_that_of_the_files(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "crt").write_bytes(authority.client_certificate)
+    (tmp_path / "key").write_bytes(authority.client_key)
+    source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+    own = source.context(None, now=0.0)
+    certificate, key = authority.issue("a@example.org")
+    given = ClientCertificate(certificate=certificate, key=SecretText(key.decode()))
+    assert source.context(given, now=0.0) is not own
+    assert source.context(given, now=0.0) is source.context(given, now=0.0)
+    assert source.context(None, now=0.0) is not own, "the context of before is made again"

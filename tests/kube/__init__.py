@@ -1,1 +1,0 @@
-"""Builds a real kube-apiserver and etcd from their published Go modules: ``make kube``."""

@@ -1,0 +1,86 @@
+"""What surrounds one reconcile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from deltaloop.api.references import Trigger
+from deltaloop.client import Client, ClientConfig
+from deltaloop.runtime import Context, ReconcileClient, Request
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.objects.cached_views import Views
+from tests.client.fake_transport import FakeTransport
+
+
+def context(**changes: Any) -> Context:
+    client = Client(ClientConfig(server="http://fake"), transport=FakeTransport())
+    given: dict[str, Any] = {
+        "controller": "maps",
+        "number": 7,
+        "client": ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=7),
+        "triggers": (Trigger(source="test", verb="why"),),
+        "triggers_dropped": 2,
+        "attempts": 3,
+        "recorder": None,
+        "loop": asyncio.get_running_loop(),
+        **changes,
+    }
+    return Context(Request("default", "a"), **given)
+
+
+async def test_it_has_what_it_was_made_with() -> None:
+    recorder: Any = object()
+    made = context(recorder=recorder)
+    assert (made.request, made.controller, made.number) == (Request("default", "a"), "maps", 7)
+    assert made.triggers == (Trigger(source="test", verb="why"),)
+    assert (made.triggers_dropped, made.attempts, made.recorder) == (2, 3, recorder)
+    assert not made.cancelled.is_set()
+    assert repr(made) == "<Context of maps default/a, reconcile 7, attempt 3>"
+    with pytest.raises(RuntimeError, match="no event recorder"):
+        _ = context().recorder
+    with pytest.raises(RuntimeError, match="no statuses"):
+        context().status({"metadata": {"name": "a"}})
+
+
+async def test_its_logger_names_the_reconcile_and_what_is_said_beside_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    made = context()
+    made.logger.info("plain")
+    made.logger.info("more", extra={"more": 1, "key": "another"})
+    plain, more = (vars(record) for record in caplog.records)
+    assert plain["name"] == "deltaloop.runtime.reconcile"
+    assert (plain["controller"], plain["key"], plain["reconcile"]) == ("maps", "default/a", 7)
+    assert (more["controller"], more["key"], more["reconcile"], more["more"]) == ("maps", "another", 7, 1)
+    assert made.logger.process("text", {"exc_info": True})[1]["exc_info"] is True
+
+
+async def test_waiting_is_for_other_threads_than_the_loops() -> None:
+    made = context()
+
+    async def work() -> str:
+        await asyncio.sleep(0.0)
+        return "done"
+
+    coroutine = work()
+    with pytest.raises(RuntimeError, match=r"Await the coroutine"):
+        made.wait(coroutine)
+    with pytest.raises(RuntimeError, match=r"already awaited|cannot reuse"):
+        coroutine.send(None)  # it was closed, so that Python need not warn of it
+
+
+@pytest.mark.real_time
+async def test_a_thread_with_a_loop_of_its_own_may_wait_too() -> None:
+    made = context()
+
+    async def work() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    async def elsewhere() -> asyncio.AbstractEventLoop:
+        return made.wait(work())
+
+    assert await asyncio.to_thread(asyncio.run, elsewhere()) is asyncio.get_running_loop()
+    assert await asyncio.to_thread(made.wait, work()) is asyncio.get_running_loop()

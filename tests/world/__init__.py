@@ -1,1 +1,0 @@
-"""Other people's programs on the embedded server and on the real one, through the same scenario: ``make world``."""
