@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -48,20 +48,18 @@ def with_flags_of(cls: type[Any]) -> Callable[[Callable[..., None]], Callable[..
 
 def values_of(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of options from those of flags: a flag that can be repeated gives a list."""
-    return {name: tuple(each) if isinstance(each, list) else each for name, each in flags.items()}
+    return {name: tuple(cast("list[Any]", each)) if isinstance(each, list) else each for name, each in flags.items()}
 
 
 def option_of(cls: type[Any], name: str) -> Any:
     """Return the flag of a field of a dataclass."""
     field = next(each for each in fields(cls) if each.name == name)
-    kind, flag = _flag_type(cls, field), flag_name(name)
+    kind: Any = _flag_type(cls, field)
+    flag = flag_name(name)
     if field.default is True:
         return typer.Option(f"{flag}/--no-{flag[2:]}", help=help_of(cls, name))
-    metavar = next((shown for end, shown in _METAVARS if name.endswith(end)), None)
-    if metavar is None and kind in (Path | None, list[Path]):
-        metavar = "FILE"
-    if metavar is None:
-        metavar = {float: "SECONDS", str | None: "NAME", str: "NAME"}.get(kind)
+    of_type = {float: "SECONDS", str: "NAME", str | None: "NAME", Path | None: "FILE", list[Path]: "FILE"}.get(kind)
+    metavar = next((shown for end, shown in _METAVARS if name.endswith(end)), of_type)
     return typer.Option(flag, *_SHORT.get(name, ()), metavar=metavar, help=help_of(cls, name))
 
 

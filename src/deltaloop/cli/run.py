@@ -34,6 +34,7 @@ def program(target: str, flags: Mapping[str, Any]) -> Coroutine[Any, Any, None]:
         RunOptionError: If a flag is invalid, or two flags do not fit together.
         LoadError: If the module has no controller and no webhook.
     """
-    options = RunOptions(**{**values_of(flags), "webhook_name": flags.get("webhook_name") or target_name(target)})
+    name: Any = flags.get("webhook_name") or target_name(target)
+    options = RunOptions(**{**values_of(flags), "webhook_name": name})
     module, controllers, webhooks = load_declared(target)
     return run_program(*controllers, *webhooks, options=options, modules=[module])

@@ -130,18 +130,17 @@ def certificate(folder: Path) -> dict[str, Any]:
 
 
 def options(folder: Path, **more: Any) -> dl.RunOptions:
-    return dl.RunOptions(
-        **{
-            "kubeconfig": folder / "config",
-            "leader_elect": True,
-            "leader_election_namespace": "ops",
-            "event_api": EventApi.EVENTS_V1,
-            "record_access": folder / "access.json",
-            "metrics_bind_address": "0",
-            "health_probe_bind_address": "0",
-            **more,
-        }
-    )
+    given: dict[str, Any] = {
+        "kubeconfig": folder / "config",
+        "leader_elect": True,
+        "leader_election_namespace": "ops",
+        "event_api": EventApi.EVENTS_V1,
+        "record_access": folder / "access.json",
+        "metrics_bind_address": "0",
+        "health_probe_bind_address": "0",
+        **more,
+    }
+    return dl.RunOptions(**given)
 
 
 @pytest.mark.real_time

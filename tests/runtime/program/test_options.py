@@ -45,6 +45,7 @@ def test_a_value_of_another_type_is_an_error() -> None:
 
 
 async def test_arguments_that_are_not_controllers_or_webhooks_are_rejected() -> None:
-    for declared in ((), (reconcile.function,), ([reconcile],)):
+    wrong: list[Any] = [(), (reconcile.function,), ([reconcile],)]
+    for declared in wrong:
         with pytest.raises(InvalidArgumentError, match=r"run\(\)"):
             await dl.run(*declared)

@@ -23,7 +23,13 @@ SELF_REVIEW = dl.ResourceType[dl.api.Resource](
 
 
 def embedded(**options: Any) -> dl.RunOptions:
-    return dl.RunOptions(**{"embedded": True, "health_probe_bind_address": "0", "metrics_bind_address": "0", **options})
+    given: dict[str, Any] = {
+        "embedded": True,
+        "health_probe_bind_address": "0",
+        "metrics_bind_address": "0",
+        **options,
+    }
+    return dl.RunOptions(**given)
 
 
 CRD = Path(__file__).parents[3] / "examples" / "sample_controller" / "crd.yaml"
