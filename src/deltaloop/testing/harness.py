@@ -142,9 +142,9 @@ class Harness:
         self._crashes_later: list[tuple[int, WriteName, Callable[[], object]]] = []  # once so many others have written
         self.patience: float = 60.0
         self.events: list[EventDraft] = []
-        chance = random.Random(seed)
-        self.chance: Callable[[], float] = chance.random
-        self.plan: WritePlan = WritePlan(chance.random)
+        numbers = random.Random(seed)
+        self.chance: Callable[[], float] = numbers.random
+        self.plan: WritePlan = WritePlan(numbers.random)
         self.buried: list[tuple[Process, Transport]] = []
         self.hurries: int = 0
         self._cluster = cluster

@@ -21,6 +21,7 @@ from typing import Any, Final, final
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.x509_certificates import load_chain, server_context
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import SECRET
 from deltaloop.api.redaction import redact
@@ -137,7 +138,7 @@ class OwnCertificates:
             wall_clock=wall_clock,
         )
         self._bundles = WebhookBundles(self._client, options.targets)
-        self._context = signing.server_context()
+        self._context = server_context()
         self._serving: Serving | None = None
         self._targets: list[TargetSeen] | None = None
         self._changed = asyncio.Event()
@@ -225,7 +226,7 @@ class OwnCertificates:
         return decide(seen, self._targets, self._serving, now=now, timing=timing, spare=spare)
 
     def _serve(self, issue: IssueServing) -> None:
-        signing.load_into(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts))
+        load_chain(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts).reveal().encode())
         self._serving = issue.serving
         until = format_time(from_epoch(issue.serving.not_after))
         _log.info("serving a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
