@@ -245,6 +245,8 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
         ("apiserver --token secret-1 --data-dir broken", "broken"),
         ("demo --log-level LOUD", "LOUD"),
         ("nonsense", "nonsense"),
+        ("generat", "'generate'"),
+        ("generate cdr", "'crd'"),
     ],
 )
 def test_a_mistake_is_named_with_exit_code_2(

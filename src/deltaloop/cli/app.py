@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version as distribution_version
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 import typer.main
 from typer.core import TyperGroup
 
-if TYPE_CHECKING:
-    from typer.core import TyperCommand
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name; looking one up imports its module."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = self._places[name].partition(":")
+        found = getattr(import_module(f"deltaloop.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            found, function = _typer(), found
+            found.command(name)(function)
+        command: Any = typer.main.get_command(found)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
-def group(commands: Mapping[str, str]) -> typer.Typer:
+def group(places: Mapping[str, str]) -> typer.Typer:
     """Make a group of commands.
 
     Args:
-        commands: ``MODULE:NAME`` of each command's function, or of another group, in the order of the help.
+        places: ``MODULE:NAME`` of each command's function, or of another group, in the order of the help.
     """
 
-    class Commands(TyperGroup):
+    class Group(TyperGroup):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.commands: Any = _Commands(places)
+
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-            return [*commands]
+            return [*places]
 
-        def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:  # noqa: ARG002 - same
-            if cmd_name not in commands:
-                return None
-            module, _, name = commands[cmd_name].partition(":")
-            found = getattr(import_module(f"deltaloop.cli.{module}"), name)
-            if not isinstance(found, typer.Typer):
-                found, function = _typer(), found
-                found.command(cmd_name)(function)
-            command: TyperCommand | TyperGroup = cast("Any", typer.main.get_command(found))
-            command.name = cmd_name
-            return command
-
-    return _typer(cls=Commands)
+    return _typer(cls=Group)
 
 
 def _typer(**options: Any) -> typer.Typer:
