@@ -81,6 +81,8 @@ from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutErro
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.errors import WaitOnLoopError as WaitOnLoopError
 from deltaloop.runtime.objects.ownership import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as KubeconfigExistsError
+from deltaloop.runtime.program.options import RunOptionError as RunOptionError
 from deltaloop.runtime.program.settings import SettingsError as SettingsError
 from deltaloop.simulation.determinism import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError
 from deltaloop.cli.simulate import Progress, load_scenario, scenario_of, with_fixed_hash_seed
 
@@ -118,7 +118,7 @@ def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, 
 @pytest.mark.real_time
 def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
     for options, why in (
-        (["--output", "xml"], "'xml' is not text, json or github"),
+        (["--output", "xml"], "--output must be text, json or github, got 'xml'"),
         (["--html", "/no/such/place.html"], "there is no folder /no/such"),
     ):
         result = CliRunner().invoke(app, ["simulate", program, *options])

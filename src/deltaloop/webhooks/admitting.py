@@ -146,7 +146,8 @@ def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
         wrong = f"a {kind}"
     if wrong:
         raise InvalidReviewError(
-            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop webhooks` prints",
+            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop generate webhooks` "
+            "prints",
             uid=review.uid,
         )
     if (review.old if review.operation == "DELETE" else review.new) is None:

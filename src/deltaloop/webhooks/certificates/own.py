@@ -240,7 +240,7 @@ class OwnCertificates:
             _log.debug("what was read has changed", extra={"kind": kind, "error": type(error).__name__})
         except ForbiddenError as error:
             self._tell_once(
-                "certificates of webhooks cannot be kept good without a right: `deltaloop rbac` prints the role",
+                "cannot keep the certificates of webhooks without a right: `deltaloop generate rbac` prints it",
                 {"kind": kind, "reason": redact(str(error))},
             )
             return False

@@ -147,7 +147,7 @@ class WriteReason:
 
     Attributes:
         reconcile: For people: ``login default/a, reconcile 3``, with the attempt if it is not the first.
-        triggers: Why it ran, as ``deltaloop explain`` says it.
+        triggers: Why it ran, as ``deltaloop why`` says it.
         unseen: What its caches had not seen when it wrote: objects, and the versions that the server had by then.
         controller: Name of the controller.
         number: Which of the controller's reconciles it is, from 1 on, since its program has begun.

@@ -1,4 +1,4 @@
-"""``deltaloop explain``, and ``deltaloop rbac`` from a recorded run."""
+"""``deltaloop why``, and ``deltaloop generate rbac`` from a recorded run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typer.testing import CliRunner, Result
 
 from deltaloop.api.kinds import LEASE
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.cli.access_file import read_access, save_access
-from deltaloop.cli.commands import app
-from deltaloop.cli.explain import ExplainError, ask, lines
+from deltaloop.cli.app import app
+from deltaloop.cli.why import NoExplanationError, ask, lines
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.access_file import read_access, save_access
 from deltaloop.runtime.program.health_pages import metrics_page
 from deltaloop.runtime.program.health_server import HealthServer
 from deltaloop.runtime.program.pages import Listen
@@ -50,7 +50,7 @@ async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: P
             await w.put("a")
             await until(lambda: len(done) >= 2)
             address = manager.servers["health"].url.removeprefix("http://")
-            shown = await asyncio.to_thread(invoke, "explain", "configmap/a", "--address", address)
+            shown = await asyncio.to_thread(invoke, "why", "configmap/a", "--address", address)
             assert shown.exit_code == 0, shown.output
             text = shown.output
             assert "maps default/a, reconcile" in text
@@ -59,14 +59,14 @@ async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: P
             assert "  wrote    patch v1/ConfigMap default/a" in text
             assert ": data.seen" in text or ": data" in text
             assert "planted" not in text
-            shown = await asyncio.to_thread(invoke, "explain", "a", "--address", address, "-o", "json")
+            shown = await asyncio.to_thread(invoke, "why", "a", "--address", address, "-o", "json")
             assert {run["controller"] for run in json.loads(shown.output)} == {"maps"}
-            unknown = await asyncio.to_thread(invoke, "explain", "pod/a", "--address", address)
+            unknown = await asyncio.to_thread(invoke, "why", "pod/a", "--address", address)
             assert unknown.exit_code == 1
             assert "nothing is known of pod/a in namespace default" in unknown.output
     file = tmp_path / "access.json"
     save_access(file, recorded)
-    printed = invoke("rbac", "--from", str(file), "--name", "maps")
+    printed = invoke("generate", "rbac", "--from", str(file), "--name", "maps")
     [role] = read_yaml_documents(printed.output)
     assert role["kind"] == "ClusterRole"
     assert role["rules"][0] == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"]}
@@ -89,7 +89,7 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
                 if holder:
                     await until(lambda: elector.leader)
                 address = manager.servers["health"].url.removeprefix("http://")
-                shown = await asyncio.to_thread(invoke, "explain", "a", "--address", address)
+                shown = await asyncio.to_thread(invoke, "why", "a", "--address", address)
                 assert shown.exit_code == 1
                 assert f"note: this replica does not lead ({who}), and only the leader reconciles" in shown.output
                 assert "nothing is known of a" in shown.output
@@ -98,16 +98,16 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
 @pytest.mark.real_time
 async def test_who_cannot_be_asked_is_named() -> None:
     async with HealthServer(Listen(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
-        with pytest.raises(ExplainError, match="no deltaloop health server"):
+        with pytest.raises(NoExplanationError, match="no deltaloop health server"):
             await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
         gone = server.url
-    with pytest.raises(ExplainError, match=r"no running controller answers at .* --address says which"):
+    with pytest.raises(NoExplanationError, match=r"no running controller answers at .* --address says which"):
         await asyncio.to_thread(ask, gone, kind="", namespace="default", name="a")
     async with HealthServer(Listen(), {}) as server:
-        with pytest.raises(ExplainError, match="no deltaloop health server: 404 not found"):
+        with pytest.raises(NoExplanationError, match="no deltaloop health server: 404 not found"):
             await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
     for wrong in ("file:///etc/passwd", "no-port", "127.0.0.1:x"):
-        with pytest.raises(ExplainError):
+        with pytest.raises(NoExplanationError):
             ask(wrong, kind="", namespace="", name="a")
 
 
@@ -146,9 +146,9 @@ def test_what_was_left_out_is_said() -> None:
 
 
 def test_input_that_is_wrong_is_refused(tmp_path: Path) -> None:
-    assert invoke("explain", "foo/").exit_code == 2
-    assert invoke("explain", "a", "-o", "yaml").exit_code == 2
-    assert invoke("rbac").exit_code == 2
+    assert invoke("why", "foo/").exit_code == 2
+    assert invoke("why", "a", "-o", "yaml").exit_code == 2
+    assert invoke("generate", "rbac").exit_code == 2
     with pytest.raises(Exception, match="cannot be read"):
         read_access(tmp_path / "missing.json")
     with pytest.raises(Exception, match="cannot be written"):
@@ -208,5 +208,5 @@ def test_what_a_foreign_server_explains_drives_no_terminal() -> None:
     "found", [5, ["text"], [{}], [{**_RUN, "secondsAgo": "soon"}], [{**_RUN, "triggers": 5}], [{**_RUN, "writes": [1]}]]
 )
 def test_what_is_no_explanation_is_an_error_of_one_line(found: Any) -> None:
-    with pytest.raises(ExplainError, match="no deltaloop health server"):
+    with pytest.raises(NoExplanationError, match="no deltaloop health server"):
         list(lines(found))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import os
 import signal
 import socket
 import ssl
@@ -19,9 +21,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import typer
 
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.cli.main import main
+from deltaloop.cli.until_signal import run_until_signal
 from tests.cli.processes import WATCHED_COMMAND
 from tests.conformance.token_keys import manager_keys, token_in_secret
 
@@ -62,17 +66,20 @@ def test_version_is_the_distributions() -> None:
     assert run("--version").stdout.strip() == version("deltaloop")
 
 
-@pytest.mark.slow
-def test_the_server_says_one_line_and_stops_cleanly(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "config"
-    with serving("--write-kubeconfig", str(kubeconfig)) as (process, line):
-        assert line.startswith("deltaloop apiserver is ready at https://127.0.0.1:")
-        assert line.endswith(f"KUBECONFIG={kubeconfig}\n")
-        assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-        assert (read(process.stdout), read(process.stderr)) == ("", "")
-    assert not kubeconfig.exists()
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_work_which_cleans_up(number: signal.Signals) -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_soon(os.kill, os.getpid(), number)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cleaned up")
+
+    with pytest.raises(typer.Exit) as exit_:
+        run_until_signal(work(), interrupted=7)
+    assert (exit_.value.exit_code, ended) == (7, ["cleaned up"])
 
 
 def read(stream: IO[str] | None) -> str:
@@ -120,6 +127,8 @@ def test_all_flags_at_once(tmp_path: Path) -> None:
     given = [str(part) for pair in flags.items() for part in pair]
     with serving("--client-certificate", *given) as (process, line):
         assert line.startswith("deltaloop apiserver is ready at https://127.0.0.1:")
+        assert line.endswith(f"KUBECONFIG={kubeconfig}\n")
+        assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
         config = read_yaml(kubeconfig.read_text(), source="kubeconfig")
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         assert sorted(user) == ["client-certificate-data", "client-key-data"]
@@ -146,6 +155,7 @@ def test_all_flags_at_once(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         assert (read(process.stdout), read(process.stderr)) == ("", "")
+    assert not kubeconfig.exists()
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     asked = [(line["user"]["username"], line["verb"], line["responseStatus"]["code"]) for line in lines[:2]]
     assert asked == [("bob", "get", 200), ("bob", "delete", 403)]
@@ -235,6 +245,8 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
         ("apiserver --token secret-1 --data-dir broken", "broken"),
         ("demo --log-level LOUD", "LOUD"),
         ("nonsense", "nonsense"),
+        ("generat", "'generate'"),
+        ("generate cdr", "'crd'"),
     ],
 )
 def test_a_mistake_is_named_with_exit_code_2(

@@ -1,30 +1,49 @@
-"""``deltaloop crd``: definitions of a module's classes, and whether a file has them. Core: ``crds/differences.py``."""
+"""``deltaloop generate crd``: definitions of a module's classes, compared with a file on request."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+import typer
+
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import at, text
-from deltaloop.api.kinds import parse_resource_type
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
 from deltaloop.crds import breaking_changes, crd_of
-from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
+from deltaloop.crds.declaring import is_kind
 from deltaloop.crds.differences import differences
-from deltaloop.runtime import Controller
-from deltaloop.runtime.program.access import guess
-from deltaloop.webhooks import AdmissionWebhook
-from deltaloop.webhooks.declaring import Webhook
+from deltaloop.runtime.program.definitions import kinds_in
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _VERSIONS: Final = ("spec", "versions")
+
+
+def crd(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE[:CLASS]", help="Classes that @dl.custom_resource decorates.")
+    ],
+    *,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Print only the differences of FILE, and which of them break stored objects.",
+        ),
+    ] = None,
+) -> None:
+    """Print the CustomResourceDefinitions of a module's classes; with --check, exit 1 if a file differs."""
+    definitions = load_definitions(target)
+    if check is None:
+        typer.echo(write_yaml(definitions), nl=False)
+        return
+    if lines := check_definitions(definitions, check, target):
+        typer.echo("\n".join(lines), err=True)
+        raise typer.Exit(1)
 
 
 def load_definitions(target: str) -> list[dict[str, Any]]:
@@ -52,59 +71,6 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
         )
         raise LoadError(target, problem)
     return [crd_of(*classes) for classes in kinds]
-
-
-def kinds_in(module: ModuleType) -> list[list[type]]:
-    """Return the classes of a module that are kinds: the versions of a kind together, in their order."""
-    return by_kind(value for value in vars(module).values() if is_kind(value))
-
-
-def program_definitions(
-    module: ModuleType, controllers: Sequence[Controller], webhooks: Sequence[Webhook] = ()
-) -> list[dict[str, Any]]:
-    """Return the definitions of the kinds that are the program's own: of the groups whose kinds it reconciles.
-
-    Classes of other groups stand for what others define.
-
-    Args:
-        module: Where kinds are looked for, too.
-        controllers: What is reconciled.
-        webhooks: What is served: the classes of kinds that are judged, completed or converted are its own, too.
-    """
-    reconciled = [*map(kind_reconciled, controllers)]
-    sides = [each for hook in webhooks for each in kinds_of(hook) if is_kind(each.model)]
-    groups = {kind.group for kind in (*reconciled, *sides)}
-    models = [kind.model for kind in (*reconciled, *sides) if kind.model is not None]
-    modules = [module, *(sys.modules[model.__module__] for model in models if model.__module__ in sys.modules)]
-    found: dict[str, list[type]] = {}
-    for classes in (classes for each in dict.fromkeys(modules) for classes in kinds_in(each)):
-        kind = declared_kind(classes[0]).type
-        if kind.group in groups:
-            found.setdefault(kind.group_resource, []).extend(classes)
-    for model in filter(is_kind, models):  # one that no module has by a name
-        found.setdefault(declared_kind(model).type.group_resource, []).append(model)
-    return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
-
-
-def kinds_of(webhook: Webhook) -> tuple[ResourceType[Any], ...]:
-    """Return the kinds that a webhook is about: a conversion has two, and may name a class of the kind besides."""
-    if isinstance(webhook, AdmissionWebhook):
-        return (webhook.type,)
-    named = () if webhook.kind is None else (webhook.kind,)
-    return (webhook.source, webhook.target, *named)
-
-
-def kind_reconciled(controller: Controller) -> ResourceType[Any]:
-    """Return the kind that a controller reconciles; of a name that is not built in, what is probably meant."""
-    try:
-        return parse_resource_type(controller.resource)
-    except UnknownResourceError:
-        return guess(str(controller.resource))
-
-
-def print_definitions(definitions: Sequence[dict[str, Any]]) -> str:
-    """Return definitions as YAML."""
-    return write_yaml(definitions)
 
 
 def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:
@@ -137,9 +103,9 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
             lines += [f"    {change}" for change in broken]
     lines += [f"{file} has a definition {name}, of which there is no class" for name in written]
     if lines and all(at(each, "kind") == _DEFINITION for each in there_is):
-        lines.append(f"deltaloop crd {target} > {file} writes it anew")
+        lines.append(f"deltaloop generate crd {target} > {file} updates it")
     elif lines:
-        lines.append(f"deltaloop crd {target} prints what belongs there; the other objects of {file} stay")
+        lines.append(f"deltaloop generate crd {target} prints what belongs there; the other objects of {file} stay")
     return lines
 
 

@@ -1,21 +1,23 @@
-"""``deltaloop webhooks``: what makes a cluster ask a module's webhooks. Core: ``webhooks/core/registrations.py``."""
+"""``deltaloop generate webhooks``: configurations by which a cluster calls a module's webhooks."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Final
+
+import typer
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.cli.crd import program_definitions
-from deltaloop.cli.load_controllers import LoadError, load_declared
-from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.load_controllers import LoadError, TargetArgument, load_declared, target_name
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.program.access import certificate_access
+from deltaloop.runtime.program.definitions import program_definitions
+from deltaloop.runtime.program.object_names import WEBHOOK_URL_RULE, check_name, check_namespace, is_webhook_url
+from deltaloop.runtime.program.webhooks import default_service
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in
@@ -26,11 +28,33 @@ _PART: Final = """\
 """
 
 
-def program_name(target: str) -> str:
-    """Return the name of a program by default: that of its module, as names in Kubernetes are written."""
-    module = target.partition(":")[0]
-    stem = Path(module).stem if module.endswith(".py") else module.rpartition(".")[2]
-    return stem.replace("_", "-").strip("-").lower()
+def webhooks(
+    target: TargetArgument,
+    *,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the configurations. By default the name of the module.")
+    ] = "",
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAME",
+            help="Namespace of the program and its Service; its objects are exempt from the webhooks.",
+        ),
+    ] = "",
+    service: Annotated[str, typer.Option(metavar="NAME", help="Name of the Service. By default NAME-webhooks.")] = "",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the Service.", min=1, max=65535)] = 443,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="URL instead of a Service: https://HOST:PORT, as the cluster reaches it.")
+    ] = "",
+    ca_bundle: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Authorities of the certificate, as PEM.")
+    ] = None,
+) -> None:
+    """Print the webhook configurations of a module, and the conversions of its definitions."""
+    address = address_of(target, name=name, namespace=namespace, service=service, port=port, url=url, ca=ca_bundle)
+    typer.echo(print_registrations(target, address, name=name, own_namespace=namespace), nl=False)
 
 
 def address_of(
@@ -57,16 +81,15 @@ def address_of(
         except OSError as error:
             raise InvalidArgumentError(f"--ca-bundle {ca}: {error.strerror}") from None
         if b"-----BEGIN CERTIFICATE-----" not in pem or b"PRIVATE KEY" in pem:
-            raise InvalidArgumentError(f"--ca-bundle {ca}: certificates in PEM are needed, and no key")
+            raise InvalidArgumentError(f"--ca-bundle must be a file of certificates in PEM without a key, got {ca}.")
         bundle = base64.b64encode(pem).decode()
     if url:
-        parts = urlsplit(url)
-        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise InvalidArgumentError(f"--url {url!r} is none that a server calls: https://HOST:PORT")
+        if not is_webhook_url(url):
+            raise InvalidArgumentError(f"--url must be {WEBHOOK_URL_RULE}, got {url!r}.")
         return WebhookAddress(url=url.rstrip("/"), ca_bundle=bundle)
     if not namespace:
-        raise InvalidArgumentError("give --namespace, where the program runs, or --url")
-    found = service or f"{name or program_name(target)}-webhooks"
+        raise InvalidArgumentError("--namespace or --url is required. Add the namespace of the program, or its URL.")
+    found = service or default_service(name or target_name(target))
     check_name("--service", found)
     check_namespace("--namespace", namespace)
     return WebhookAddress(namespace=namespace, service=found, port=port, ca_bundle=bundle)
@@ -93,7 +116,7 @@ def print_registrations(target: str, address: WebhookAddress, *, name: str, own_
     """
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
-        documents.insert(0, empty_secret(secret_name(found), namespace=address.namespace))
+        documents.insert(0, empty_secret(default_service(found), namespace=address.namespace))
     parts = [each for each in documents if each["kind"] == CUSTOM_RESOURCE_DEFINITION.kind]
     wholes = _whole_definitions(target, parts)
     printed: list[str] = [write_yaml([wholes.get(_name(each), each)]) for each in documents]
@@ -111,17 +134,12 @@ def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str
     conversions = {each.type.group_resource: each for each in WebhookSet(declared.webhooks).conversions}
     said = {_name(part): part["spec"] for part in parts}
     found: dict[str, dict[str, Any]] = {}
-    for whole in program_definitions(declared.module, declared.controllers, declared.webhooks):
+    for whole in program_definitions([declared.module], declared.controllers, declared.webhooks):
         conversion = conversions.get(_name(whole))
         versions = {each["name"] for each in whole["spec"]["versions"]}
         if conversion is not None and {conversion.hub, *conversion.spokes} <= versions:
             found[_name(whole)] = {**whole, "spec": {**whole["spec"], **said[_name(whole)]}}
     return found
-
-
-def secret_name(program: str) -> str:
-    """Return the name of the Secret for the certificates of a program's webhooks."""
-    return f"{program}-webhooks"
 
 
 def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Access, ...]:
@@ -139,7 +157,7 @@ def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Acces
     check_namespace("--webhooks-namespace", namespace)
     address = WebhookAddress(namespace=namespace, service="any")  # only names are needed
     found, documents = _registered(target, address, name=name, own_namespace=namespace)
-    return certificate_access(namespace=namespace, secret=secret_name(found), targets=targets_in(documents))
+    return certificate_access(namespace=namespace, secret=default_service(found), targets=targets_in(documents))
 
 
 def _registered(
@@ -148,6 +166,6 @@ def _registered(
     webhooks = WebhookSet(load_declared(target).webhooks)
     if not webhooks:
         raise LoadError(target, "it has no webhook; decorate a function with @dl.validate, @dl.mutate or @dl.convert")
-    found = name or program_name(target)
+    found = name or target_name(target)
     check_name("--name", found)
     return found, registrations(webhooks, address, name=found, own_namespace=own_namespace)

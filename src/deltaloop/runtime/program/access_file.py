@@ -1,4 +1,4 @@
-"""The file that ``run --record-access`` writes and ``rbac --from`` reads. Core: ``runtime/core/recorded_access.py``."""
+"""The file that ``RunOptions.record_access`` writes and ``generate rbac --from`` reads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.cli.private_file import write_whole
 from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.private_file import write_whole
 
 
 def save_access(path: Path, recorded: RecordedAccess) -> None:

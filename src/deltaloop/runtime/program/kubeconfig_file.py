@@ -11,7 +11,7 @@ from typing import Any
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.cli.private_file import write_whole
+from deltaloop.runtime.program.private_file import write_whole
 
 _MARK = "# Written by deltaloop; it is overwritten when the server starts again.\n"
 

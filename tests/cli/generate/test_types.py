@@ -1,4 +1,4 @@
-"""``deltaloop types``: a file or a group becomes modules; ``--check`` says what would change."""
+"""``deltaloop generate types``: a file or a group becomes modules; ``--check`` says what would change."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 import deltaloop as dl
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer
+from deltaloop.cli.generate.types import of_group
 from deltaloop.cli.main import main
-from deltaloop.cli.type_commands import of_group
 from tests.schemas.test_schema_stubs import definition, struct
 
 
 def run(*arguments: str) -> int:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["deltaloop", "types", *arguments])
+        patch.setattr(sys, "argv", ["deltaloop", "generate", "types", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
     return int(str(ended.value.code))

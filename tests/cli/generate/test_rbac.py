@@ -1,4 +1,4 @@
-"""``deltaloop rbac`` prints what ``deltaloop run`` needs: an account with exactly those roles can do everything."""
+"""``deltaloop generate rbac`` prints what ``dl.run`` needs: an account with exactly those roles can do everything."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
-from deltaloop.cli.access_file import read_access
-from deltaloop.cli.rbac import print_roles
-from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
+from deltaloop.cli.generate.rbac import print_roles
 from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.program.access import Program, rules_of
-from deltaloop.runtime.program.pages import Listen
+from deltaloop.runtime.program.access_file import read_access
 from deltaloop.testing import eventually
 
-CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
+CRD = Path(__file__).parents[3] / "examples" / "sample_controller" / "crd.yaml"
 FOO = dl.ResourceType[dl.Resource]("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
 FINALIZER = "samples.deltaloop.dev/example"
 OPERATOR = StaticUser(name="operator", token=SecretText("token-of-the-operator"))
@@ -116,25 +114,33 @@ async def scrape(url: str, authority: Path, token: str) -> int:
         return answer.status
 
 
-def certificate(folder: Path) -> Listen:
-    """Return where metrics are served: with a certificate, to those whom the API server allows it."""
+def certificate(folder: Path) -> dict[str, Any]:
+    """Return options to serve metrics with a certificate, to those whom the API server allows it."""
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     issued.private_key_pem.write_to_path(folder / "key.pem")
     issued.cert_chain_pems[0].write_to_path(folder / "cert.pem")
     authority.cert_pem.write_to_path(folder / "ca.pem")
-    return Listen(certificate=folder / "cert.pem", key=folder / "key.pem", token_review=True)
+    return {
+        "metrics_bind_address": "127.0.0.1:0",
+        "metrics_cert": folder / "cert.pem",
+        "metrics_key": folder / "key.pem",
+        "metrics_token_review": True,
+    }
 
 
-def command(folder: Path, controller: Controller, **more: Any) -> RunCommand:
-    return RunCommand(
-        controllers=(controller,),
-        cluster=ClusterFlags(kubeconfig=folder / "config"),
-        election=LeaderElection(name="foos", namespace="ops"),
-        event_api=EventApi.EVENTS_V1,
-        record_access=folder / "access.json",
+def options(folder: Path, **more: Any) -> dl.RunOptions:
+    given: dict[str, Any] = {
+        "kubeconfig": folder / "config",
+        "leader_elect": True,
+        "leader_election_namespace": "ops",
+        "event_api": EventApi.EVENTS_V1,
+        "record_access": folder / "access.json",
+        "metrics_bind_address": "0",
+        "health_probe_bind_address": "0",
         **more,
-    )
+    }
+    return dl.RunOptions(**given)
 
 
 @pytest.mark.real_time
@@ -143,7 +149,7 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
 ) -> None:
     caplog.set_level("INFO", "deltaloop")
     controller = sample()
-    task: asyncio.Task[int] | None = None
+    task: asyncio.Task[None] | None = None
     async with cluster(tmp_path) as admin:
         await grant(admin, read_yaml_documents(print_roles([controller], name="foos", program=PROGRAM)))
         await admin.create(FOO, {"metadata": {"name": "a"}, "spec": {"deploymentName": "a", "replicas": 2}})
@@ -159,7 +165,8 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
             return not [*(await admin.list(FOO))]
 
         try:
-            task = asyncio.create_task(run(command(tmp_path, controller, metrics=certificate(tmp_path)), print))
+            running = dl.run(controller, options=options(tmp_path, **certificate(tmp_path)))
+            task = asyncio.create_task(running)
             await eventually(is_observed, every=0.02)
             await admin.patch(FOO, "a", {"spec": {"replicas": 3}})
             await eventually(is_scaled, every=0.02)
@@ -196,7 +203,7 @@ async def test_the_preflight_names_what_an_account_lacks_and_what_the_program_it
     async with cluster(tmp_path) as admin:
         await grant(admin, read_yaml_documents(print_roles([controller], name="foos", program=Program())))
         with pytest.raises(PreflightError) as caught:
-            await run(command(tmp_path, controller), print)
+            await dl.run(controller, options=options(tmp_path))
     assert str(caught.value).startswith(
         "this account is not allowed to get, create, update leases.coordination.k8s.io in namespace ops. Grant it:"
     )

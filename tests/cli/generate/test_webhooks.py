@@ -1,4 +1,4 @@
-"""``deltaloop webhooks`` prints what a server takes, and nothing that nobody declared."""
+"""``deltaloop generate webhooks`` prints what a server takes, and nothing that nobody declared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError, load_controllers, load_declared
 from deltaloop.errors import InvalidArgumentError, InvalidWebhookError
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
@@ -43,7 +43,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def webhooks(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["webhooks", *map(str, arguments)])
+    return CliRunner().invoke(app, ["generate", "webhooks", *map(str, arguments)])
 
 
 def test_a_module_with_webhooks_is_printed(module: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_module_gives_controllers_and_webhooks(module: Path) -> None:
 
 
 def test_the_role_of_certificates_is_by_name(module: Path) -> None:
-    done = CliRunner().invoke(app, ["rbac", f"{module}:check", "--webhooks-namespace", "shop"])
+    done = CliRunner().invoke(app, ["generate", "rbac", f"{module}:check", "--webhooks-namespace", "shop"])
     assert done.exit_code == 0, done.output
     everywhere, there = read_yaml_documents(done.stdout)
     assert there["metadata"] == {"name": "webhooks-of-the-test", "namespace": "shop"}
@@ -151,7 +151,7 @@ def test_by_url_no_namespace_is_left_out(module: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "why"),
     [
-        ([], InvalidArgumentError, "give --namespace"),
+        ([], InvalidArgumentError, "--namespace or --url is required"),
         (["-n", "Shop"], InvalidArgumentError, "--namespace"),
         (["-n", "shop", "--service", "no name"], InvalidArgumentError, "--service"),
         (["--url", "http://192.0.2.7"], InvalidArgumentError, "https://HOST:PORT"),
@@ -168,7 +168,7 @@ def test_what_cannot_be_used_is_told(module: Path, arguments: list[str], error: 
 
 def test_what_webhooks_read_is_in_the_role(module: Path) -> None:
     module.write_text(MODULE.replace('"apps/v1/Deployment")', '"apps/v1/Deployment", reads=["v1/Secret"])'))
-    done = CliRunner().invoke(app, ["rbac", f"{module}:webhooks"])
+    done = CliRunner().invoke(app, ["generate", "rbac", f"{module}:webhooks"])
     assert done.exit_code == 0, done.output
     rules = [rule for each in read_yaml_documents(done.stdout) for rule in each["rules"]]
     assert [rule["verbs"] for rule in rules if rule["resources"] == ["secrets"]] == [["get", "list", "watch"]]

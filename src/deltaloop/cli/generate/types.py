@@ -1,4 +1,4 @@
-"""``deltaloop types``: stubs of custom resources for type checkers. Core: ``schemas/schema_stubs.py``."""
+"""``deltaloop generate types``: stubs of custom resources for type checkers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ def types(
         ),
     ],
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write.")] = Path(),
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit code 1 if something would change.")
-    ] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the modules.")] = Path(),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")] = False,
     kubeconfig: KubeconfigFlag = None,
     context: ContextFlag = None,
 ) -> None:
-    """Write types of custom resources: a module with a constant for each kind, and the stub that checkers read."""
+    """Write types of custom resources: a module with a constant for each kind, and its stub for type checkers."""
     from deltaloop.schemas.schema_stubs import modules
     from deltaloop.schemas.type_stubs import module_text
 

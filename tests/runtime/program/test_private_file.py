@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.cli.access_file import read_access, save_access
 from deltaloop.cli.apiserver import audit_to
-from deltaloop.cli.kubeconfig_file import KubeconfigExistsError, write_kubeconfig
-from deltaloop.cli.private_file import open_to_append
 from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.access_file import read_access, save_access
+from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError, write_kubeconfig
+from deltaloop.runtime.program.private_file import open_to_append
 
 
 @pytest.fixture

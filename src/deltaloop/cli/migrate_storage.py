@@ -1,7 +1,4 @@
-"""``deltaloop migrate-storage``: objects in the version that is stored now.
-
-Core: webhooks/core/storage_migration.py.
-"""
+"""``deltaloop migrate-storage``: rewrite objects in the current storage version."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag, make_client
+from deltaloop.cli.generate.crd import load_definitions
 
 if TYPE_CHECKING:
     from deltaloop.client import Client
@@ -26,25 +24,26 @@ def migrate_storage(
     ] = None,
     *,
     module: Annotated[
-        str, typer.Option("--from", metavar="MODULE[:CLASS]", help="Those of a module's classes, as for `crd`.")
+        str,
+        typer.Option(
+            "--from", metavar="MODULE[:CLASS]", help="Definitions of a module's classes, as for `generate crd`."
+        ),
     ] = "",
-    at_once: Annotated[int, typer.Option(metavar="NUMBER", help="Objects that are written at a time.", min=1)] = 8,
+    concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Number of concurrent writes.", min=1)] = 8,
     kubeconfig: KubeconfigFlag = None,
     context: ContextFlag = None,
 ) -> None:
-    """Write all objects of definitions again, so that none is stored in an old version, and say so in their status.
+    """Write all objects of definitions again, so that none is stored in an old version, and update their status.
 
-    Ended before its time, it goes on where it was when it is begun again. Exit code 1 if objects could not be written.
+    After an interruption, the same command continues. Exit code 1 if objects could not be written.
     """
-    from deltaloop.cli.crd import load_definitions
-
     names = [*(definitions or ())]
     if module:
         names += [each["metadata"]["name"] for each in load_definitions(module)]
     if not names:
         raise typer.BadParameter("name a definition, or give --from MODULE")
     client = make_client(kubeconfig=kubeconfig, context=context, namespace=None)
-    if not asyncio.run(migrate_all(client, names, at_once=at_once, show=typer.echo)):
+    if not asyncio.run(migrate_all(client, names, at_once=concurrency, show=typer.echo)):
         raise typer.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""``deltaloop crd`` prints definitions that the server takes, and says field by field what a file has otherwise."""
+"""``deltaloop generate crd`` prints definitions that the server accepts, and the differences of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError
 from deltaloop.errors import InvalidArgumentError, InvalidKindError
 
@@ -65,7 +65,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def run(*arguments: str) -> Result:
     importlib.invalidate_caches()
-    return CliRunner().invoke(app, ["crd", *arguments])
+    return CliRunner().invoke(app, ["generate", "crd", *arguments])
 
 
 def test_it_prints_each_kind_once_and_the_server_takes_it(module: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> No
         "    v1: spec.replicas: field removed: the server drops it from stored objects",
         "    v1: spec.mode: value removed: 'fast' may not be there any more",
         "crd.yaml has a definition gone.example.com, of which there is no class",
-        "deltaloop crd kinds_of_the_test.py > crd.yaml writes it anew",
+        "deltaloop generate crd kinds_of_the_test.py > crd.yaml updates it",
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_file_with_other_objects_is_not_to_be_written_over(module: Path) -> No
     done = run(module.name, "--check", "crd.yaml")
     assert done.exit_code == 1
     assert done.stderr.splitlines()[-1] == (
-        "deltaloop crd kinds_of_the_test.py prints what belongs there; the other objects of crd.yaml stay"
+        "deltaloop generate crd kinds_of_the_test.py prints what belongs there; the other objects of crd.yaml stay"
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that a command writes for its user: no link leads elsewhere, and others cannot read what is new. No core."""
+"""Files that a command writes for its user: no link leads elsewhere, and others cannot read what is new."""
 
 from __future__ import annotations
 
