@@ -1,7 +1,4 @@
-"""Answers reviews and the subresources that are more than a part of their object.
-
-Cores: ``core/access/access_reviews.py``, ``escalation.py``, ``service_tokens.py``; ``Strategy.subresources`` of kinds.
-"""
+"""Answers reviews and the subresources that are more than a part of their object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks, by certificate or token. Core: ``core/request_info.py`` (users), ``core/service_tokens.py`` (accounts).
+"""Who asks, by certificate or token.
 
     a certificate of the server's authority     its common name, its organizations as groups
     the server's own token                      deltaloop:admin, in system:masters

@@ -1,4 +1,4 @@
-"""What a request needs a right for, and the refusal of who does not have it. Core: ``core/access/rbac.py``."""
+"""What a request needs a right for, and the refusal of who does not have it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the body of a request: at most 3 MiB, JSON, YAML or protobuf. Core: ``core/wire/protobuf.py``."""
+"""Reads the body of a request: at most 3 MiB, JSON, YAML or protobuf."""
 
 from __future__ import annotations
 

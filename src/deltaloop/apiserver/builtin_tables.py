@@ -1,4 +1,4 @@
-"""The tables of the built-in kinds, read from the data file, and what is served by them. Core: ``core/builtin``."""
+"""The tables of the built-in kinds, read from the data file, and what is served by them."""
 
 from __future__ import annotations
 

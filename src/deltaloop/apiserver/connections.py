@@ -1,4 +1,4 @@
-"""What the HTTP library does by itself with a connection, and what is done here instead. Core: ``core/outgoing.py``.
+"""What the HTTP library does by itself with a connection, and what is done here instead.
 
 No body is unpacked: the real server does not look at ``Content-Encoding`` either, and a few megabytes can be gigabytes
 unpacked. After an answer that did not need all of a body, up to 3 MiB of the rest are read and thrown away, so that a

@@ -1,4 +1,4 @@
-"""Has custom resources converted by webhooks for those who read. Core: ``core/crds/conversion_webhook.py``.
+"""Has custom resources converted by webhooks for those who read.
 
 What lists and watches want is asked once, whoever wants it first, and kept for the others; the call goes on if that one
 goes away. A single object that is read is asked for anew each time, as on a real server.

@@ -1,7 +1,5 @@
 """What every request passes before its verb, as on the real server.
 
-Cores: ``core/access/rbac.py``, ``core/fault_rules.py``.
-
     host, origin ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit, log
 
 Failures become a Status here. Nothing is answered before what the answer shows is durable. Each request leaves a line

@@ -1,4 +1,4 @@
-"""Answers requests: from path and method to the verb that is meant. Core: ``core/routing.py``.
+"""Answers requests: from path and method to the verb that is meant.
 
 ``filters`` has found out who asks and whether they may; here the path and the verb are looked at, then
 ``read_handlers`` or ``write_handlers`` look at options and body. Every failure becomes a Status in JSON, except for

@@ -1,4 +1,4 @@
-"""Server-side faults, as calls on the server and as HTTP verbs. Core: ``core/fault_rules.py`` (which explains them).
+"""Server-side faults, as calls on the server and as HTTP verbs.
 
     GET    /deltaloop/faults              the faults that are on
     POST   /deltaloop/faults              switch one on; the body is a fault, the answer has its number

@@ -1,4 +1,4 @@
-"""Reads manifests from files. Core: ``core/manifests.py``."""
+"""Reads manifests from files."""
 
 from __future__ import annotations
 

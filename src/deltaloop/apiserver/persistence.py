@@ -1,4 +1,4 @@
-"""Keeps a store's history in a SQLite file. Core: ``core/store.py`` and its ``Journal``.
+"""Keeps a store's history in a SQLite file.
 
 Nothing leaves the server before it is in the file: every answer and every event of a watch waits for ``settle``. So
 whatever a client has seen is there after a restart, with the same revisions.

@@ -1,4 +1,4 @@
-"""The published schemas of the built-in kinds, where the extra ``schemas`` is installed. Core: ``core/openapi.py``.
+"""The published schemas of the built-in kinds, where the extra ``schemas`` is installed.
 
 They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run. What a
 server says beside them (enums, defaults) is in a data file that ``tools/builtin_tables/observe.py`` writes.

@@ -1,4 +1,4 @@
-"""Answers requests that read: get, list and watch. Core: ``core/listing.py``, ``core/watching.py``."""
+"""Answers requests that read: get, list and watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded API server as one object: sockets, TLS, users, controllers. Core: ``core/writes/operations.py``.
+"""The embedded API server as one object: sockets, TLS, users, controllers.
 
 It runs on the event loop that enters it, listens on loopback only, and speaks HTTP/1.1 over TLS with a random token
 unless told otherwise. Without a data directory everything is in memory and gone when it stops.

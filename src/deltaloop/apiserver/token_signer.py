@@ -1,4 +1,4 @@
-"""Signs and checks JSON Web Tokens of service accounts. Core: ``core/service_tokens.py``; keys: ``token_keys.py``."""
+"""Signs and checks JSON Web Tokens of service accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends a watch to its client. Core: ``core/watching.py``, ``core/rendering.py``.
+"""Sends a watch to its client.
 
     CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 

@@ -1,4 +1,4 @@
-"""Calls webhooks over HTTPS. Core: ``core/webhook_calls.py``.
+"""Calls webhooks over HTTPS.
 
 What may be called: hosts of this machine, those that the options name, and services that the options give an address.
 Proxies of the environment and redirects are not followed, and answers are bounded.

@@ -1,4 +1,4 @@
-"""Answers requests that write: create, update, patch, apply and delete. Core: ``core/writes/operations.py``.
+"""Answers requests that write: create, update, patch, apply and delete.
 
 The order of checks is the real server's: form of the answer, options, body, and what the body says.
 """

@@ -3,7 +3,7 @@
     @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
     async def reconcile(request: Request, ctx: Context) -> Result | None: ...
 
-Nothing runs and nothing is asked of a server until a ``Manager`` gets it. No core: it decides nothing.
+Nothing runs and nothing is asked of a server until a ``Manager`` gets it.
 """
 
 from __future__ import annotations

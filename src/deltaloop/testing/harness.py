@@ -207,8 +207,8 @@ class Harness:
             options: Options of its manager. By default it watches the test's namespace if the server is shared, and
                 skips the check of its permissions at the start.
             leader_election: Whether programs contend for a Lease, or the configuration of the election.
-            as_role: Whether the program has only the permissions that ``deltaloop generate rbac`` prints for its controllers.
-                The server needs ``authorization_mode="RBAC"``, and the test's client permission to impersonate.
+            as_role: Whether the program has only the permissions that ``deltaloop generate rbac`` prints. The server
+                needs ``authorization_mode="RBAC"``, and the test's client permission to impersonate.
             webhooks: Webhooks that the program serves. The server calls the first program that serves them. Install
                 definitions with conversions before.
 

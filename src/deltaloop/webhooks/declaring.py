@@ -9,7 +9,7 @@
     @convert(OldDatabase, Database)
     def to_new(old: OldDatabase) -> Database: ...
 
-Nothing is served and nothing is asked of a server until a ``Manager`` gets them. No core: it decides nothing.
+Nothing is served and nothing is asked of a server until a ``Manager`` gets them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes a request without an API server, for unit tests of functions that take one. No core: it decides nothing."""
+"""Makes a request without an API server, for unit tests of functions that take one."""
 
 from __future__ import annotations
 

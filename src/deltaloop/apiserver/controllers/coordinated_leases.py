@@ -1,4 +1,4 @@
-"""Elects the holders of Leases from LeaseCandidates. Core: ``core/coordinated_leases.py``."""
+"""Elects the holders of Leases from LeaseCandidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletes what no owner is left for, and finishes foreground and orphaning deletes. Core: ``core/garbage.py``."""
+"""Deletes what no owner is left for, and finishes foreground and orphaning deletes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A controller that looks at the whole store after each change.
-
-Cores: ``namespace_cleanup``, ``volume_protection``, ``policy_status``.
-"""
+"""A controller that looks at the whole store after each change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches of foreign objects for as long as reconciled objects need them: ``ctx.track``. Core: ``core/tracking.py``.
+"""Watches of foreign objects for as long as reconciled objects need them: ``ctx.track``.
 
 Each watch is an informer with a cache of its own, and ends with the last key that tracks its object, or with the term
 of the workers. What this program writes to a tracked object lies over that cache as over any other. What was written

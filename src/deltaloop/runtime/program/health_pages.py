@@ -1,4 +1,4 @@
-"""The pages of a health server. Cores: ``core/readiness.py`` says what checks hold, ``core/history.py`` what ran."""
+"""The pages of a health server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhooks of a manager: their server, and the caches that they read. No core: what is answered is decided there.
+"""The webhooks of a manager: their server, and the caches that they read.
 
 Source: controller-runtime pkg/manager/internal.go (webhooks start before caches).
 """

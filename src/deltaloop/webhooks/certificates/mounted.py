@@ -1,4 +1,4 @@
-"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change. No core.
+"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change.
 
 A Secret that is mounted into a Pod is replaced as a whole, by a link that is turned; a file that is written in place
 may be seen half. So what cannot be read is not served: the certificate before stays, and the files are looked at again.

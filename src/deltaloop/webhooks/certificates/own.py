@@ -1,7 +1,5 @@
 """Certificates that need nobody: an authority in a Secret, and a certificate for each replica.
 
-Core: core/certificates/rotation.py.
-
 A pass reads the Secret, then the configurations of the webhooks, and does what the core says; it is made when something
 of these changes, when the core says that it is time, and now and then in any case. Every write names the version that
 was read: who comes second reads again.
