@@ -27,8 +27,8 @@ import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.demo.run import DemoOptions, run_demo
 from deltaloop.cli.demo.screen import Terminal
-from deltaloop.cli.kubeconfig_file import write_kubeconfig
 from deltaloop.metrics import ProgramMetrics
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from deltaloop.testing import eventually
 from deltaloop.webhooks import (
     OwnCertificateOptions,
@@ -271,7 +271,7 @@ async def test_webhooks_of_secrets_and_the_keys_of_their_certificates(tmp_path: 
 async def test_the_whole_demo(tmp_path: Path, emitted: Emitted) -> None:
     screen = Console(record=True, width=400, file=io.StringIO())
     summary = await run_demo(
-        DemoOptions(token=dl.api.SecretText(TOKEN), log_folder=tmp_path, log_level="DEBUG"), Terminal(screen)
+        DemoOptions(token=dl.api.SecretText(TOKEN), log_dir=tmp_path, log_level="DEBUG"), Terminal(screen)
     )
     assert summary.ok, summary.failed
     logs = {f"replica-{number}.log": (tmp_path / f"replica-{number}.log").read_text() for number in (1, 2)}

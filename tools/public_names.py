@@ -15,7 +15,7 @@ from pathlib import Path
 import deltaloop
 
 FACES = ("errors", "predicates", "sources", "wait")
-INTERNAL = frozenset({"_internal", "cli", "renamed", "schemas", "types"})
+INTERNAL = frozenset({"_internal", "cli", "schemas", "types"})
 """Packages without public names: commands, what only the embedded server reads, and what only type checkers do."""
 
 

@@ -38,7 +38,7 @@ async def password(harness: Harness) -> str:
 async def whole_life(harness: Harness) -> None:
     """Make a database, have it grow, and delete it in the foreground; whatever happens on the way, it comes to this."""
 
-    @harness.always
+    @harness.invariant
     async def servers_are_there_until_the_backup_is_made(client: dl.Client) -> None:
         database, servers = await client.find(Database, "a"), await client.find(SET, "a")
         made = any(job.get("status", {}).get("succeeded") for job in await client.list_all(JOB))

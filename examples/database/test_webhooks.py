@@ -7,7 +7,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.errors import InternalServerError, InvalidError
 from deltaloop.simulation import Simulation, parse_schedule
-from deltaloop.testing import Harness, round_trips
+from deltaloop.testing import Harness, assert_conversion_round_trips
 from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
 from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec, check, complete, to_new, to_old
 from examples.simulation.ordinary import databases_are_judged
@@ -21,7 +21,7 @@ def named(name: str, **spec: object) -> Database:
 
 
 def test_no_version_loses_anything() -> None:
-    round_trips(to_new, to_old, count=30)
+    assert_conversion_round_trips(to_new, to_old, count=30)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ async def test_they_are_wrong(deltaloop_harness: Harness) -> None:
     ("schedule", "code"),
     [
         ("crash-after:apply:secrets:1", 200),
-        ("webhooks-away:patch:databases.example.com:1", 500),
-        ("webhooks-slow:patch:databases.example.com:1", 0),  # conversions have 30 s, and so has the client's request
-        ("webhooks-wrong:patch:databases.example.com:1", 403),
+        ("webhook-unavailable:patch:databases.example.com:1", 500),
+        ("webhook-timeout:patch:databases.example.com:1", 0),  # conversions have 30 s, and so has the client's request
+        ("webhook-rejects:patch:databases.example.com:1", 403),
     ],
 )
 def test_crashes_and_failing_webhooks_change_nothing_in_the_end(schedule: str, code: int) -> None:
     simulation = Simulation(databases_are_judged)
     run = simulation.run(parse_schedule(schedule))
-    assert (run.unstruck, run.writes[0].code) == ((), code)
+    assert (run.unused_faults, run.writes[0].code) == ((), code)
     assert simulation.judge(parse_schedule(schedule), run) is None

@@ -40,7 +40,7 @@ from typing import Any
 import aiohttp
 
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 
 PATH = "/api/v1/namespaces/default/configmaps"
 CREATING, ARRIVING, LIMIT = 90.0, 30.0, 180.0

@@ -22,7 +22,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import ManagerOptions
 from deltaloop.testing import Cluster, Harness, eventually
-from deltaloop.testing.processes import ProcessLoop
+from deltaloop.testing.deterministic_loop.processes import ProcessLoop
 from lab.chaos.storm_load import Report, Storm, change, converged, create, for_each
 
 BLOCKS_ALLOWED = 1.10

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from deltaloop.testing.control_plane import ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlaneError, find_assets
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "conformance.json"

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlaneAssets, ControlPlaneError, find_assets
 from lab.corpus.builtin.explained import builtin_reason
 from lab.corpus.builtin.run import BOUNDS, BuiltinPlan, run_builtin
 from lab.corpus.counting import GROUPS, Counts, readable

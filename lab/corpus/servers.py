@@ -17,7 +17,7 @@ from tests.cli.processes import WATCHED_COMMAND
 from tests.conformance.target import RealTarget, session_with
 
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets
 from lab.corpus.sending import LiveServer
 
 KUBECTL_SECONDS = 60.0

@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, cache_folder, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlaneAssets, ControlPlaneError, cache_folder, find_assets
 
 HERE = Path(__file__).parent
 OTHERS = HERE.parents[1] / "build" / "kube"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 
 pytestmark = [
     pytest.mark.skipif(
@@ -25,7 +25,7 @@ SECONDS = 20.0
 
 _ASKER = """
 import sys, time
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 with ControlPlane(find_assets(), start_timeout=120) as plane:
     print(*plane.process_ids, plane._folder, flush=True)
     time.sleep(300)

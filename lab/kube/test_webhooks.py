@@ -18,7 +18,7 @@ from tests.webhooks.test_storage_migration import CRD, NAME, WIDGET, definition,
 import deltaloop as dl
 from deltaloop.client import Client, load_kubeconfig
 from deltaloop.testing import eventually
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from deltaloop.webhooks import OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget, migrate_storage
 
 pytestmark = [

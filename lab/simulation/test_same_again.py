@@ -22,7 +22,7 @@ from lab.simulation.same_again import SameAgain
         ("replicator", ""),
         ("provisioner", "crash-before:create:persistentvolumes:2"),
         ("sample_controller", "stale:update:deployments.apps:1:5"),
-        ("database", "parted:apply:secrets:1"),
+        ("database", "partition:apply:secrets:1"),
     ],
 )
 def test_an_example_goes_the_same_way_again(name: str, faults: str) -> None:
@@ -50,7 +50,7 @@ def test_plain_functions_go_the_same_way_again() -> None:
 
     again = SameAgain(scenario)
     assert len(Simulation(scenario).run().writes) == 8
-    for faults in ("", "", "crash-after:patch:configmaps:3", "paused:patch:configmaps:4", "order:random:3"):
+    for faults in ("", "", "crash-after:patch:configmaps:3", "pause:patch:configmaps:4", "order:random:3"):
         assert not again.difference(parse_schedule(faults))
 
 
@@ -59,10 +59,10 @@ def test_a_set_of_events_that_is_walked_goes_another_way() -> None:
         events = {asyncio.Event() for _ in range(20)}
         for number, event in enumerate(sorted(events, key=id, reverse=True)):
             asyncio.get_running_loop().create_task(event.wait(), name=f"waiter {number}")
-        await world.idle()
+        await world.advance(0)
         for event in events:
             event.set()
-        await world.idle()
+        await world.advance(0)
 
     again = SameAgain(scenario)
     assert any(again.difference(()) for _ in range(20))

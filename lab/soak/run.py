@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from deltaloop.client import connect
-from deltaloop.testing.core.relay import Reset, Stall
-from deltaloop.testing.relay import Relay
+from deltaloop.testing.injected_faults.core.relay import Reset, Stall
+from deltaloop.testing.injected_faults.relay import Relay
 from lab.soak.load import Load
 from lab.soak.orders import Servant
 

@@ -13,7 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError
 from lab.kube.build import assets_of
 from lab.versions.cases import CASES, Case, Place, place_of
 

@@ -22,8 +22,8 @@ from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime import Manager, ManagerOptions
 from deltaloop.testing import Relay, eventually
-from deltaloop.testing.control_plane import ControlPlane
-from deltaloop.testing.core.relay import Reset
+from deltaloop.testing.injected_faults.core.relay import Reset
+from deltaloop.testing.servers.control_plane import ControlPlane
 from lab.chaos.storm_load import Report, Storm, change, converged, create, for_each
 from lab.soak.work import CRD, FINALIZER, PLAN, Work
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from deltaloop.testing.control_plane import ControlPlaneError
+from deltaloop.testing.servers.control_plane import ControlPlaneError
 from lab.kube.build import go_command
 from lab.world import build
 from lab.world.compare import Difference, KnownDifference, differences, split

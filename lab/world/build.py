@@ -17,8 +17,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError
-from deltaloop.testing.core import control_plane as core
+from deltaloop.testing.servers.control_plane import ControlPlaneAssets, ControlPlaneError
+from deltaloop.testing.servers.core import control_plane as core
 from lab.kube.build import Program, assets, build, go_command
 
 HERE = Path(__file__).parent

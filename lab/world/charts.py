@@ -180,7 +180,7 @@ async def our_chart(world: World) -> None:
         before = await world.client.get(dl.kinds.DEPLOYMENT, "sample", namespace=world.namespace)
         await world.kubectl("delete", "deployment", "sample")
         await world.until("what was deleted is back", lambda: _is_back(world, before.uid))
-    used = await world.run([DELTALOOP, "rbac", "--from", access, "--name", "greeter"])
+    used = await world.run([DELTALOOP, "generate", "rbac", "--from", access, "--name", "greeter"])
     unused = verbs_of(rules.values()) - verbs_of(_rules_of(used.stdout))
     world.record("allowed and not used", sorted(unused))
     if more := verbs_of(_rules_of(used.stdout)) - verbs_of(rules.values()):

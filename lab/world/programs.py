@@ -18,8 +18,8 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from deltaloop.testing import control_plane
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError
+from deltaloop.testing.servers import control_plane
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError
 from lab.world import build
 
 SERVERS = ("embedded", "real")

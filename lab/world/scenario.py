@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import deltaloop as dl
-from deltaloop.testing.control_plane import ControlPlaneAssets
+from deltaloop.testing.servers.control_plane import ControlPlaneAssets
 from lab.world import accounts, charts, operators, packages, upkeep, workloads
 from lab.world.events import AWAITED
 from lab.world.programs import Place, controllers, serving

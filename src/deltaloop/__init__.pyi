@@ -80,11 +80,13 @@ from deltaloop.runtime import ManagerOptions as ManagerOptions
 from deltaloop.runtime import ReconcileClient as ReconcileClient
 from deltaloop.runtime import Request as Request
 from deltaloop.runtime import Result as Result
+from deltaloop.runtime import RunOptions as RunOptions
 from deltaloop.runtime import controller as controller
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
 from deltaloop.runtime import lifespan as lifespan
 from deltaloop.runtime import read_settings as read_settings
+from deltaloop.runtime import run as run
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.runtime import settings as settings

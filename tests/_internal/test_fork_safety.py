@@ -124,9 +124,9 @@ OUT_OF_REACH = {
     "blocking/background_loop.py": "every use compares the process id first",
     "blocking/handoff.py": "belongs to one call that waits for the background loop",
     "cache/adapters/blocking.py": "belongs to one stream of a loop that the child does not have",
-    "simulation/one_seed.py": "is never waited for",
-    "testing/thread_turns.py": "belongs to an event loop",
-    "testing/virtual_loop.py": "belongs to an event loop",
+    "simulation/determinism.py": "is never waited for",
+    "testing/deterministic_loop/thread_turns.py": "belongs to an event loop",
+    "testing/deterministic_loop/virtual_loop.py": "belongs to an event loop",
 }
 LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}
 

@@ -12,7 +12,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.blocking import Client
 from deltaloop.testing import eventually_blocking
-from deltaloop.testing.cluster import write_kubeconfig
+from deltaloop.testing.servers.cluster import write_kubeconfig
 from tests.blocking.serving import config_map, our_threads
 
 PAGE = Path(__file__).parents[2] / "docs" / "blocking.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
@@ -10,11 +11,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from deltaloop.cli.demo.run import DemoOptions, run_demo
-from deltaloop.cli.demo.screen import Json
+from deltaloop.cli.demo.screen import Json, Terminal
 from tests.cli.processes import children_of
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "demo"]
@@ -23,7 +26,11 @@ COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "de
 @pytest.mark.slow
 def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COMMAND, "--json", "--log-folder", str(tmp_path)], capture_output=True, text=True, timeout=80, check=False
+        [*COMMAND, "--output", "json", "--log-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
     )
     assert done.stderr == ""
     summary = json.loads(done.stdout)
@@ -57,7 +64,7 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shown", ["ready at", "leads: its workers run", "create Foo", "kill -9", "SIGTERM to"])
+@pytest.mark.parametrize("shown", ["ready at", "kill -9"])
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -70,6 +77,35 @@ def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
     assert process.returncode == 130
     assert errors == ""
     assert [pid for pid in replicas if is_running(pid)] == []
+
+
+class Until(io.StringIO):
+    """Cancels a task once it has written some words."""
+
+    def __init__(self, words: str, task: asyncio.Task[Any]) -> None:
+        super().__init__()
+        self._words = words
+        self._task = task
+
+    def write(self, text: str) -> int:
+        if self._words not in self.getvalue() and self._words in self.getvalue() + text:
+            self._task.cancel()
+        return super().write(text)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.parametrize("shown", ["leads: its workers run", "create Foo", "SIGTERM to"])
+async def test_a_cancellation_at_any_moment_ends_the_replicas(shown: str) -> None:
+    before = children_of(os.getpid())
+    task = asyncio.current_task()
+    assert task is not None
+    screen = Until(shown, task)
+    with pytest.raises(asyncio.CancelledError):
+        await run_demo(DemoOptions(), Terminal(Console(file=screen, highlight=False, soft_wrap=True)))
+    task.uncancel()
+    assert shown in screen.getvalue()
+    assert set(children_of(os.getpid())) <= set(before)
 
 
 @pytest.mark.slow

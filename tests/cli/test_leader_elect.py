@@ -286,7 +286,7 @@ def test_a_command_that_is_deaf_ends_before_the_lease_does(kubeconfig: Path, tmp
     ("arguments", "said"),
     [
         (["--lease-lock-namespace", "default"], "--lease-lock-name"),
-        (["--lease-lock-name", "x", "--lease-lock-namespace", ""], "--lease-lock-namespace is empty"),
+        (["--lease-lock-name", "x", "--lease-lock-namespace", ""], "--lease-lock-namespace must not be empty"),
         (["--lease-lock-name", "x", "--lease-lock-namespace", "y", "--lock", "stone"], "stone"),
         (["--lease-lock-name", "x", "--lease-lock-namespace", "y", "--lease-duration", "10"], "must be greater"),
         (["--lease-lock-name", "x", "--lease-lock-namespace", "y", "--kubeconfig", "nowhere"], "nowhere"),

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.project.core.naming import ProjectNames
 from deltaloop.errors import InvalidArgumentError
 

@@ -1,215 +1,362 @@
-"""``deltaloop run`` on an embedded server, in this process."""
+"""``deltaloop run`` and ``deltaloop generate rbac``."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import logging
+import signal
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import aiohttp
-import msgspec
 import pytest
-from prometheus_client import REGISTRY, Counter, Gauge
+from typer.testing import CliRunner
 
 import deltaloop as dl
-from deltaloop.apiserver.core.controllers.manifests import ManifestError
-from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
-from deltaloop.cli.run_webhooks import RunWebhooks
-from deltaloop.runtime.program.pages import Listen
-from deltaloop.testing import eventually
-from deltaloop.webhooks import WebhookServerOptions
-from tests.client.loopback import free_port
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cli.app import app
+from deltaloop.cli.load_controllers import LoadError, load_controllers
+from deltaloop.events import EventApi
+from tests.cli.commands import command_of
 
-SELF_REVIEW = dl.ResourceType[dl.api.Resource](
-    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
+
+MODULE = """
+import deltaloop.runtime as dl
+
+FOO = "samples.deltaloop.dev/v1alpha1/Foo"
+STATUS = dl.Access(FOO, verbs=("patch",), subresource="status")
+
+@dl.controller("v1/ConfigMap", owns=["apps/v1/Deployment"], writes=["v1/Secret", STATUS])
+async def maps(request, ctx):
+    print("reconciled", request, flush=True)
+
+@dl.controller(FOO, name="foos")
+def foos(request, ctx): ...
+
+both = [maps, foos]
+number = 7
+
+def make():
+    return [foos]
+"""
+
+STUCK = """
+import threading
+import deltaloop as dl
+
+@dl.controller("v1/Namespace", predicates=[dl.predicates.Where(lambda obj: obj.name == "default")])
+def namespaces(request, ctx):
+    print("reconciling for ever", flush=True)
+    threading.Event().wait()
+"""
+
+
+LAST_WORDS = """
+import asyncio
+import deltaloop as dl
+
+@dl.controller("v1/Namespace", predicates=[dl.predicates.Where(lambda obj: obj.name == "default")])
+async def namespaces(request, ctx):
+    namespace = await ctx.client.get("v1/Namespace", request.name)
+    ctx.recorder.event(namespace, "Normal", "Began", "the first")
+    print("reconciling", flush=True)
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        for number in range(5):
+            ctx.recorder.event(namespace, "Normal", f"Word{number}", "one of the last")
+        ctx.recorder.event(namespace, "Warning", "Stopped", "the last")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers])  # commands configure them
+    (tmp_path / "some_operator.py").write_text(MODULE)
+    (tmp_path / "broken_operator.py").write_text("import a_module_that_is_not_there\n")
+    (tmp_path / "empty_operator.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("some_operator", "broken_operator", "empty_operator"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return "some_operator"
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("some_operator", ["configmap", "foos"]),
+        ("some_operator.py", ["configmap", "foos"]),
+        ("some_operator:foos", ["foos"]),
+        ("some_operator:both", ["configmap", "foos"]),
+        ("some_operator:make", ["foos"]),
+    ],
 )
-CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
+def test_modules_files_and_objects_are_found(module: str, target: str, names: list[str]) -> None:
+    assert [found.name for found in load_controllers(target)] == names
 
 
-@pytest.mark.real_time
-async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -> None:
-    answers: list[str] = []
-
-    @dl.controller("v1/ConfigMap", name="maps", writes=["v1/Secret"], predicates=[dl.predicates.HasLabels("go")])
-    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-        await ctx.client.create("v1/Secret", {"metadata": {"name": request.name}})
-        review = {"metadata": {}, "spec": {"resourceAttributes": {"resource": "pods", "verb": "list"}}}
-        answer = await ctx.client.create(SELF_REVIEW, review)
-        answers.append(f"{answer['status']['allowed']}")
-        about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
-        ctx.recorder.event(about, "Normal", "Made", "made")
-
-    config = tmp_path / "config"
-    cluster = ClusterFlags(embedded=True, rbac=True, write_kubeconfig=config)
-    election = LeaderElection(name="maps", namespace="elsewhere")
-    command = RunCommand(controllers=(reconcile,), cluster=cluster, election=election)
-    task = asyncio.create_task(run(command, lambda line: None))
-    await eventually(config.exists, every=0.02)
-    async with dl.connect(kubeconfig=config) as client:
-        await client.create("v1/ConfigMap", {"metadata": {"name": "a", "labels": {"go": ""}}})
-        await eventually(lambda: answers == ["False"], every=0.02)
-        await client.get("v1/Secret", "a")
-        await eventually(lambda: client.list("v1/Event", namespace="default"), every=0.02)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("no_such_module", "there is no module 'no_such_module' here or among what is installed"),
+        ("some_operator.inner", "there is no module 'some_operator.inner'"),
+        ("no_such.py", "there is no file 'no_such.py'"),
+        ("broken_operator", "needs 'a_module_that_is_not_there', which is not installed"),
+        ("empty_operator", "has no controller; decorate a function with @dl.controller"),
+        ("some_operator:fooz", "has no 'fooz'; controllers there: foos, maps"),
+        ("some_operator:number", "it is a int, not a controller"),
+        ("some_operator:", "write MODULE or MODULE:OBJECT"),
+        (":foos", "write MODULE or MODULE:OBJECT"),
+    ],
+)
+def test_what_cannot_be_used_is_named(module: str, target: str, message: str) -> None:
+    with pytest.raises(LoadError, match=message.replace("(", r"\(")) as caught:
+        load_controllers(target)
+    assert caught.value.target == target
 
 
-@pytest.mark.real_time
-class Spec(msgspec.Struct):
-    colour: str = "red"
+def _leads_to(name: str) -> Path:
+    found = PathFinder.find_spec(name)
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin)
 
 
-@dl.custom_resource(group="example.com", version="v1")
-class Paint(msgspec.Struct, kw_only=True):
-    metadata: dl.ObjectMeta
-    spec: Spec
+@pytest.mark.parametrize("target", ["some_operator", "some_operator.py"])
+def test_files_beside_the_program_are_not_taken_for_the_standard_library(
+    module: str, target: str, tmp_path: Path
+) -> None:
+    for name in ("gzip", "sqlite3", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
+    load_controllers(target)
+    for name in ("gzip", "sqlite3"):
+        assert tmp_path not in _leads_to(name).parents
+    assert _leads_to("broken_operator").parent == tmp_path  # what the program has beside it is found
 
 
-@pytest.mark.real_time
-@pytest.mark.parametrize("loaded", [False, True])
-async def test_an_embedded_server_has_the_definitions_of_the_programs_classes(tmp_path: Path, loaded: bool) -> None:
-    config, file, lines = tmp_path / "config", tmp_path / "crd.yaml", list[str]()
-    colours: list[str] = []
-
-    @dl.controller(Paint)
-    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-        colours.append((await ctx.client.get(Paint, request.name, namespace=request.namespace)).spec.colour)
-
-    crd = dl.crd_of(Paint)
-    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema["properties"]["spec"]["properties"]["colour"]["default"] = "blue"
-    file.write_text(json.dumps(crd))
-    cluster = ClusterFlags(embedded=True, load=(file,) if loaded else (), write_kubeconfig=config)
-    command = RunCommand(controllers=(reconcile,), cluster=cluster, definitions=(dl.crd_of(Paint),))
-    task = asyncio.create_task(run(command, lines.append))
-    await eventually(lambda: lines, every=0.02)
-    async with dl.connect(kubeconfig=config) as client:
-        await eventually(lambda: client.create(Paint, {"metadata": {"name": "a"}, "spec": {}}), every=0.02)
-        await eventually(lambda: colours == ["blue" if loaded else "red"], every=0.02)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+def test_nothing_is_looked_for_where_the_program_is_not(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])  # as if it were installed
+    before = [*sys.path]
+    assert len(load_controllers("some_operator")) == 2
+    assert sys.path == before
 
 
-@dl.mutate(Paint)
-def darken(paint: Paint) -> None:
-    paint.spec.colour = f"dark {paint.spec.colour}"
+def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
+    answer = CliRunner().invoke(app, ["generate", "rbac", module, "--leader-election-namespace", "ops", "-n", "prod"])
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.startswith("# The plural of samples.deltaloop.dev/v1alpha1/Foo was guessed;")
+    lease, role = (dict(document) for document in read_yaml_documents(answer.output))
+    assert (lease["kind"], lease["metadata"]) == ("Role", {"name": "configmap-foos", "namespace": "ops"})
+    assert lease["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+    ]
+    assert (role["kind"], role["metadata"]["namespace"]) == ("Role", "prod")
+    assert {(rule["apiGroups"][0], *rule["resources"]): rule["verbs"] for rule in role["rules"]} == {
+        ("", "configmaps"): ["get", "list", "watch"],
+        ("", "events"): ["create", "patch"],
+        ("", "secrets"): ["get", "create", "update", "patch", "delete"],
+        ("apps", "deployments"): ["get", "list", "watch"],
+        ("samples.deltaloop.dev", "foos"): ["get", "list", "watch"],
+        ("samples.deltaloop.dev", "foos/status"): ["update", "patch"],
+    }
 
 
-def _command_with_webhook(path: Path) -> RunCommand:
-    listen = WebhookServerOptions(port=free_port())
-    return RunCommand(
-        controllers=(),
-        cluster=ClusterFlags(embedded=True, load=(path,), write_kubeconfig=path.with_suffix(".config")),
-        definitions=(dl.crd_of(Paint),),
-        health=None,
-        metrics=None,
-        webhooks=RunWebhooks(name="paints", webhooks=(darken,), listen=listen),
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--log-format", "xml"], ["--log-format"]),
+        (["--log-level", "loud"], ["--log-level"]),
+        (["--load", "x"], ["--load", "--embedded"]),
+        (["--rbac"], ["--rbac", "--embedded"]),
+        (["--embedded", "--context", "x"], ["--embedded", "--context"]),
+        (["--metrics-bind-address", "nowhere"], ["--metrics-bind-address", "'nowhere'"]),
+        (["--metrics-token-review"], ["--metrics-token-review", "--metrics-cert"]),
+        (["--metrics-cert", "cert.pem"], ["--metrics-cert", "--metrics-key"]),
+        (["--health-probe-bind-address", ":99999"], ["--health-probe-bind-address", "':99999'"]),
+        (["--webhook-bind-address", "9443"], ["--webhook-bind-address", "'9443'"]),
+        (["--webhook-url", "http://192.0.2.7"], ["--webhook-url", "https://HOST:PORT"]),
+        (["--webhook-service", "No"], ["--webhook-service", "'No'"]),
+        (["--webhook-name", "No"], ["--webhook-name", "'No'"]),
+        (["--lease-duration", "1"], ["--lease-duration", "--renew-deadline", "--retry-period"]),
+        (["--event-api", "v2"], ["--event-api", "'v2'", "events.k8s.io/v1"]),
+        (["--http", "httpx"], ["--http", "'httpx'", "aiohttp", "asyncio"]),
+        (["--drain-timeout", "-1"], ["--drain-timeout", "-1"]),
+        (["--shutdown-timeout", "nan"], ["--shutdown-timeout", "nan"]),
+        (["--webhook-grace", "inf"], ["--webhook-grace", "inf"]),
+        (["-n", "A_B"], ["--namespace", "'A_B'"]),
+        (["--leader-election-id", "A_B", "--leader-elect"], ["--leader-election-id", "'A_B'"]),
+        (["--leader-election-namespace", "a.b", "--leader-elect"], ["--leader-election-namespace", "'a.b'"]),
+    ],
+)
+def test_invalid_flags_are_named_before_a_connection_is_opened(module: str, flags: list[str], named: list[str]) -> None:
+    answer = CliRunner().invoke(app, ["run", module, *flags])
+    assert answer.exit_code == 2
+    for words in named:
+        assert words in " ".join(answer.output.replace("│", " ").split())
+    assert "RunOptions" not in answer.output
+
+
+def test_each_option_of_run_is_a_flag_with_its_help() -> None:
+    flags = {each.name: each for each in command_of("run").params}
+    options = {each.name: each for each in fields(dl.RunOptions)}
+    assert flags.keys() == {*options, "target", "log_format", "log_level"}
+    for name, option in options.items():
+        assert flags[name].opts[0].lstrip("-").replace("-", "_") in (name, "n")
+        assert len(flags[name].help) > 10, name
+        assert "``" not in flags[name].help
+        assert (flags[name].default or None) == (option.default or None)
+    given = command_of("run").make_context("run", ["some_operator"]).params
+    assert not given["load"]
+
+
+def test_flags_become_options(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[tuple[str, ...], dl.RunOptions]] = []
+
+    async def run(*declared: Any, options: dl.RunOptions, modules: list[ModuleType]) -> None:
+        seen.append((tuple(each.name for each in declared), options))
+        assert [each.__name__ for each in modules] == [module]
+
+    monkeypatch.setattr("deltaloop.cli.run.run_program", run)
+    flags = "--embedded --load a --load b -n prod --no-preflight --event-api events.k8s.io/v1 --http asyncio --context="
+    answer = CliRunner().invoke(app, ["run", module, *flags.split()], catch_exceptions=False)
+    assert answer.exit_code == 0, answer.output
+    [(names, options)] = seen
+    assert names == ("configmap", "foos")
+    assert options == dl.RunOptions(
+        embedded=True,
+        load=(Path("a"), Path("b")),
+        namespace="prod",
+        preflight=False,
+        event_api=EventApi.EVENTS_V1,
+        http="asyncio",
+        context="",
+        webhook_name="some-operator",
     )
 
 
-@pytest.mark.real_time
-async def test_loaded_objects_pass_the_webhooks_of_the_program(tmp_path: Path) -> None:
-    file = tmp_path / "paint.json"
-    paint = {"apiVersion": "example.com/v1", "kind": "Paint", "metadata": {"name": "a"}, "spec": {"colour": "red"}}
-    file.write_text(json.dumps(paint))
-    command = _command_with_webhook(file)
-    task = asyncio.create_task(run(command, lambda line: None))
-    assert command.cluster.write_kubeconfig is not None
-    await eventually(command.cluster.write_kubeconfig.exists, every=0.02)
-    async with dl.connect(kubeconfig=command.cluster.write_kubeconfig) as client:
-        found = await eventually(lambda: client.list(Paint, namespace="default"), every=0.02)
-        assert [each.spec.colour for each in found] == ["dark red"]
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["some_operator", "--leader-elect"], "--leader-elect requires --leader-election-namespace"),
+        (["some_operator", "--event-api", "x"], "events.k8s.io/v1"),
+        (["--from", "file", "--metrics-token-review"], "--from can be combined only with --name and --namespace"),
+        (["some_operator", "--from", "file"], "MODULE or --from FILE"),
+        ([], "MODULE or --from FILE"),
+    ],
+)
+def test_what_makes_no_role_is_refused(module: str, arguments: list[str], message: str) -> None:
+    answer = CliRunner().invoke(app, ["generate", "rbac", *arguments])
+    assert answer.exit_code == 2
+    assert message in " ".join(answer.output.replace("│", " ").split())
+
+
+@asynccontextmanager
+async def program(server: ApiServer | None, file: Path, *flags: str) -> AsyncGenerator[Process]:
+    """Run a module in a process of its own, which ends with this at the latest; without a server, on its own one."""
+    config = file.with_name("config")
+    cluster = ["--embedded", "--write-kubeconfig", str(config)]
+    if server is not None:
+        config.write_text(write_yaml([server.kubeconfig()]))
+        cluster = ["--kubeconfig", str(config)]
+    common = ["--log-format", "json", "--metrics-bind-address", "0"]
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "run", str(file), *cluster, *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def read_until(process: Process, text: str) -> str:
+    """Read lines until one has a text."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or text not in lines[-1]:
+        lines.append((await process.stdout.readline()).decode())
+        assert lines[-1], f"the program ended: {''.join(lines)}"
+    return "".join(lines)
+
+
+async def end_of(process: Process) -> tuple[int | None, str]:
+    """Wait for the end; return the exit code and the last lines."""
+    rest = (await process.communicate())[0].decode()
+    return process.returncode, rest
 
 
 @pytest.mark.real_time
-async def test_loaded_object_with_unknown_field_ends_the_run(tmp_path: Path) -> None:
-    file = tmp_path / "paint.json"
-    paint = {"apiVersion": "example.com/v1", "kind": "Paint", "metadata": {"name": "a"}, "spec": {"color": "red"}}
-    file.write_text(json.dumps(paint))
-    with pytest.raises(ManifestError) as raised:
-        await run(_command_with_webhook(file), lambda line: None)
-    assert (raised.value.source, raised.value.number) == (str(file), 1)
-    assert "spec.color" in str(raised.value)
-
-
-async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_and_goes_with_the_program(
+async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_events_are_sent(
     tmp_path: Path,
 ) -> None:
-    config = tmp_path / "config"
-    names: list[str] = []
-    lines: list[str] = []
-
-    @dl.controller("samples.deltaloop.dev/v1alpha1/Foo")
-    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-        names.append(request.name)
-
-    cluster = ClusterFlags(embedded=True, load=(CRD,), write_kubeconfig=config)
-    task = asyncio.create_task(run(RunCommand(controllers=(reconcile,), cluster=cluster), lines.append))
-    await eventually(lambda: lines, every=0.02)
-    assert lines[0].startswith("embedded API server is ready at https://127.0.0.1:")
-    assert lines[0].endswith(f"; use it with: export KUBECONFIG={config}")
-    assert config.stat().st_mode & 0o777 == 0o600
-    async with dl.connect(kubeconfig=config) as client:
-        foo = {"metadata": {"name": "a"}, "spec": {"deploymentName": "a"}}
-        await eventually(lambda: client.create("samples.deltaloop.dev/v1alpha1/Foo", foo), every=0.02)
-        await eventually(lambda: names == ["a"], every=0.02)
-        # Garbage is collected, as beside a controller in a cluster.
-        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-0000-0000-000000000001"}
-        owned: dict[str, Any] = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
-        await client.create(dl.kinds.CONFIG_MAP, owned)
-        await client.wait_for(dl.kinds.CONFIG_MAP, "owned", dl.wait.deleted(), timeout=10)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not config.exists()
+    file = tmp_path / "last_words.py"
+    file.write_text(LAST_WORDS)
+    # Leadership, events, a reconcile that must be cancelled: none of it is cut short by a signal that comes twice.
+    flags = ["--leader-elect", "--drain-timeout", "0.2", "--event-api", "events.k8s.io/v1", "--http", "asyncio"]
+    async with (
+        ApiServer(ServerOptions(insecure_http=True)) as server,
+        dl.Client(dl.ClientConfig(server=server.url)) as client,
+        program(server, file, "--health-probe-bind-address", "127.0.0.1:0", *flags) as process,
+    ):
+        text = await read_until(process, "reconciling")
+        address = text.partition('"url":"http://')[2].partition('"')[0]
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        writer.write(b"GET /readyz?verbose HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert b"[+]leader ok: leading" in await reader.read()
+        writer.close()
+        process.send_signal(signal.SIGTERM)  # as `timeout` does: to its child, and then to its group
+        process.send_signal(signal.SIGTERM)
+        code, rest = await end_of(process)
+        events = [*(await client.list(dl.kinds.EVENTS_V1_EVENT))]
+        (lease,) = [*(await client.list(dl.kinds.LEASE))]
+    assert code == 0, rest
+    assert "ending in good order: a signal came" in rest
+    assert '"lock_was":"released"' in rest
+    assert not lease["spec"].get("holderIdentity")
+    assert sorted(event["reason"] for event in events) == ["Began", "Stopped", *(f"Word{n}" for n in range(5))]
+    (stopped,) = [event for event in events if event["reason"] == "Stopped"]
+    assert (stopped["type"], stopped["note"], stopped["reportingController"]) == ("Warning", "the last", "namespace")
 
 
 @pytest.mark.real_time
-async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: pytest.LogCaptureFixture) -> None:
-    greetings = Counter("cli_test_greetings", "Namespaces that were greeted", ["name"])
-
-    @dl.controller(dl.kinds.NAMESPACE)
-    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-        greetings.labels(name=request.name).inc()
-
-    async def is_served() -> bool:
-        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "the health server listens"]
-        if not urls:
-            return False
-        async with aiohttp.ClientSession() as session, session.get(f"{urls[0]}/metrics") as answer:
-            page = await answer.text()
-        return (
-            'cli_test_greetings_total{name="default"} 1.0' in page
-            and 'controller_runtime_reconcile_total{controller="namespace",result="success"}' in page
-        )
-
-    caplog.set_level("INFO", "deltaloop")
-    command = RunCommand(controllers=(reconcile,), cluster=ClusterFlags(embedded=True), metrics=Listen())
-    task = asyncio.create_task(run(command, lambda line: None))
-    try:
-        await eventually(is_served, every=0.02)
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        REGISTRY.unregister(greetings)
+async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_kubeconfig(tmp_path: Path) -> None:
+    file = tmp_path / "stuck.py"
+    file.write_text(STUCK)
+    async with program(None, file, "--health-probe-bind-address", "0") as process:
+        await read_until(process, "reconciling for ever")
+        assert (tmp_path / "config").exists()
+        process.send_signal(signal.SIGINT)
+        await read_until(process, "ending in good order")
+        process.send_signal(signal.SIGTERM)  # another one: the same would be the same request, for half a second
+        code, rest = await end_of(process)
+    assert code == 1, rest
+    assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
+    assert not (tmp_path / "config").exists()
 
 
-async def test_a_metric_under_a_name_of_ours_is_refused_before_anything_starts() -> None:
-    @dl.controller(dl.kinds.NAMESPACE)
-    async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
-
-    taken = Gauge("workqueue_depth", "Of the program")
-    lines: list[str] = []
-    command = RunCommand(controllers=(reconcile,), cluster=ClusterFlags(embedded=True), metrics=Listen())
-    try:
-        with pytest.raises(dl.errors.InvalidArgumentError, match=r"Gauge 'workqueue_depth', and deltaloop's WorkQueue"):
-            await run(command, lines.append)
-    finally:
-        REGISTRY.unregister(taken)
-    assert lines == []
+def test_error_of_a_module_shows_the_lines_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "fails_at_import.py"
+    file.write_text("def broken():\n    return undefined\n\nbroken()\n")
+    with pytest.raises(LoadError) as raised:
+        load_controllers(str(file))
+    message = str(raised.value)
+    assert [f"{file}:{line}" in message for line in (2, 4)] == [True, True]
+    assert len(message.splitlines()) == 3
+    assert file.stem not in sys.modules

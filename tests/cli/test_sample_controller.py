@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -13,8 +14,10 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from examples.sample_controller import controller as sample
 
-from tests.cli.test_commands import serving
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
+from tests.blocking.serving import serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller"
 KUBECTL = shutil.which("kubectl")
@@ -25,7 +28,8 @@ pytestmark = [pytest.mark.slow]
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "config"
-    with serving("--write-kubeconfig", str(path), "--controllers", "gc"):
+    with serving() as config:
+        write_kubeconfig(path, config)
         yield path
 
 
@@ -100,19 +104,18 @@ def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: s
         ("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_one_line(tmp_path: Path, content: str | None, said: str) -> None:
+def test_a_kubeconfig_that_cannot_be_used_is_one_line(
+    tmp_path: Path, content: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "config"
     if content is not None:
         path.write_text(content)
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE / "controller.py"), "--kubeconfig", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert said in done.stderr
-    assert str(path) in done.stderr
-    assert done.stderr.count("\n") == 1
+    monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers])  # main configures them
+    monkeypatch.setattr(sys, "argv", ["controller.py", "--kubeconfig", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        sample.main()
+    message = str(ended.value.code)  # what Python prints as it exits with 1
+    assert message.startswith("error: ")
+    assert said in message
+    assert str(path) in message
+    assert "\n" not in message

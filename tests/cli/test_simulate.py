@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError
 from deltaloop.cli.simulate import Progress, load_scenario, scenario_of, with_fixed_hash_seed
 
@@ -99,7 +99,7 @@ def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, 
     assert told["writes"] == ["1st create of configmaps", "2nd create of configmaps"]
     replays = [failure["replay"] for failure in told["failures"]]
     assert replays[0] == "crash-before:create:configmaps:2"
-    (struck,) = [write for write in told["failures"][0]["writes"] if write["struck"]]
+    (struck,) = [write for write in told["failures"][0]["writes"] if write["fault"]]
     assert (struck["write"], struck["code"]) == ("create configmaps default/noted", None)
     assert page.read_text().count("<h2>") == len(replays) + 3  # what was tried and written, and the run without faults
     assert {"controller": "broker", "writes": ["create configmaps 2 times"], "reconciles": 9} in told["paths"]
@@ -118,7 +118,7 @@ def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, 
 @pytest.mark.real_time
 def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
     for options, why in (
-        (["--output", "xml"], "'xml' is not text, json or github"),
+        (["--output", "xml"], "--output must be text, json or github, got 'xml'"),
         (["--html", "/no/such/place.html"], "there is no folder /no/such"),
     ):
         result = CliRunner().invoke(app, ["simulate", program, *options])
@@ -129,7 +129,7 @@ def test_what_cannot_be_told_is_said_before_anything_runs(program: str) -> None:
 @pytest.mark.real_time
 def test_a_fault_that_meets_no_write_is_said(program: str) -> None:
     output = "nothing is wrong\nthere was no 7th create of secrets to strike\n"
-    assert simulated(program, "--replay", "lost:create:secrets:7") == (0, output)
+    assert simulated(program, "--replay", "lost-response:create:secrets:7") == (0, output)
 
 
 @pytest.mark.real_time

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 
 FILE = Path(__file__).with_name("builtin_facts.json")
 _KINDS = json.loads((Path(__file__).parents[2] / "tools" / "builtin_tables" / "observed.json").read_text())["kinds"]

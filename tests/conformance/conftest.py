@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.target import EmbeddedTarget, RealTarget, Target
 from tests.conformance.token_keys import known_keys

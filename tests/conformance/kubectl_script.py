@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.conformance.kubectl_command import SECONDS, Command, Kubectl, command
 from tests.conformance.kubectl_more import MORE, write_files
 from tests.conformance.target import widget_crd

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def real_server() -> AsyncGenerator[Api]:
     """Start a real server, with a namespace for what is asked."""
     # Imported here: the conformance target takes the server's library along, which reading facts has no need of.
-    from deltaloop.testing.control_plane import ControlPlane, find_assets
+    from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
     from tests.conformance.target import RealTarget
 
     assets = find_assets()

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from deltaloop.api.json_values import copied
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.apiserver.serving import Answer, Caller
 
 FILE: Final = Path(__file__).with_suffix(".json")

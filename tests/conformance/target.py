@@ -25,7 +25,7 @@ import pytest
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.testing.control_plane import ControlPlane
+from deltaloop.testing.servers.control_plane import ControlPlane
 from tests.apiserver.serving import Answer, Caller, Watch
 from tests.conformance.token_keys import known_keys
 

@@ -11,10 +11,11 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import typer.main
 
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 LANGUAGES = ("console", "sh", "bash", "shell")
@@ -84,14 +85,20 @@ def _check_make(words: list[str], command: str) -> None:
 
 
 def _check_deltaloop(words: list[str], command: str) -> None:
-    known = vars(typer.main.get_command(app))["commands"]
     assert words, f"{command!r}: no command"
     if words[0] in ("--help", "--version"):
         return
-    assert words[0] in known, f"{command!r}: no command {words[0]!r}, only {sorted(known)}"
+    found: Any = typer.main.get_command(app)
+    while hasattr(found, "list_commands"):
+        known = found.list_commands(None)
+        assert words, f"{command!r}: no command, only {known}"
+        if words[0] == "--help":
+            return
+        assert words[0] in known, f"{command!r}: no command {words[0]!r}, only {known}"
+        found, words = found.get_command(None, words[0]), words[1:]
     if "--help" in words:
         return
     try:
-        known[words[0]].make_context(words[0], words[1:])
+        found.make_context(found.name, words)
     except Exception as error:
         raise AssertionError(f"{command!r}: {error}") from error

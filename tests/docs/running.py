@@ -26,7 +26,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.cli.kubeconfig_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from tests.blocking.serving import serving
 from tests.docs import console
 from tests.docs.snippets import Block
@@ -218,6 +218,8 @@ def included(text: str) -> str:
 def open_page(name: str, folder: Path) -> Generator[Page]:
     """Make everything that a page's blocks stand on, and undo it."""
     before, here, known = dict(os.environ), Path.cwd(), set(sys.modules)
+    defaults = dl.RunOptions.__init__.__kwdefaults__ or {}  # pages run beside each other: each has free ports
+    ports = {name: defaults[name] for name in ("metrics_bind_address", "health_probe_bind_address")}
     with serving() as kubeconfig, asyncio.Runner() as runner:
         both = copy.deepcopy(kubeconfig)
         both["contexts"].append({**both["contexts"][0], "name": "staging"})
@@ -225,6 +227,7 @@ def open_page(name: str, folder: Path) -> Generator[Page]:
         page = Page(name, folder, runner)
         try:
             os.environ["KUBECONFIG"] = str(folder / "kubeconfig")
+            defaults.update(dict.fromkeys(ports, "127.0.0.1:0"))
             (folder / "examples").symlink_to(ROOT / "examples")
             os.chdir(folder)
             sys.path.insert(0, str(folder))
@@ -236,6 +239,7 @@ def open_page(name: str, folder: Path) -> Generator[Page]:
                 raise
             page.close()
         finally:
+            defaults.update(ports)
             os.chdir(here)
             sys.path.remove(str(folder))
             os.environ.clear()

@@ -37,7 +37,7 @@ _READY = {
     "leader-elect": "successfully acquired lease",
     "run": "the workers start",
 }
-_QUESTION = re.compile(r"\b(deltaloop explain|kubectl (-n \S+ )?get|curl)\b")
+_QUESTION = re.compile(r"\b(deltaloop why|kubectl (-n \S+ )?get|curl)\b")
 _ASKED_AGAIN_FOR = 8.0
 _PYTEST_ADDOPTS = "--ignore=examples"  # a reader's folder has none; their tests are run by themselves
 
@@ -196,7 +196,7 @@ class Terminals:
         metrics, health = f"127.0.0.1:{self._metrics}", f"127.0.0.1:{self._health}"
         ports = f"--metrics-bind-address {metrics} --health-probe-bind-address {health}"
         command = re.sub(r"\bdeltaloop run\b", f"deltaloop run {ports}", command)
-        command = re.sub(r"\bdeltaloop explain\b", f"deltaloop explain --address {health}", command)
+        command = re.sub(r"\bdeltaloop why\b", f"deltaloop why --address {health}", command)
         command = re.sub(r"\bcurl\b", "curl --fail --silent --show-error", command)
         return command.replace("localhost:8080", metrics).replace("localhost:8081", health)
 

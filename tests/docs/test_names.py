@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,11 +30,9 @@ def unknown(names: Iterator[str]) -> list[str]:
 
 
 def test_names_that_pages_use_exist() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # pages about changes name what was renamed
-        for page in PAGES:
-            text = page.read_text(encoding="utf-8")
-            assert unknown(match.group(1) for match in _NAME.finditer(text)) == [], page
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert unknown(match.group(1) for match in _NAME.finditer(text)) == [], page
 
 
 def test_errors_and_options_of_the_clients_page_are_names_of_dl() -> None:

@@ -166,7 +166,7 @@ def test_what_cannot_be_read_is_an_error(text: str) -> None:
         ("deltaloop run --help", True, None),
         ("deltaloop leader-elect --id 1", True, "successfully acquired lease"),
         ("deltaloop leader-elect --id 1 -- ./a.sh", True, None),
-        ("deltaloop rbac a.py > roles.yaml", True, None),
+        ("deltaloop generate rbac a.py > roles.yaml", True, None),
         ("make test", False, None),
         ("pip install deltaloop", False, None),
         ("cat a | podman load", False, None),

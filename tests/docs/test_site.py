@@ -61,7 +61,7 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     page = reference.command_line_page()
-    for command in ("apiserver", "run", "rbac", "explain", "leader-elect", "demo"):
+    for command in ("apiserver", "run", "generate rbac", "why", "leader-elect", "cel eval", "demo"):
         assert f"## deltaloop {command}\n" in page
     assert "`--write-kubeconfig`" in page
     assert "`--version`" in page

@@ -10,7 +10,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.events import CorrelatorOptions, EventRecorderOptions, SeriesOptions
-from deltaloop.testing.cluster import write_kubeconfig
+from deltaloop.testing.servers.cluster import write_kubeconfig
 from tests.events.test_embedded import POD, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()

@@ -17,7 +17,7 @@ import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
-from deltaloop.testing.cluster import write_kubeconfig
+from deltaloop.testing.servers.cluster import write_kubeconfig
 
 pytestmark = pytest.mark.real_time
 

@@ -14,7 +14,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.api.list_options import ListOptions
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions, event_field_selector
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from tests.events.test_embedded import WEB, record
 
 pytestmark = [

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import typer
 from examples.website.website import Website, WebsiteStatus, reconcile
 from typer.testing import CliRunner
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 from deltaloop.testing import eventually
+from tests.cli.commands import command_of
 
 FOLDER = Path(__file__).parents[2] / "examples" / "website"
 MANIFESTS = [FOLDER / "crd.yaml", FOLDER / "deploy" / "controller.yaml", FOLDER / "deploy" / "roles.yaml"]
@@ -95,14 +95,14 @@ async def gone(admin: dl.Client) -> bool:
 
 
 def test_the_roles_are_those_that_the_command_prints() -> None:
-    command = "rbac examples/website/website.py --name website-controller --leader-elect"
+    command = "generate rbac examples/website/website.py --name website-controller --leader-elect"
     words = [*shlex.split(command), "--leader-election-namespace", "websites"]
     printed = CliRunner().invoke(app, words, catch_exceptions=False)
     assert printed.stdout == (FOLDER / "deploy" / "roles.yaml").read_text()
 
 
 def test_the_definition_is_the_one_that_the_class_makes() -> None:
-    printed = CliRunner().invoke(app, ["crd", "examples/website/website.py"], catch_exceptions=False)
+    printed = CliRunner().invoke(app, ["generate", "crd", "examples/website/website.py"], catch_exceptions=False)
     assert printed.stdout == (FOLDER / "crd.yaml").read_text()
 
 
@@ -110,7 +110,7 @@ def test_the_command_line_of_the_image_is_one() -> None:
     entry = next(line for line in (FOLDER / "Containerfile").read_text().splitlines() if line.startswith("ENTRYPOINT"))
     command, name, *first = json.loads(entry.removeprefix("ENTRYPOINT "))
     assert (command, name) == ("deltaloop", "run")
-    run = vars(typer.main.get_command(app))["commands"][name]
+    run = command_of(name)
     given: dict[str, Any] = run.make_context(name, [*first, *containers()[0]["args"]]).params
     assert given["leader_elect"]
     assert given["leader_election_id"] == "website-controller"

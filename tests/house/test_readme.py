@@ -13,7 +13,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.cli.kubeconfig_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -24,7 +24,7 @@ CHANGELOG = """# Changes
 
 ## 1.1.0 (2025-12-24)
 """
-READY = Checkout(version="1.2.0", tags=["v1.2.0"], changed=[], changelog=CHANGELOG, recorded="1.2.0")
+READY = Checkout(version="1.2.0", tags=["v1.2.0"], changed=[], changelog=CHANGELOG)
 
 
 def test_a_commit_with_its_tag_and_its_changes_is_released() -> None:
@@ -42,7 +42,6 @@ def test_a_commit_with_its_tag_and_its_changes_is_released() -> None:
         (replace(READY, changelog=CHANGELOG.replace("2026-01-31", "prepared")), "has no day for 1.2.0"),
         (replace(READY, changelog=CHANGELOG.replace(" (2026-01-31)", "")), "has no day for 1.2.0"),
         (replace(READY, changelog=CHANGELOG.replace("Unreleased\n", "Unreleased\n\n- More.\n")), "below Unreleased"),
-        (replace(READY, recorded="1.1.0"), "the public API was recorded for 1.1.0"),
     ],
 )
 def test_what_is_missing_is_named(checkout: Checkout, reason: str) -> None:
@@ -51,7 +50,7 @@ def test_what_is_missing_is_named(checkout: Checkout, reason: str) -> None:
 
 
 def test_all_that_is_missing_is_said_at_once() -> None:
-    assert len(refusals(Checkout(version="1.3.0", tags=[], changed=["a"], changelog=CHANGELOG, recorded=""))) == 4
+    assert len(refusals(Checkout(version="1.3.0", tags=[], changed=["a"], changelog=CHANGELOG))) == 3
 
 
 def test_the_change_log_has_sections_that_can_be_read() -> None:

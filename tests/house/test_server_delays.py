@@ -1,4 +1,4 @@
-"""No server decides alone how long we wait: each use of its ``Retry-After`` goes through ``pacing.asked_delay``."""
+"""No server alone decides how long we wait: its ``Retry-After`` goes through ``pacing.asked_delay``."""
 
 from __future__ import annotations
 

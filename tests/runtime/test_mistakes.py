@@ -154,10 +154,12 @@ async def test_a_missing_right_to_watch() -> None:
         error, text = await refused(reconcile, w=w)
         assert isinstance(error, PreflightError)
         assert "not allowed to list, watch, create secrets in all namespaces" in text
-        assert "`deltaloop rbac MODULE` prints a role" in text
+        assert "`deltaloop generate rbac MODULE` prints a role" in text
         error, text = await refused(reconcile, w=w, preflight=False)
         assert isinstance(error, CacheSyncError)
-        assert ("v1/Secret is needed by controller 'maps': grant the role that `deltaloop rbac MODULE` prints") in text
+        assert (
+            "v1/Secret is needed by controller 'maps': grant the role that `deltaloop generate rbac MODULE` prints"
+        ) in text
 
 
 async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +174,7 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
     assert "secrets is forbidden" in line["raised"]
     assert 'cannot create resource "secrets"' in line["raised"]
     assert line["raised"].count("if controller 'maps' lacks a right: declare what it does (writes=[...])") == 1
-    assert "grant the role that `deltaloop rbac MODULE` prints" in line["raised"]
+    assert "grant the role that `deltaloop generate rbac MODULE` prints" in line["raised"]
 
 
 def test_an_error_that_is_raised_again_is_noted_once() -> None:

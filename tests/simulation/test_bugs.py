@@ -15,7 +15,7 @@ OF_ALL = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_schedule_shows_it(bug: Bug) -> None:
     failure = Simulation(bug.scenario(mended=False)).replay(parse_schedule(bug.replay))
     assert failure is not None
-    assert not failure.run.unstruck
+    assert not failure.run.unused_faults
 
 
 @OF_ALL
@@ -27,8 +27,8 @@ def test_what_is_mended_comes_through(bug: Bug) -> None:
 @pytest.mark.parametrize(
     ("name", "faults"),
     [
-        ("zookeeper-312", "stale:create:configmaps:2:5,lost:delete:configmaps:4"),
-        ("zookeeper-314", "stale:create:configmaps:6:5,broken:delete:configmaps:3"),
+        ("zookeeper-312", "stale:create:configmaps:2:5,lost-response:delete:configmaps:4"),
+        ("zookeeper-314", "stale:create:configmaps:6:5,server-error:delete:configmaps:3"),
     ],
 )
 def test_what_was_found_in_the_runtime_by_them_stays_mended(name: str, faults: str) -> None:

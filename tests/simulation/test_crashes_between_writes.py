@@ -10,8 +10,8 @@ import deltaloop as dl
 from deltaloop.simulation import Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.oracles import SimulationRun
-from deltaloop.simulation.core.schedules import FaultKind
 from deltaloop.testing import Harness, VirtualLoop
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 CRASHES = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER, FaultKind.CRASH_LATER)
@@ -56,12 +56,12 @@ def test_a_crash_between_two_changes_of_others_is_found() -> None:
     assert [failure.replay for failure in report.failures] == ["crash-later:create:configmaps:1:1"]
     assert "right after change number 1 that others make after the 1st create of configmaps" in str(report)
     assert report.runs == 3 + 2 * 3 + 2
-    assert not report.unstruck
+    assert not report.unused_faults
 
 
 def test_a_crash_that_never_came_is_told() -> None:
     run = Simulation(a_guest_comes_and_goes).run(parse_schedule("crash-later:create:configmaps:3:1"))
-    assert [str(name) for name in run.unstruck] == ["3rd create of configmaps"]
+    assert [str(name) for name in run.unused_faults] == ["3rd create of configmaps"]
 
 
 class CrashAtTurn:

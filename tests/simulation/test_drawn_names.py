@@ -11,8 +11,8 @@ import deltaloop as dl
 from deltaloop.crds import crd_of
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.reports import report_fields, report_page
-from deltaloop.simulation.core.schedules import FaultKind
 from deltaloop.simulation.made_scenario import made_scenario
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 
 CLAIM = dl.kinds.PERSISTENT_VOLUME_CLAIM
 CRASHES = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER))

@@ -12,8 +12,8 @@ import pytest
 import deltaloop as dl
 from deltaloop.errors import ApiError, ForbiddenError, InternalServerError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
-from deltaloop.simulation.core.schedules import WEBHOOK_FAULTS, FaultKind
 from deltaloop.testing import Harness
+from deltaloop.testing.injected_faults.core.program_writes import WEBHOOK_FAULTS, FaultKind
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -79,7 +79,7 @@ async def takes_silence_for_done(_: dl.Request, ctx: dl.Context) -> None:
             await make(ctx, size="1")
 
 
-AWAY, SLOW, WRONG = FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG
+AWAY, SLOW, WRONG = FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBHOOK_TIMEOUT, FaultKind.WEBHOOK_REJECTS
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_seeded_bugs_are_found_by_the_faults_that_show_them(
     simulation = Simulation(scenario_of(bug, webhook))
     found = {
         kind: failure
-        for kind in (FaultKind.BROKEN, AWAY, SLOW, WRONG)
+        for kind in (FaultKind.SERVER_ERROR, AWAY, SLOW, WRONG)
         if (failure := simulation.replay(parse_schedule(f"{kind}:create:configmaps:1"))) is not None
     }
     assert {*found} == found_by, "and by no refusal of one write"
@@ -120,7 +120,7 @@ def test_every_fault_bites_for_half_a_minute(fault: FaultKind, code: int, first:
 
     simulation = Simulation(scenario_of(notes, check))
     run = simulation.run(parse_schedule(f"{fault}:create:configmaps:1"))
-    assert (run.unstruck, run.raised, run.unsettled) == ((), "", "")
+    assert (run.unused_faults, run.raised, run.unsettled) == ((), "", "")
     assert run.writes[0].code == code
     assert first <= answered[0] < first + 1, "the server waits for the webhook's time limit, and no longer"
     assert {write.code for write in run.writes[:-1]} == {code}
@@ -138,7 +138,7 @@ def test_a_refusal_is_told_to_come_from_the_webhook() -> None:
             told.append(str(error))
             raise
 
-    Simulation(scenario_of(notes, check)).run(parse_schedule("webhooks-wrong:create:configmaps:1"))
+    Simulation(scenario_of(notes, check)).run(parse_schedule("webhook-rejects:create:configmaps:1"))
     assert "check.configmaps.core" in told[0]
     assert "webhooks are wrong" in told[0]
 
@@ -150,22 +150,22 @@ def test_two_faults_of_webhooks_end_one_after_the_other() -> None:
             await ctx.client.create(CONFIG_MAP, {"metadata": {"name": "other"}, "data": {"of": "broker"}})
 
     simulation = Simulation(scenario_of(makes_two, check))
-    text = "webhooks-away:create:configmaps:1,webhooks-wrong:create:configmaps:2"
+    text = "webhook-unavailable:create:configmaps:1,webhook-rejects:create:configmaps:2"
     run = simulation.run(parse_schedule(text))
-    assert (run.unstruck, run.raised, run.unsettled) == ((), "", "")
+    assert (run.unused_faults, run.raised, run.unsettled) == ((), "", "")
     assert {write.code for write in run.writes} == {500, 403, 201}
     assert simulation.judge(parse_schedule(text), run) is None
     assert run == simulation.run(parse_schedule(text)), "to the byte"
 
 
 def test_they_are_tried_where_webhooks_are_served_and_nowhere_else() -> None:
-    options = SimulationOptions(combinations=False, faults=(FaultKind.BROKEN, AWAY))
+    options = SimulationOptions(combinations=False, faults=(FaultKind.SERVER_ERROR, AWAY))
     served = Simulation(scenario_of(trusts_the_webhook, complete), options).explore()
     assert served.complete
     assert {kind for kinds in served.coverage.values() for kind in kinds} == {*options.faults}
-    assert {failure.replay.partition(":")[0] for failure in served.failures} == {"webhooks-away"}, "one finding"
+    assert {failure.replay.partition(":")[0] for failure in served.failures} == {"webhook-unavailable"}, "one finding"
     assert "nobody answers webhooks for half a minute from the 1st create of configmaps on" in str(served)
     alone = Simulation(scenario_of(tries_until_it_is_done), options).explore()
     assert alone.complete
-    assert {kind for kinds in alone.coverage.values() for kind in kinds} == {FaultKind.BROKEN}
+    assert {kind for kinds in alone.coverage.values() for kind in kinds} == {FaultKind.SERVER_ERROR}
     assert not any(kind.value in str(alone) for kind in WEBHOOK_FAULTS)

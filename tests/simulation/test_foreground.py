@@ -9,10 +9,10 @@ import pytest
 import deltaloop as dl
 from deltaloop.client.transport.protocol import HttpRequest
 from deltaloop.simulation import Simulation, SimulationOptions, parse_schedule
-from deltaloop.simulation.core.schedules import FaultKind, systematic
+from deltaloop.simulation.core.schedules import systematic
 from deltaloop.testing import Harness
-from deltaloop.testing.core.program_writes import WriteName
-from deltaloop.testing.noting_transport import in_foreground
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind, WriteName
+from deltaloop.testing.programs.noting_transport import in_foreground
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
 FOREGROUND = SimulationOptions(combinations=False, faults=(FaultKind.FOREGROUND,))

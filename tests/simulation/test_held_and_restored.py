@@ -12,8 +12,10 @@ import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.errors import InvalidArgumentError
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
-from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST, FaultKind
+from deltaloop.simulation.core.schedules import ALL_KINDS, ON_REQUEST
 from deltaloop.testing import Cluster, Harness
+from deltaloop.testing.harness import state_of
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -98,13 +100,13 @@ def test_what_the_user_has_done_outlasts_the_backup_and_the_environment_goes_on(
 
     simulation = Simulation(scenario)
     assert simulation.replay(RESTORED) is None
-    assert not simulation.run(RESTORED).unstruck
+    assert not simulation.run(RESTORED).unused_faults
 
 
 def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> None:
     assert FaultKind.RESTORED in ON_REQUEST
     assert FaultKind.RESTORED not in ALL_KINDS
-    kinds = (FaultKind.RESTORED, FaultKind.LOST)
+    kinds = (FaultKind.RESTORED, FaultKind.LOST_RESPONSE)
     report = Simulation(app(remembers), SimulationOptions(runs=12, faults=kinds)).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.END_STATE}
     assert all(failure.replay.startswith("restored:") for failure in report.failures), "reduced to what it needs"
@@ -116,7 +118,7 @@ async def test_only_an_embedded_server_of_its_own_can_be_restored() -> None:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         async with dl.connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client) as harness:
             with pytest.raises(InvalidArgumentError, match="embedded server"):
-                harness.restore_backup()
+                state_of(harness).restore_backup()
             server.compact()
             with pytest.raises(ValueError, match="revision 2 cannot be restored"):
                 server.faults.restore_backup(2)
@@ -145,15 +147,15 @@ def seen_at(schedule: str, simulation: type[Simulation] = Simulation) -> dict[st
         await world.start(maps, secrets)
         await world.settled()
 
-    assert not simulation(scenario).run(parse_schedule(schedule)).unstruck
+    assert not simulation(scenario).run(parse_schedule(schedule)).unused_faults
     return times
 
 
 def test_one_cache_is_behind_while_others_go_on() -> None:
     assert max(seen_at("").values()) < 1
-    for_secrets = seen_at("held-kind:create:secrets:1")
+    for_secrets = seen_at("delayed-kind:create:secrets:1")
     assert 30 <= for_secrets["key"] < 40
     assert for_secrets["settings"] < 1, "the other kind is seen as ever"
-    for_all = seen_at("held:create:secrets:1")
+    for_all = seen_at("delayed-watch:create:secrets:1")
     assert min(for_all["key"], for_all["settings"]) >= 30
-    assert "no watch of secrets brings anything" in parse_schedule("held-kind:create:secrets:1")[0].story
+    assert "no watch of secrets brings anything" in parse_schedule("delayed-kind:create:secrets:1")[0].story

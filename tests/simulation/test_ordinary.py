@@ -13,7 +13,7 @@ from deltaloop.simulation.core.schedules import parse_schedule
 def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures
-    assert not report.unstruck
+    assert not report.unused_faults
     writes = {"replicator": 11, "provisioner": 2, "sample_controller": 8, "database": 12, "database_runs": 12}
     assert {**writes, "database_webhooks": 7}[name] == len(report.writes)
 
@@ -24,16 +24,16 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
         ("replicator", "stale:create:configmaps:1:8,order:priorities:130603"),
         ("replicator", "stale:delete:configmaps:1:13"),
         ("replicator", "stale:patch:configmaps:2:6"),
-        ("database", "missed:patch:databases.example.com:2"),
+        ("database", "missed-events:patch:databases.example.com:2"),
         (
             "database",
-            "stale:apply:statefulsets.apps:1:2,held-kind:apply:statefulsets.apps:14,conflict:apply:statefulsets.apps:17",
+            "stale:apply:statefulsets.apps:1:2,delayed-kind:apply:statefulsets.apps:14,conflict:apply:statefulsets.apps:17",
         ),
         (
             "database",
             (
                 "stale:patch:databases.example.com:2:16,busy:patch:databases.example.com/status:3,"
-                "held-kind:patch:databases.example.com/status:4"
+                "delayed-kind:patch:databases.example.com/status:4"
             ),
         ),
     ],

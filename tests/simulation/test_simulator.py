@@ -27,9 +27,9 @@ from deltaloop.simulation import (
     parse_schedule,
     simulate,
 )
-from deltaloop.simulation.core.schedules import REVISIONS, FaultKind, OrderKind, ScheduledFault
+from deltaloop.simulation.core.schedules import REVISIONS, OrderKind, ScheduledFault
 from deltaloop.testing import Harness
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind, WriteName
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -100,19 +100,20 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
     found = {failure.replay: [problem.oracle for problem in failure.problems] for failure in report.failures}
     assert found == {
         "crash-before:update:configmaps:1": [Oracle.END_STATE],
-        "stale:delete:configmaps:1:3": [Oracle.REMADE],  # it makes the small set once more, and has to delete it again
+        "stale:delete:configmaps:1:3": [Oracle.RECREATED],  # it makes the small set again, and has to delete it
     }
     assert report.complete
     crashes, restarts = len(report.writes), 3 + 4 + 5 + 6 + 5
     assert report.runs == 3 + crashes + restarts
-    assert not report.unstruck
+    assert not report.unused_faults
     told = str(report)
     assert 'v1/ConfigMap default/volume: data.size is "1", and should be "2"' in told
     assert "update configmaps default/volume -> no answer   <- the program crashes before the 1st update" in told
 
 
 def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
-    kinds = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER, FaultKind.LOST, FaultKind.CONFLICT, FaultKind.MISSED)
+    crashes = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
+    kinds = (*crashes, FaultKind.LOST_RESPONSE, FaultKind.CONFLICT, FaultKind.MISSED_EVENTS)
     report = Simulation(grows(keeps_its_volume), SimulationOptions(combinations=False, faults=kinds)).explore()
     assert not report.failures
     assert str(report) == "28 runs over 5 writes: nothing is wrong"
@@ -139,7 +140,7 @@ async def repairs(request: dl.Request, ctx: dl.Context) -> None:
 def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
     options = SimulationOptions(
         runs=25,
-        faults=(FaultKind.CRASH_AFTER, FaultKind.LOST),
+        faults=(FaultKind.CRASH_AFTER, FaultKind.LOST_RESPONSE),
         may_differ=(("v1/ConfigMap", "default/volume", "metadata", "annotations"),),
     )
     report = Simulation(grows(repairs), options).explore()
@@ -147,7 +148,9 @@ def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -
     struck = {getattr(fault, "write", None) for failure in report.failures for fault in failure.schedule}
     assert struck - {*report.writes, None}
     assert all(
-        report.coverage[name][kind] for name in report.writes for kind in (FaultKind.CRASH_AFTER, FaultKind.LOST)
+        report.coverage[name][kind]
+        for name in report.writes
+        for kind in (FaultKind.CRASH_AFTER, FaultKind.LOST_RESPONSE)
     )
     assert any(name.verb == "patch" for name in report.coverage)
     plain = next(iter(report.paths))
@@ -167,7 +170,7 @@ def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
     failure = simulation.replay(parse_schedule("crash-before:update:configmaps:1"))
     assert failure is not None
     assert failure.run == simulation.run(failure.schedule), "to the byte"
-    assert simulation.replay(parse_schedule("lost:create:configmaps:1")) is None
+    assert simulation.replay(parse_schedule("lost-response:create:configmaps:1")) is None
 
 
 def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
@@ -193,10 +196,11 @@ def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
 
 def test_more_faults_than_a_failure_needs_are_left_out() -> None:
     simulation = Simulation(grows(loses_a_volume))
-    longer = parse_schedule("busy:create:configmaps:1,crash-before:update:configmaps:1,lost:create:configmaps:2")
+    faults = "busy:create:configmaps:1,crash-before:update:configmaps:1,lost-response:create:configmaps:2"
+    longer = parse_schedule(faults)
     failure = simulation.replay(longer)
     assert failure is not None
-    assert simulation.shrunk(failure).replay == "crash-before:update:configmaps:1"
+    assert simulation.shrink(failure).replay == "crash-before:update:configmaps:1"
 
 
 def test_a_seed_decides_what_the_program_draws() -> None:
@@ -220,9 +224,9 @@ async def makes_twice(_: dl.Request, ctx: dl.Context) -> None:
 
 
 def test_what_is_made_anew_is_found_although_the_end_looks_the_same() -> None:
-    options = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_AFTER, FaultKind.LOST))
+    options = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_AFTER, FaultKind.LOST_RESPONSE))
     report = Simulation(grows(makes_twice), options).explore()
-    assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.REMADE}
+    assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.RECREATED}
 
 
 def times_of(schedule: str) -> list[float]:
@@ -231,7 +235,7 @@ def times_of(schedule: str) -> list[float]:
 
 def test_watches_that_are_held_bring_what_happens_meanwhile_later() -> None:
     assert max(times_of("")) < 1
-    *before, volume, _, _ = times_of("held:create:configmaps:2")
+    *before, volume, _, _ = times_of("delayed-watch:create:configmaps:2")
     assert max(before) < 1
     assert 30 <= volume < 40
 
@@ -266,13 +270,13 @@ def test_watches_that_are_missed_are_listed_anew() -> None:
     assert [*dict.fromkeys(seen)] == ["1", "2", "3"]
     assert not run.raised
     seen.clear()
-    run = Simulation(scenario).run(parse_schedule("missed:create:configmaps:1"))
-    assert not run.unstruck
+    run = Simulation(scenario).run(parse_schedule("missed-events:create:configmaps:1"))
+    assert not run.unused_faults
     assert {*seen} == {"1"}
 
 
 def test_a_program_that_is_parted_or_stands_still_goes_on_later() -> None:
-    for fault in ("parted", "paused"):
+    for fault in ("partition", "pause"):
         times = times_of(f"{fault}:create:configmaps:2")
         assert max(times[:2]) < 1
         assert 30 <= times[2] < 40, fault
@@ -293,11 +297,11 @@ def test_a_clock_that_runs_slow_is_what_the_program_sees_and_what_it_waits_by() 
         return sum(found, ()) == pytest.approx(sum(expected, ()), abs=0.1)
 
     assert is_near(run(""), [(0, 0), (70, 70), (140, 140)])
-    assert is_near(run("slowed:create:configmaps:1"), [(0, 0), (100, 70), (200, 140)])
+    assert is_near(run("slow-clock:create:configmaps:1"), [(0, 0), (100, 70), (200, 140)])
 
 
 def test_a_leader_whose_clock_runs_slow_does_not_write_in_the_name_of_another_one() -> None:
-    assert Simulation(SCENARIOS["provisioner"]).replay(parse_schedule("slowed:create:persistentvolumes:1")) is None
+    assert Simulation(SCENARIOS["provisioner"]).replay(parse_schedule("slow-clock:create:persistentvolumes:1")) is None
 
 
 def test_a_user_who_hurries_changes_what_is_half_done() -> None:
@@ -313,10 +317,10 @@ def test_a_user_who_hurries_changes_what_is_half_done() -> None:
         await world.settled()
         written.append(len(world.writes))
 
-    assert not Simulation(scenario).run().unstruck
+    assert not Simulation(scenario).run().unused_faults
     assert written == [2, 2, 5]
     written.clear()
-    run = Simulation(scenario).run(parse_schedule("hurried:create:configmaps:1"))
+    run = Simulation(scenario).run(parse_schedule("premature:create:configmaps:1"))
     assert written == [1, 1, 5], "the program stands still until the user has done it"
     assert run.writes[-1].at < 1
 
@@ -329,9 +333,9 @@ def test_what_a_hurried_user_s_own_checks_say_counts_for_nothing() -> None:
         assert await world.client.find(CONFIG_MAP, "set") is not None
 
     simulation = Simulation(scenario)
-    run = simulation.run(parse_schedule("hurried:create:configmaps:1"))
-    assert (run.end, run.raised, run.unstruck) == (None, "", ())
-    options = SimulationOptions(faults=(FaultKind.HURRIED,))
+    run = simulation.run(parse_schedule("premature:create:configmaps:1"))
+    assert (run.end, run.raised, run.unused_faults) == (None, "", ())
+    options = SimulationOptions(faults=(FaultKind.PREMATURE,))
     assert not Simulation(scenario, options).explore().failures, "it goes together with no other"
 
 
@@ -384,7 +388,7 @@ def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
 
 def test_what_is_always_true_is_looked_at_after_every_write() -> None:
     async def scenario(world: Harness) -> None:
-        @world.always
+        @world.invariant
         async def the_volume_is_no_smaller_than_the_set(client: dl.Client) -> None:
             volume, of_set = await client.find(CONFIG_MAP, "volume"), await client.find(CONFIG_MAP, "set")
             if volume is not None and of_set is not None:
@@ -395,7 +399,7 @@ def test_what_is_always_true_is_looked_at_after_every_write() -> None:
     simulation = Simulation(scenario)
     failure = simulation.replay(parse_schedule("crash-before:update:configmaps:1"))
     assert failure is not None
-    assert [problem.oracle for problem in failure.problems] == [Oracle.ALWAYS]
+    assert [problem.oracle for problem in failure.problems] == [Oracle.INVARIANT]
     (problem,) = failure.problems
     assert "it does not fit" in problem.text
     assert "after create configmaps default/set" in problem.text
@@ -406,20 +410,20 @@ def test_what_is_always_true_is_looked_at_after_every_write() -> None:
     ("schedule", "codes"),
     [
         ("conflict:create:configmaps:1", [409, 201]),
-        ("broken:create:configmaps:1", [500, 201]),
+        ("server-error:create:configmaps:1", [500, 201]),
         ("busy:create:configmaps:1", [429, 201]),
-        ("dropped:create:configmaps:1", [0, 201]),
-        ("lost:create:configmaps:1", [0, 201]),
+        ("lost-request:create:configmaps:1", [0, 201]),
+        ("lost-response:create:configmaps:1", [0, 201]),
         ("crash-before:create:configmaps:1", [0, 201]),
         ("crash-after:create:configmaps:1", [201, 201]),
     ],
 )
 def test_every_fault_bites(schedule: str, codes: list[int]) -> None:
     run = Simulation(grows(keeps_its_volume)).run(parse_schedule(schedule))
-    assert not run.unstruck
+    assert not run.unused_faults
     assert [write.code for write in run.writes][:2] == codes
     volumes = [write for write in run.writes if write.key == "default/volume" and write.verb == "create"]
-    assert len(volumes) == (1 if schedule.startswith(("lost", "crash-after")) else 2), "carried out, or not"
+    assert len(volumes) == (1 if schedule.startswith(("lost-response", "crash-after")) else 2), "carried out, or not"
 
 
 def cleans_up(*, by_name: bool) -> Reconcile:
@@ -461,11 +465,11 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
     """The pattern of pravega/zookeeper-operator#312: the old broker is seen being deleted, the new volume goes."""
     report = Simulation(
         comes_back(cleans_up(by_name=True)),
-        SimulationOptions(combinations=False, faults=(FaultKind.STALE,), most_failures=1),
+        SimulationOptions(combinations=False, faults=(FaultKind.STALE,), max_failures=1),
     ).explore()
     (failure,) = report.failures
     assert failure.replay == "stale:create:configmaps:2:5"
-    assert [problem.oracle for problem in failure.problems] == [Oracle.REMADE]
+    assert [problem.oracle for problem in failure.problems] == [Oracle.RECREATED]
     assert "configmaps default/volume was deleted and made again" in str(failure)
     wrong = next(write for write in failure.run.writes if write.reason is not None and write.reason.unseen)
     assert (wrong.verb, wrong.key) == ("delete", "default/volume")
@@ -614,17 +618,15 @@ def test_faults_that_meet_no_write_are_counted() -> None:
         await world.start(broker(gives_up))
         await world.settled()
 
-    refused = (FaultKind.CONFLICT, FaultKind.LOST, FaultKind.BROKEN)
-    singles = Simulation(scenario, SimulationOptions(combinations=False, most_failures=100, faults=refused)).explore()
+    refused = (FaultKind.CONFLICT, FaultKind.LOST_RESPONSE, FaultKind.SERVER_ERROR)
+    singles = Simulation(scenario, SimulationOptions(combinations=False, max_failures=100, faults=refused)).explore()
     assert singles.complete
-    assert not singles.unstruck
-    both = Simulation(scenario).run(parse_schedule("conflict:create:configmaps:1,lost:create:configmaps:2"))
-    assert both.unstruck == (WriteName("create", "configmaps", occurrence=2),)
-    report = Simulation(
-        scenario, SimulationOptions(runs=singles.runs + 20, most_failures=100, faults=refused)
-    ).explore()
-    assert report.unstruck > 0
-    assert f"{report.unstruck} faults met no write" in str(report)
+    assert not singles.unused_faults
+    both = Simulation(scenario).run(parse_schedule("conflict:create:configmaps:1,lost-response:create:configmaps:2"))
+    assert both.unused_faults == (WriteName("create", "configmaps", occurrence=2),)
+    report = Simulation(scenario, SimulationOptions(runs=singles.runs + 20, max_failures=100, faults=refused)).explore()
+    assert report.unused_faults > 0
+    assert f"{report.unused_faults} faults met no write" in str(report)
 
 
 RUN = """
@@ -701,7 +703,7 @@ def two_leaders(*, looks_again: bool) -> Scenario:
 
 
 def test_who_goes_on_writing_after_another_one_has_taken_the_lease_is_told_of() -> None:
-    schedule = parse_schedule("paused:patch:configmaps:3")
+    schedule = parse_schedule("pause:patch:configmaps:3")
     failure = Simulation(two_leaders(looks_again=False)).replay(schedule)
     assert failure is not None
     assert [problem.oracle for problem in failure.problems] == [Oracle.LEADERSHIP]

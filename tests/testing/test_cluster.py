@@ -10,7 +10,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.testing.cluster import namespace_for, real_cluster, write_kubeconfig
+from deltaloop.testing.servers.cluster import namespace_for, real_cluster, write_kubeconfig
 
 CONFIG: dict[str, Any] = {
     "current-context": "one",

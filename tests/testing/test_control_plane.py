@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from deltaloop.api.kubernetes_version import KUBERNETES
-from deltaloop.testing import control_plane
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
-from deltaloop.testing.core.control_plane import DEFAULT_FOLDER
+from deltaloop.testing.servers import control_plane
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
+from deltaloop.testing.servers.core.control_plane import DEFAULT_FOLDER
 
 
 def _program(path: Path, text: str = "#!/bin/sh\necho out of order; exit 3\n") -> Path:
@@ -50,7 +50,7 @@ def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Pa
 
 
 def test_in_the_cache_the_version_of_the_embedded_server_comes_first(tmp_path: Path) -> None:
-    from deltaloop.testing.control_plane import cache_folder
+    from deltaloop.testing.servers.control_plane import cache_folder
 
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     for version in ("v1.9.9", f"v{KUBERNETES}", "v1.999.0"):

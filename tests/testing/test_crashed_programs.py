@@ -12,7 +12,7 @@ import deltaloop as dl
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.testing import CrashMoment, Harness, StalledError, crash_at_every_write, embedded_harness, run_virtual
-from deltaloop.testing.processes import Process
+from deltaloop.testing.deterministic_loop.processes import Process
 
 MAPS = dl.kinds.CONFIG_MAP
 
@@ -28,7 +28,7 @@ reconcile = dl.controller(MAPS, writes=[MAPS])(mark_seen)
 
 async def test_a_check_of_always_does_not_open_connections_for_the_program() -> None:
     async def scenario(harness: Harness) -> None:
-        @harness.always
+        @harness.invariant
         async def several_at_a_time(client: dl.Client) -> None:
             await asyncio.gather(*(client.list_all(MAPS) for _ in range(3)))
 
@@ -101,7 +101,7 @@ async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -
 async def test_a_check_of_always_goes_on_when_the_program_crashes_meanwhile(deltaloop_harness: Harness) -> None:
     seen: list[str] = []
 
-    @deltaloop_harness.always
+    @deltaloop_harness.invariant
     async def slow(client: dl.Client) -> None:
         seen.append("begins")
         await asyncio.sleep(5)
@@ -119,7 +119,7 @@ async def test_a_check_of_always_goes_on_when_the_program_crashes_meanwhile(delt
 async def test_an_end_does_not_wait_for_a_check_that_never_ends() -> None:
     async with embedded_harness() as harness:
 
-        @harness.always
+        @harness.invariant
         async def endless(_: dl.Client) -> None:
             await asyncio.get_running_loop().create_future()
 

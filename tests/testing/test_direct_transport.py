@@ -16,10 +16,11 @@ from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.errors import StreamEndedError, TransportError
 from deltaloop.client.transport.protocol import HttpRequest
-from deltaloop.testing import MemoryNetwork, embedded_harness, run_virtual
-from deltaloop.testing.cluster import default_server_options
-from deltaloop.testing.direct_transport import DirectTransport
-from deltaloop.testing.processes import Process
+from deltaloop.testing import MemoryNetwork, run_virtual
+from deltaloop.testing.deterministic_loop.processes import Process
+from deltaloop.testing.harness import running_harness, state_of
+from deltaloop.testing.servers.cluster import default_server_options
+from deltaloop.testing.servers.direct_transport import DirectTransport
 
 MAP = dl.kinds.CONFIG_MAP
 WATCH = HttpRequest(method="GET", path="/api/v1/configmaps", query={"watch": "true"})
@@ -148,8 +149,8 @@ def test_a_transport_that_is_closed_sends_nothing() -> None:
 
 def test_a_harness_hands_requests_over_unless_its_server_has_tls() -> None:
     async def main(options: ServerOptions) -> str:
-        async with embedded_harness(options, direct=True) as harness:
-            return type(harness.open_transport(harness.client.config)).__name__
+        async with running_harness(ApiServer(options), direct=True) as harness:
+            return type(state_of(harness).open_transport(harness.client.config)).__name__
 
     assert in_memory(main(default_server_options())) == "DirectTransport"
     assert in_memory(main(ServerOptions())) == "AiohttpTransport"

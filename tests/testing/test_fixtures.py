@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from deltaloop import apiserver, blocking, client, kinds, wait
-from deltaloop.testing import cluster, item_loop, relay
+from deltaloop.testing.deterministic_loop import item_loop
+from deltaloop.testing.injected_faults import relay
+from deltaloop.testing.servers import cluster
 from tests.blocking.serving import serving
 
 # Imported here, so that they are not imported anew by every inner run.

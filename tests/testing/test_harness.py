@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import itertools
 import weakref
 from collections.abc import AsyncIterator
@@ -47,6 +48,15 @@ async def ask(client: dl.Client, name: str = "a") -> None:
 
 async def answer(client: dl.Client, name: str = "a") -> str | None:
     return (await client.get(MAP, name)).annotations.get("secret")
+
+
+async def test_a_harness_has_at_most_20_public_members_with_documentation(deltaloop_harness: Harness) -> None:
+    members = [name for name in dir(deltaloop_harness) if not name.startswith("_")]
+    assert len(members) <= 20, members
+    documented = inspect.getdoc(Harness) or ""
+    for name in members:
+        found = getattr(Harness, name, None)
+        assert f"    {name}: " in documented if found is None else inspect.getdoc(found), name
 
 
 async def test_what_was_written_and_recorded(deltaloop_harness: Harness) -> None:
@@ -190,7 +200,7 @@ async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
         await ask(harness.client)
         await harness.advance(20)
         assert harness.writes == []
-        with pytest.raises(NotSettledError, match="replica-1 is parted"):
+        with pytest.raises(NotSettledError, match="replica-1 is disconnected"):
             await harness.settled(timeout=5)
     await harness.settled(timeout=300)
     assert await answer(harness.client) == "a"
@@ -264,16 +274,18 @@ async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(d
         await harness.settled(5)
     with first.partition():
         first.resume()
-        with pytest.raises(NotSettledError, match="replica-1 is parted from the server, and nobody stands in for it"):
+        with pytest.raises(
+            NotSettledError, match="replica-1 is disconnected from the server, and nobody stands in for it"
+        ):
             await harness.settled(5)
     await harness.settled()
 
 
-async def test_what_is_always_true_is_checked_after_every_write(deltaloop_harness: Harness) -> None:
+async def test_an_invariant_is_checked_after_every_write(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     looked: list[int] = []
 
-    @harness.always
+    @harness.invariant
     async def few(client: dl.Client) -> None:
         looked.append(len(harness.writes))
         assert len(looked) < 2, "too many"
@@ -282,7 +294,9 @@ async def test_what_is_always_true_is_checked_after_every_write(deltaloop_harnes
     await ask(harness.client)
     with pytest.raises(AssertionError, match="too many") as caught:
         await harness.settled()
-    assert caught.value is harness.broken
+    with pytest.raises(AssertionError) as again:
+        await harness.settled()
+    assert caught.value is again.value
     assert caught.value.__notes__[0].startswith("after ")
     assert looked == [0, 1], "the program has not heard of its write yet, and no more is looked at"
 

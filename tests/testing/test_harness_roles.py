@@ -1,4 +1,4 @@
-"""Controllers under test run with exactly the rights that ``deltaloop rbac`` prints for them."""
+"""Controllers under test run with exactly the rights that ``deltaloop generate rbac`` prints for them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from deltaloop.testing.item_loop import ItemLoop, LeftoverTasksError
+from deltaloop.testing.deterministic_loop.item_loop import ItemLoop, LeftoverTasksError
 
 
 @asynccontextmanager

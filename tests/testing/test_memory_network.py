@@ -14,8 +14,8 @@ import pytest
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.testing import Cut, MemoryNetwork, Relay, Stall, embedded_harness, run_virtual
-from deltaloop.testing.memory_network import NetworkLoop
-from deltaloop.testing.processes import Process
+from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
+from deltaloop.testing.deterministic_loop.processes import Process
 
 MAP = dl.kinds.CONFIG_MAP
 Served = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]

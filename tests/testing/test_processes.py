@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.testing.processes import Process, ProcessLoop
+from deltaloop.testing.deterministic_loop.processes import Process, ProcessLoop
 
 
 async def test_no_clean_up_of_a_crashed_process_runs_and_its_tasks_are_gone() -> None:

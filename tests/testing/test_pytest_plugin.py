@@ -171,6 +171,7 @@ print(*sorted(set(sys.modules) - before))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.split() == [
         "deltaloop",
+        "deltaloop._internal",
         "deltaloop._internal.lazy_names",
         "deltaloop.testing",
         "deltaloop.testing.pytest_plugin",

@@ -14,7 +14,7 @@ from deltaloop.crds.declaring import declared_kind
 from deltaloop.errors import ConversionLossError, InvalidArgumentError
 from deltaloop.schemas.schema_compiler import compile_schema
 from deltaloop.schemas.validating import validate
-from deltaloop.testing import round_trips
+from deltaloop.testing import assert_conversion_round_trips
 from deltaloop.testing.core.drawn_objects import drawn_object
 from tests.webhooks.kinds import to_new, to_old
 
@@ -73,7 +73,7 @@ def cuts_ports(obj: dict[str, Any]) -> None:
 
 
 def test_what_loses_nothing_passes() -> None:
-    round_trips(up, down)
+    assert_conversion_round_trips(up, down)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_loses_nothing_passes() -> None:
 )
 def test_what_loses_something_is_found_and_made_small(function: Any, path: str, of: set[str]) -> None:
     with pytest.raises(ConversionLossError) as caught:
-        round_trips(up, function)
+        assert_conversion_round_trips(up, function)
     error = caught.value
     assert error.way == ("v1", "v1beta1", "v1")
     assert error.changes[0]["path"] == path
@@ -97,7 +97,7 @@ def test_what_loses_something_is_found_and_made_small(function: Any, path: str, 
 
 def test_classes_are_drawn_from_both_sides() -> None:
     with pytest.raises(ConversionLossError) as caught:
-        round_trips(to_new, to_old)
+        assert_conversion_round_trips(to_new, to_old)
     assert [change["path"] for change in caught.value.changes] == ["/spec/owner"]
 
 
@@ -106,13 +106,13 @@ def test_versions_without_a_class_need_samples() -> None:
     back = dl.convert(kind, "v1beta1", "v1")(up.function)
     there = dl.convert(kind, "v1", "v1beta1")(loses_spare.function)
     with pytest.raises(InvalidArgumentError, match="give samples"):
-        round_trips(back, there)
+        assert_conversion_round_trips(back, there)
     sample = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": {"name": "a", "replicas": 1}}
-    round_trips(back, there, samples=[sample])
+    assert_conversion_round_trips(back, there, samples=[sample])
     with pytest.raises(ConversionLossError, match=r"spec\.spare is lost"):
-        round_trips(back, there, samples=[{**sample, "spec": {"spare": True, "replicas": 1}}])
+        assert_conversion_round_trips(back, there, samples=[{**sample, "spec": {"spare": True, "replicas": 1}}])
     with pytest.raises(InvalidArgumentError, match="needs conversions"):
-        round_trips()
+        assert_conversion_round_trips()
 
 
 def test_what_is_drawn_is_what_the_schema_allows() -> None:

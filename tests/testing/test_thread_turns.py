@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from deltaloop.testing.thread_turns import sleep, thread_turns
-from deltaloop.testing.virtual_loop import VirtualLoop
+from deltaloop.testing.deterministic_loop.thread_turns import sleep, thread_turns
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 
 
 def in_turns(main: Callable[[], Awaitable[Any]], *, patience: float = 5.0) -> Any:

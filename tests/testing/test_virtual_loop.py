@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.testing import StalledError, VirtualLoop, run_virtual, virtual_loop
+from deltaloop.testing import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.deterministic_loop import virtual_loop
 
 DAY = 86400.0
 
@@ -258,11 +259,12 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import asyncio, runpy, sys, threading, types\n"
-        "packages = ('deltaloop', 'deltaloop.testing', 'deltaloop.testing.core')\n"
+        "room = 'deltaloop.testing.deterministic_loop'\n"
+        "packages = ('deltaloop', 'deltaloop.testing', room, room + '.core')\n"
         "sys.modules.update({name: types.ModuleType(name) for name in packages})\n"
         "names = ('core.task_orders', 'memory_network', 'thread_turns', 'processes')\n"
         "for path, name in zip(sys.argv[2:], names, strict=True):\n"
-        "    below = sys.modules['deltaloop.testing.' + name] = types.ModuleType('deltaloop.testing.' + name)\n"
+        "    below = sys.modules[f'{room}.{name}'] = types.ModuleType(f'{room}.{name}')\n"
         "    vars(below).update(runpy.run_path(path, run_name=below.__name__))\n"
         "loaded = runpy.run_path(sys.argv[1], run_name='virtual_loop')\n"
         "StalledError, run_virtual = loaded['StalledError'], loaded['run_virtual']\n"

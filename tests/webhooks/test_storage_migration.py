@@ -13,7 +13,7 @@ import deltaloop as dl
 from deltaloop.api.status import Status
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.cli.migrate_commands import migrate_all
+from deltaloop.cli.migrate_storage import migrate_all
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import ForbiddenError, InvalidArgumentError, NotFoundError, StorageVersionChangedError
 from deltaloop.webhooks import StorageMigration, migrate_storage, storage_migration

@@ -24,7 +24,7 @@ import msgspec
 from tools.builtin_tables.generate import SERVER, Types, definitions, schema_names, short_name
 
 from deltaloop.apiserver.core.answers.published import PublishedSchemas
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 TARGET: Final = Path(__file__).with_name("observed.json")
 ADDITIONS: Final = SERVER / "schema_additions.json.gz"

@@ -27,7 +27,7 @@ import msgspec
 from tools.kubernetes.go_modules import folder_of, library_version
 
 from deltaloop.api.kubernetes_version import KUBERNETES
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 TARGET: Final = Path(__file__).with_name("tags.json")
 # Where go is run, whose go.mod has the modules.

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 FOLDER: Final = Path(__file__).parents[2] / "src" / "deltaloop" / "apiserver"
 _RBAC: Final = "rbac.authorization.k8s.io/v1"

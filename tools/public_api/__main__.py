@@ -1,41 +1,35 @@
-"""Holds the public API to what was recorded: ``make check`` runs it with ``--check``, ``make generate`` records anew.
-
-The record is what the newest version in ``CHANGELOG.md`` has or, if that one is prepared, will have. Each difference
-from it must be named in a code span below ``## Unreleased``: a name as `name`, a member of a class as `Class.member`.
-"""
+"""Write the signatures of the public API to ``signatures.txt``; ``--check`` fails if the file is out of date."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
+from pathlib import Path
+from typing import Final
 
-from tools.public_api import record
 from tools.public_api.describe import api
-from tools.release.checkout import ROOT, version
-from tools.release.checks import unreleased
+
+FILE: Final = Path(__file__).with_name("signatures.txt")
+MOST: Final = 600
+"""Lines that the file may have: the public API has to stay readable."""
 
 
 def main() -> None:
-    """Check or record."""
+    """Write or check the file."""
     parser = argparse.ArgumentParser(prog="python -m tools.public_api", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if a change is not named")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if the file is out of date")
     only_checks: bool = parser.parse_args().check
+    was = FILE.read_text().splitlines() if FILE.exists() else []
     now = api()
-    was = record.read()
-    found = record.changes(was.lines, now)
-    for each in found:
-        print(each)
-    if not only_checks:
-        record.write(record.Record(version=version(), lines=now))
-        print(f"recorded {len(now)} names for {version()}")
-        return
-    left = record.unnamed(found, unreleased((ROOT / "CHANGELOG.md").read_text()))
-    if left:
-        words = ", ".join(f"`{each.word}`" for each in left)
-        sys.exit(
-            f"The public API differs from that of {was.version}. Name below `## Unreleased` in CHANGELOG.md: {words}"
-        )
-    print(f"Public API: {len(now)} names, {len(found)} changes since {was.version}, each in the change log")
+    if len(now) > MOST:
+        sys.exit(f"The public API must have at most {MOST} names, got {len(now)}. Make some of them private.")
+    for line in difflib.unified_diff(was, now, "recorded", "now", n=0, lineterm=""):
+        print(line)
+    if only_checks and was != now:
+        sys.exit("The public API differs from tools/public_api/signatures.txt. Review it and run `make generate`.")
+    FILE.write_text("\n".join(now) + "\n")
+    print(f"public API: {len(now)} names")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from tools.public_api import record
 from tools.release.checks import Checkout
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -32,5 +31,4 @@ def checkout() -> Checkout:
         tags=git("tag", "--points-at", "HEAD"),
         changed=[line[3:] for line in git("status", "--porcelain")],
         changelog=(ROOT / "CHANGELOG.md").read_text(),
-        recorded=record.read().version,
     )

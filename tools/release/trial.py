@@ -85,7 +85,7 @@ async def list_once() -> None:
 
 def the_demo_brings_its_controller_along() -> None:
     """The sample controller is in the wheel, and everything in the demo happens."""
-    summary = json.loads(run("demo", "--json"))
+    summary = json.loads(run("demo", "--output", "json"))
     assert summary["ok"], summary["failed"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ import typer.main
 from tools.public_names import definition, homes, is_internal, packages
 
 import deltaloop
-from deltaloop.cli.commands import app
+from deltaloop.cli.app import app
 
 
 def rooms() -> list[str]:
@@ -97,13 +98,19 @@ def facade_page() -> str:
 def command_line_page() -> str:
     """Return the page of the ``deltaloop`` command."""
     lines = ["# The command line", "", "The `deltaloop` command comes with the extra `cli`.", ""]
-    alone: Any = typer.main.get_command(app)
-    for name, command in {"": alone, **alone.commands}.items():
+    for name, command in commands("", typer.main.get_command(app)):
         lines += [f"## deltaloop {name}".rstrip(), "", inspect.cleandoc(command.help or ""), ""]
         rows = [parameter_row(parameter) for parameter in command.params]
         if rows:
             lines += ["| argument or option | what it does |", "| --- | --- |", *rows, ""]
     return "\n".join(lines)
+
+
+def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a command and those in it, with their whole names."""
+    yield name, command
+    for inner in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from commands(f"{name} {inner}".strip(), command.get_command(None, inner))
 
 
 def parameter_row(parameter: Any) -> str:

@@ -23,7 +23,7 @@ _MOST = 1_000_000
 def look(bug: Bug, seconds: float, runs: int) -> bool:
     """Print a line about a bug, and tell whether it was found, and nothing in the mended version."""
     began = time.process_time()
-    options = SimulationOptions(runs=runs, seconds=seconds, most_failures=1)
+    options = SimulationOptions(runs=runs, seconds=seconds, max_failures=1)
     found = Simulation(bug.scenario(mended=False), options).explore()
     cpu = time.process_time() - began
     clean = Simulation(bug.scenario(mended=True), options).explore()

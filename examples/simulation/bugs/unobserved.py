@@ -78,7 +78,7 @@ INSTACLUSTR_398 = Bug(
     wrong=_deletes_volumes_of_ending_pods,
     mended=_holds_ending_pods,
     steps=(creates(nodes="2"), changes(nodes="1")),
-    replay="held:patch:statefulsets.apps:1",
+    replay="delayed-watch:patch:statefulsets.apps:1",
     environment=("statefulsets",),
     writes=(SET, POD, CLAIM),
 )
@@ -89,7 +89,7 @@ INSTACLUSTR_410 = Bug(
     wrong=_decommissions(looks_back=False),
     mended=_decommissions(looks_back=True),
     steps=(creates(nodes="3"), changes(nodes="2"), changes(nodes="3")),
-    replay="hurried:patch:pods:1",
+    replay="premature:patch:pods:1",
     environment=("statefulsets",),
     writes=(SET, POD),
 )
@@ -100,7 +100,7 @@ ZOOKEEPER_453 = Bug(
     wrong=_notes_its_size(makes_it_up=False),
     mended=_notes_its_size(makes_it_up=True),
     steps=(creates(nodes="2"), changes(nodes="1")),
-    replay="hurried:create:statefulsets.apps:1",
+    replay="premature:create:statefulsets.apps:1",
     environment=("statefulsets",),
     writes=(SET,),
 )

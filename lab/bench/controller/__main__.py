@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from deltaloop.testing.control_plane import find_assets
+from deltaloop.testing.servers.control_plane import find_assets
 from lab.bench import page
 from lab.bench.bounds import by_key
 from lab.bench.cases import order

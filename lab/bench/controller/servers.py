@@ -20,7 +20,7 @@ from typing import Any, Final
 import trustme
 
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from lab.bench.controller.objects import GROUP
 
 ROOT: Final = Path(__file__).parent.parent.parent.parent

@@ -13,7 +13,7 @@ import time
 
 from tests.conformance.target import EmbeddedTarget, RealTarget
 
-from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneError, find_assets
 from lab.conformance.fuzz.differential import both
 from lab.conformance.fuzz.resources import UNCACHED
 from lab.conformance.fuzz.search import Search

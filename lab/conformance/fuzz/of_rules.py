@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.conformance.target import CRDS, Api, EmbeddedTarget, RealTarget, widget_crd
 
-from deltaloop.testing.control_plane import ControlPlane, find_assets
+from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
 from lab.conformance.fuzz.rules import RULES, Chance, Json, count
 
 FIELDS: Final = 12

@@ -7,7 +7,7 @@ from tests.simulation.test_held_and_restored import RESTORED, app, remembers, se
 
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.simulation import Simulation
-from deltaloop.testing.program_transport import ProgramTransport
+from deltaloop.testing.programs.program_transport import ProgramTransport
 from lab.mutants.edited import edited
 
 
@@ -20,6 +20,10 @@ def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch:
 
 
 def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
-    monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])
-    assert seen_at("held-kind:create:secrets:1")["key"] < 1
+    bites_not = edited(
+        "BitesNot",
+        ProgramTransport,
+        ("if kind is FaultKind.DELAYED_KIND else", "and 'none' if kind is FaultKind.DELAYED_KIND else"),
+    )
+    monkeypatch.setattr(ProgramTransport, "_follow", vars(bites_not)["_follow"])
+    assert seen_at("delayed-kind:create:secrets:1")["key"] < 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.testing.test_memory_network import _held_back
 
-from deltaloop.testing import MemoryNetwork, memory_network
-from deltaloop.testing.memory_network import MemoryTransport
+from deltaloop.testing import MemoryNetwork
+from deltaloop.testing.deterministic_loop import memory_network
+from deltaloop.testing.deterministic_loop.memory_network import MemoryTransport
 from lab.mutants.edited import edited
 
 _NEVER_HOLDS_BACK = edited("NeverHoldsBack", MemoryTransport, ("self.get_write_buffer_size() > self._high", "False"))

@@ -7,22 +7,11 @@ on a line of its own. A program that is frozen into one file has to take the ``.
 from __future__ import annotations
 
 import sys
-import warnings
 from importlib import import_module
 
 TYPE_CHECKING = False  # typing itself would be most of what an import of the façade costs
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Final
-
-DEPRECATED: Final = {
-    "deltaloop.conditions": ("deltaloop.wait", "0.3.0"),
-    "deltaloop.resource_type": ("deltaloop.custom_resource", "0.4.0"),
-}
-"""Old names that still work: what each is called now, and the version that will not have it any more."""
-
-OTHERWISE_CALLED: Final = {"deltaloop.resource_type": "deltaloop.api.resource_type.resource_type"}
-"""Where an old name is until then, if what is new in its place is called with other arguments."""
 
 
 def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
@@ -36,7 +25,7 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
 
     def __getattr__(name: str) -> object:  # noqa: N807 - it becomes the module's
         if name not in homes:
-            return _renamed(module, name)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home = homes[name]
         value: object = import_module(f"{home}.{name}") if home == module else _imported(home, name)
         setattr(sys.modules[module], name, value)
@@ -46,18 +35,6 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
         return sorted({*vars(sys.modules[module]), *homes})
 
     return list(homes), __getattr__, __dir__
-
-
-def _renamed(module: str, name: str) -> object:
-    """Return what an old name stands for, with a warning at the line that uses it."""
-    old = f"{module}.{name}"
-    if old not in DEPRECATED:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    new, until = DEPRECATED[old]
-    message = f"{old} is called {new} now; deltaloop {until} no longer has the old name"
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
-    home, _, own = OTHERWISE_CALLED.get(old, new).rpartition(".")
-    return _imported(home, own)
 
 
 def read_homes(stub: str) -> dict[str, str]:

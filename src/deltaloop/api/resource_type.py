@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
@@ -194,22 +193,3 @@ def put_resource_type(model: type[T], found: ResourceType[T]) -> type[T]:
     """Put a resource type on a class, so that clients and informers decode objects to it; the class is given back."""
     setattr(model, _ATTRIBUTE, found)
     return model
-
-
-def resource_type(
-    api_version: str, *, plural: str, kind: str | None = None, namespaced: bool = True
-) -> Callable[[type[T]], type[T]]:
-    """Put a resource type on a class: the old way, which makes no definition. Use ``custom_resource``.
-
-    Args:
-        api_version: ``group/version`` or, for the core group, ``version``.
-        plural: Name in URLs.
-        kind: Name of the kind; the class's own name by default.
-        namespaced: Whether objects live in a namespace.
-    """
-    group, _, version = api_version.rpartition("/")
-
-    def decorate(model: type[T]) -> type[T]:
-        return put_resource_type(model, ResourceType(group, version, kind or model.__name__, plural, namespaced, model))
-
-    return decorate

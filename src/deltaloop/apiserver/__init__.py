@@ -12,7 +12,7 @@ from deltaloop.apiserver.authentication import StaticUser as StaticUser
 from deltaloop.apiserver.authentication import read_token_table as read_token_table
 from deltaloop.apiserver.core.controllers.manifests import Manifest as Manifest
 from deltaloop.apiserver.core.fault_rules import Fault as Fault
-from deltaloop.apiserver.faults import Faults as Faults
+from deltaloop.apiserver.injected_faults import Faults as Faults
 from deltaloop.apiserver.manifests import read_manifests as read_manifests
 from deltaloop.apiserver.options import ServerOptions as ServerOptions
 from deltaloop.apiserver.server import ApiServer as ApiServer

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from deltaloop._internal.x509_certificates import key_pem
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.errors import DataDirectoryError
 from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.private_files import read_private, write_private
-from deltaloop.apiserver.tls import CertificateAuthority, key_pem, new_key
+from deltaloop.apiserver.tls import CertificateAuthority, new_key
 from deltaloop.apiserver.token_signer import TokenSigner
 
 T = TypeVar("T")

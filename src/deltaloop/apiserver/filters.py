@@ -34,8 +34,8 @@ from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe, wa
 from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import Exchange, add_warnings
-from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
+from deltaloop.apiserver.injected_faults import ROOT, Faults
 from deltaloop.schemas.work import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")

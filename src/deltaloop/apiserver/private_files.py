@@ -1,4 +1,4 @@
-"""Files that hold secrets: only the owner may read them, and nobody else may have put them there. No core.
+"""Files that hold secrets: only the owner may read them, and nobody else may have put them there.
 
 Whoever may write into the data directory may choose the server's token and its authority, or have it write elsewhere by
 a symbolic link. So a directory that others may write into is refused, and so is a file of another's, or one that others

@@ -45,9 +45,9 @@ from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
 from deltaloop.apiserver.direct_connections import DirectDoor
 from deltaloop.apiserver.errors import ServerStartError
-from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
 from deltaloop.apiserver.handlers import Handlers
+from deltaloop.apiserver.injected_faults import Faults
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.tls import IssuedCertificate

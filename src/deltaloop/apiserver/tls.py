@@ -2,22 +2,19 @@
 
 Validity is counted from the system's clock, whatever clock the server writes into objects: the one who checks a
 certificate looks at the system's clock, too. Keys stay in memory, except that a data directory keeps the authority's,
-so that kubeconfigs outlive a restart; OpenSSL loads the server's from a file in a directory that nobody else can read,
-which is gone at once.
+so that kubeconfigs outlive a restart.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import os
 import ssl
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast, final
 
+from deltaloop._internal import x509_certificates
+from deltaloop._internal.x509_certificates import certificate_pem, key_pem, load_chain, name_of
 from deltaloop.api.errors import MissingExtraError
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import authenticated
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
 _VALID: Final = timedelta(days=365)
 _SKEW: Final = timedelta(hours=1)
 _NAME: Final = "deltaloop embedded API server"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,11 @@ class CertificateAuthority:
         Raises:
             MissingExtraError: If the extra ``server`` is not installed.
         """
-        key = new_key()
-        from cryptography import x509
-
-        name = _name({"COMMON_NAME": (f"{_NAME} CA",)})
-        builder = _builder(name, name, key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        return cls(key, _signed(builder.add_extension(_usage(signs=True), critical=True), key))
+        key, start = new_key(), datetime.now(UTC) - _SKEW
+        certificate = x509_certificates.sign_authority(
+            key, name=f"{_NAME} CA", not_before=start, not_after=start + _VALID
+        )
+        return cls(key, certificate)
 
     @classmethod
     def load(cls, pem: bytes) -> CertificateAuthority:
@@ -89,9 +84,7 @@ class CertificateAuthority:
     @property
     def ca_pem(self) -> bytes:
         """Its certificate, for kubeconfigs."""
-        from cryptography.hazmat.primitives import serialization
-
-        return self._certificate.public_bytes(serialization.Encoding.PEM)
+        return certificate_pem(self._certificate)
 
     def to_pem(self) -> bytes:
         """Return key and certificate; whoever has it can be anybody."""
@@ -103,57 +96,36 @@ class CertificateAuthority:
         Args:
             host: An address, or a DNS name.
         """
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols(["http/1.1"])
-        with tempfile.TemporaryDirectory(prefix="deltaloop-") as directory:
-            chain = Path(directory) / "server.pem"
-            descriptor = os.open(chain, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(self._server_pem(host))
-            context.load_cert_chain(chain)
+        key, start = new_key(), datetime.now(UTC) - _SKEW
+        certificate = x509_certificates.sign_leaf(
+            key,
+            name_of(_NAME),
+            issuer=self._certificate,
+            signer=self._key,
+            purpose="server",
+            not_before=start,
+            not_after=start + _VALID,
+            hosts=_LOOPBACK if host in _LOOPBACK else (*_LOOPBACK, host),
+        )
+        context = x509_certificates.server_context()
+        load_chain(context, key_pem(key) + certificate_pem(certificate))
         context.load_verify_locations(cadata=self.ca_pem.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
     def issue(self, user: str, groups: tuple[str, ...] = ()) -> IssuedCertificate:
         """Make a client's certificate: its common name is the user, its organizations are the groups."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.x509.oid import ExtendedKeyUsageOID
-
-        key = new_key()
-        name = _name({"COMMON_NAME": (user,), "ORGANIZATION_NAME": groups})
-        builder = _builder(name, self._certificate.subject, key.public_key())
-        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        certificate = self._signed(builder)
-        return IssuedCertificate(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
-
-    def _server_pem(self, host: str) -> bytes:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.x509.oid import ExtendedKeyUsageOID
-
-        key = new_key()
-        names: list[x509.GeneralName] = [
-            x509.DNSName("localhost"),
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-            x509.IPAddress(ipaddress.ip_address("::1")),
-        ]
-        if host not in ("localhost", "127.0.0.1", "::1"):
-            names.append(_general_name(host))
-        builder = _builder(_name({"COMMON_NAME": (_NAME,)}), self._certificate.subject, key.public_key())
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        return key_pem(key) + self._signed(builder).public_bytes(serialization.Encoding.PEM)
-
-    def _signed(self, builder: x509.CertificateBuilder) -> x509.Certificate:
-        from cryptography import x509
-
-        identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
-        authority = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        return _signed(builder.add_extension(authority, critical=False), self._key)
+        key, start = new_key(), datetime.now(UTC) - _SKEW
+        certificate = x509_certificates.sign_leaf(
+            key,
+            name_of(user, groups),
+            issuer=self._certificate,
+            signer=self._key,
+            purpose="client",
+            not_before=start,
+            not_after=start + _VALID,
+        )
+        return IssuedCertificate(certificate_pem(certificate), key_pem(key))
 
 
 def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
@@ -175,11 +147,8 @@ def new_key() -> ec.EllipticCurvePrivateKey:
     Raises:
         MissingExtraError: If the extra ``server`` is not installed.
     """
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ec
-    except ImportError:
-        raise MissingExtraError("TLS and tokens of service accounts in the embedded API server", "server") from None
-    return ec.generate_private_key(ec.SECP256R1())
+    _require_cryptography()
+    return x509_certificates.new_key()
 
 
 def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
@@ -189,75 +158,17 @@ def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
         MissingExtraError: If the extra ``server`` is not installed.
         ValueError: If it is not one.
     """
-    try:
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-    except ImportError:
-        raise MissingExtraError("TLS and tokens of service accounts in the embedded API server", "server") from None
-    key = serialization.load_pem_private_key(pem, password=None)
+    _require_cryptography()
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = x509_certificates.load_key(pem)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError("the key is not one of this server")  # noqa: TRY004 - the file is wrong, not the caller
     return key
 
 
-def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a key in PEM, not encrypted."""
-    from cryptography.hazmat.primitives import serialization
-
-    pem = serialization.Encoding.PEM
-    return key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    from cryptography import x509
-
+def _require_cryptography() -> None:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _name(parts: Mapping[str, tuple[str, ...]]) -> x509.Name:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    return x509.Name(
-        [x509.NameAttribute(getattr(NameOID, kind), value) for kind, values in parts.items() for value in values]
-    )
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    from cryptography import x509
-
-    start = datetime.now(UTC) - _SKEW
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start + _VALID)
-    )
-
-
-def _signed(builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    from cryptography.hazmat.primitives import hashes
-
-    return builder.sign(key, hashes.SHA256())
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
+        import cryptography.x509  # noqa: F401  # pyright: ignore[reportUnusedImport] - to see whether it is there
+    except ImportError:
+        raise MissingExtraError("TLS and tokens of service accounts in the embedded API server", "server") from None

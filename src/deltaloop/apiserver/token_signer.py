@@ -9,7 +9,8 @@ from typing import Final, final
 
 import msgspec
 
-from deltaloop.apiserver.tls import key_pem, new_key
+from deltaloop._internal.x509_certificates import key_pem
+from deltaloop.apiserver.tls import new_key
 from deltaloop.apiserver.token_keys import CheckingKey, SigningKey, checking_keys, signing_key
 
 _LONGEST: Final = 16 * 1024

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that block. It has no core: it decides nothing.
+"""An event loop in a thread of its own, for programs that block.
 
 Threads hand coroutines to the loop and wait. Ctrl-C in a waiting thread cancels the coroutine and goes on as usual.
 

@@ -1,4 +1,4 @@
-"""Calls one handler in a thread of its own. It has no core: it decides nothing.
+"""Calls one handler in a thread of its own.
 
     informer ──▶ its listener (buffer, task on the loop) ──▶ HandlerThread ──▶ the handler, in its thread
                                                   ▲───────── returned or raised ─────────┘

@@ -1,4 +1,4 @@
-"""Waiting for a work queue from threads. Core: that of the queue; here is no decision.
+"""Waiting for a work queue from threads.
 
 A queue's calls that do not wait (``add``, ``done``, ``add_after``, ``forget``, ...) may be made from any thread anyway;
 this adds the ones that wait.

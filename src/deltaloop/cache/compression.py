@@ -1,4 +1,4 @@
-"""Compresses the objects of one cache with zstd. Core: ``core/dictionary_training.py``.
+"""Compresses the objects of one cache with zstd.
 
 The dictionary is trained in a thread, once, so that the event loop goes on; then each object is compressed when it
 comes, which takes about 10 µs for 5 KB. Reading more than an object's metadata decompresses it, about 4 µs each time.

@@ -1,4 +1,4 @@
-"""One informer for each kind, shared by all who ask; no core, it decides nothing.
+"""One informer for each kind, shared by all who ask.
 
 Source: client-go informers/factory.go.
 """

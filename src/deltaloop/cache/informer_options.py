@@ -1,4 +1,4 @@
-"""The options of an informer; no core, they decide nothing."""
+"""The options of an informer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be said about an informer beside its kind: the keyword arguments of a factory's methods; no core."""
+"""What may be said about an informer beside its kind: the keyword arguments of a factory's methods."""
 
 from __future__ import annotations
 

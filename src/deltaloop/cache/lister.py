@@ -1,4 +1,4 @@
-"""Reads from an informer's store; no core, it decides nothing.
+"""Reads from an informer's store.
 
 What is stored is raw; a kind with a class of its own (``ResourceType.model``) is decoded at each read, so that nobody
 can change what others see.

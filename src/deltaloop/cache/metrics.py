@@ -1,4 +1,4 @@
-"""The hooks for metrics that caches call, on the informer's loop; no core, it decides nothing.
+"""The hooks for metrics that caches call, on the informer's loop.
 
 What is a level and not an event (ages, sizes, what waits) costs something to find out, so it is not told but asked for:
 ``started`` hands over the function that answers with ``CacheLevels``.

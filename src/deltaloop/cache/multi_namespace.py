@@ -1,4 +1,4 @@
-"""Several informers of one kind, one for each namespace, that look like one; no core, it decides nothing.
+"""Several informers of one kind, one for each namespace, that look like one.
 
 For programs that may read a few namespaces and not all of them. Each namespace is listed and watched on its own, so
 that there is no common resource version: ``at_least`` and freshness are asked of one namespace's informer.

@@ -1,4 +1,4 @@
-"""What is done with each object that comes from the server, before anything else sees it; no core, it decides nothing.
+"""What is done with each object that comes from the server, before anything else sees it.
 
 ``managedFields`` are taken off first, unless they are to be kept or the source has left them out, as our client does
 while it decodes: a transform gets the smaller object. An object is compressed when it is what the cache will hold: as

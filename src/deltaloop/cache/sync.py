@@ -1,4 +1,4 @@
-"""Waits for caches to fill, whatever they are; no core, it decides nothing.
+"""Waits for caches to fill, whatever they are.
 
 Source: client-go tools/cache/shared_informer.go, ``WaitForCacheSync``.
 """

@@ -1,4 +1,4 @@
-"""Long work on the event loop, in turns; no core: what is to be done is a generator that a core made.
+"""Long work on the event loop, in turns.
 
 A list of 100 000 objects is a second of work for a cache. Done at once, nothing else runs for a second: no renewal of
 a lease, no health check, no other informer. Such work is written as a generator that yields every so many objects; the

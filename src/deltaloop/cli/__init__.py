@@ -1,5 +1,5 @@
-"""The ``deltaloop`` command: run controllers, explain and grant what they do, the embedded API server, the demo.
+"""The ``deltaloop`` command, with one module for each command; ``app.py`` lists them.
 
-Needs the extras ``cli`` and ``server``. Errors that are somebody's input end with one line and exit code 2, a demo step
-that does not happen with exit code 1.
+It needs the extras ``cli`` and ``server``. Invalid input ends a command with one line and exit code 2, a failure with
+1.
 """

@@ -1,8 +1,4 @@
-"""The flags of every command that connects to a cluster, and the client that they mean.
-
-A command takes ``kubeconfig: KubeconfigFlag = None, context: ContextFlag = None, namespace: NamespaceFlag = None`` and
-gives them to ``make_client``. Without any of them it is the cluster that kubectl would use here.
-"""
+"""Flags of commands that connect to a cluster. Without them, it is the cluster that kubectl would use."""
 
 from __future__ import annotations
 
@@ -19,17 +15,17 @@ KubeconfigFlag: TypeAlias = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="Kubeconfig to use; else KUBECONFIG, ~/.kube/config, or the pod's own.",
+        help="Kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the service account of the pod.",
         show_default=False,
     ),
 ]
 ContextFlag: TypeAlias = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
+    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig. By default its current context."),
 ]
 NamespaceFlag: TypeAlias = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace; else that of the context, or 'default'."),
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace. By default that of the context, or 'default'."),
 ]
 
 

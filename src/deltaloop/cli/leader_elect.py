@@ -14,13 +14,16 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Annotated, Final, final
+
+import typer
 
 from deltaloop.cli import lease_keeper
-from deltaloop.cli.connection import make_client
+from deltaloop.cli.connection import ContextFlag, KubeconfigFlag, make_client
 from deltaloop.cli.klog import KlogHandler
 from deltaloop.client import Client
 from deltaloop.leaderelection import (
@@ -40,9 +43,71 @@ _AS_IT_IS: Final = {"verbatim": True}
 _KILL_MARGIN: Final = 1.0
 
 
+def leader_elect(
+    *,
+    lease_lock_name: Annotated[str, typer.Option(help="Name of the lock's object.")],
+    lease_lock_namespace: Annotated[
+        str, typer.Option("--lease-lock-namespace", "--namespace", "-n", help="Namespace of the lock's object.")
+    ],
+    identity: Annotated[str, typer.Option("--id", help="Name of this candidate. By default a UUID.")] = "",
+    kubeconfig: KubeconfigFlag = None,
+    context: ContextFlag = None,
+    verbosity: Annotated[int, typer.Option("-v", help="4 also prints each failed attempt.", min=0)] = 0,
+    logtostderr: Annotated[
+        bool,
+        typer.Option(
+            "--logtostderr", help="Accepted as in client-go's example; the log always goes to standard error."
+        ),
+    ] = True,
+    lock: Annotated[
+        str, typer.Option(help="lease, configmaps, endpoints, configmapsleases or endpointsleases.")
+    ] = "lease",
+    lease_duration: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time that other candidates wait before they take over.")
+    ] = 60.0,
+    renew_deadline: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time for which a leader leads without a renewal.")
+    ] = 15.0,
+    retry_period: Annotated[float, typer.Option(metavar="SECONDS", help="Time between two attempts.")] = 5.0,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="After `--`: command to run only while this candidate leads.")
+    ] = None,
+) -> None:
+    """Take part in a leader election until SIGINT or SIGTERM, and run a command only while leading.
+
+    Without a command it behaves as client-go's example program: it prints its state, and ends once leadership is lost.
+    With a command, it contends again after a loss; the command gets SIGTERM, and SIGKILL before the lease can expire.
+    The exit code is that of the command.
+    """
+    _ = logtostderr
+    if lock not in LOCKS:
+        raise typer.BadParameter(f"--lock must be one of {', '.join(LOCKS)}, got {lock!r}")
+    for flag, value in (("--lease-lock-name", lease_lock_name), ("--lease-lock-namespace", lease_lock_namespace)):
+        if not value:
+            raise typer.BadParameter(f"{flag} must not be empty")
+    try:
+        election = LeaderElectionConfig(
+            lease_duration=lease_duration, renew_deadline=renew_deadline, retry_period=retry_period
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    print_as_klog(verbosity)
+    asked = LeaderElectCommand(
+        name=lease_lock_name,
+        namespace=lease_lock_namespace,
+        identity=identity or str(uuid.uuid4()),
+        kubeconfig=kubeconfig,
+        context=context,
+        lock=lock,
+        election=election,
+        command=tuple(command or ()),
+    )
+    raise typer.Exit(asyncio.run(elect(asked)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElectCommand:
-    """What the command was asked to do.
+    """Options of the command.
 
     Attributes:
         name: Name of the lock's object.
@@ -93,7 +158,7 @@ def print_as_klog(verbosity: int) -> None:
     logging.getLogger("deltaloop").setLevel(logging.DEBUG)
 
 
-async def leader_elect(command: LeaderElectCommand) -> int:
+async def elect(command: LeaderElectCommand) -> int:
     """Contend and lead until stopped; return the exit code.
 
     SIGINT and SIGTERM end it: the work is stopped, the lock released. The exit code is the command's, or 0.

@@ -1,4 +1,4 @@
-"""Finds the controllers and webhooks that a ``module[:object]`` means, and says clearly why it finds none. No core."""
+"""Finds the controllers and webhooks that a ``module[:object]`` means."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from collections.abc import Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple, cast, final
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast, final
+
+import typer
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop._internal.tracebacks import own_frames
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime import Controller
+from deltaloop.runtime.program.run import program_name
 from deltaloop.webhooks import AdmissionWebhook, ConversionFunction
 from deltaloop.webhooks.declaring import Webhook
 
+TargetArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODULE[:OBJECT]",
+        help="Module or file whose controllers and webhooks are meant, or one controller, list or function in it.",
+    ),
+]
 _DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)
 
 
@@ -48,6 +58,11 @@ class LoadedModule(NamedTuple):
     module: ModuleType
     controllers: tuple[Controller, ...]
     webhooks: tuple[Webhook, ...]
+
+
+def target_name(target: str) -> str:
+    """Return the default name of a program: the name of its module."""
+    return program_name(target.partition(":")[0])
 
 
 def load_declared(target: str) -> LoadedModule:

@@ -1,4 +1,4 @@
-"""Runs the ``deltaloop`` command: errors become one line and an exit code. ``commands.py`` declares the commands."""
+"""Run the ``deltaloop`` command: errors become one line and an exit code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line; errors on purpose become one line on standard error.
+    """Run the command line. Expected errors become one line on standard error.
 
-    Exit codes: 0 done, 1 something that should happen did not, 2 the input is wrong or cannot be used, 130 interrupted.
+    Exit codes: 0 success, 1 failure, 2 invalid input, 130 interrupted.
     """
     signal.signal(signal.SIGINT, _leave_at_once)
     try:
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
-    """Answer Ctrl-C while modules are imported: nothing has begun that would have to end."""
+    """Exit on Ctrl-C while modules are imported: nothing has started that must be stopped."""
     os._exit(130)
 
 
@@ -42,7 +42,7 @@ def _command_line() -> typer.Typer:
     from deltaloop.api.errors import MissingExtraError
 
     try:
-        from deltaloop.cli.commands import app
+        from deltaloop.cli.app import app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("typer", "rich"):
             raise MissingExtraError("the command line", "cli") from None

@@ -1,4 +1,4 @@
-"""``deltaloop simulate``: runs a module's scenario under faults, and prints what goes wrong."""
+"""``deltaloop simulate``: run a module's scenario under faults, and print the failures."""
 
 from __future__ import annotations
 
@@ -11,21 +11,83 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final, TextIO, cast
+from typing import Annotated, Final, TextIO, cast
+
+import typer
 
 from deltaloop.api.json_values import at
 from deltaloop.apiserver import read_manifests
-from deltaloop.cli.crd import program_definitions
 from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_program, named_object
-from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport
+from deltaloop.runtime.program.definitions import program_definitions
+from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport, parse_replay
 from deltaloop.simulation.core.coverage import coverage_text, paths_text
 from deltaloop.simulation.core.reports import annotation_lines, replaying_test, report_fields, report_page
-from deltaloop.simulation.core.schedules import names_of
+from deltaloop.simulation.core.schedules import ALL_KINDS, names_of, parse_kinds
 from deltaloop.simulation.made_scenario import made_scenario
 from deltaloop.simulation.simulator import Scenario
 
 _HASH_SEED: Final = "PYTHONHASHSEED"
 _DEFAULT: Final = "scenario"
+
+
+def simulate(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE[:SCENARIO]",
+            help="An `async def scenario(world)` in a module or a file; else one is made of its classes.",
+        ),
+    ],
+    *,
+    manifests: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Without a scenario: run the module's controllers, and create, change and delete what these hold.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+    runs: Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of runs.", min=1)] = 1000,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit for starting new runs.", min=0)
+    ] = None,
+    combinations: Annotated[
+        bool, typer.Option(help="Continue with two and three faults at once, after one each.")
+    ] = True,
+    faults: Annotated[
+        str | None,
+        typer.Option(metavar="KINDS", help="Inject only these, such as crash-before,stale,order."),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="FAULTS", help="Repeat only this run, with its log, as `again` shows."),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="text, json, or github (annotations for its log).")
+    ] = "text",
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the results.")] = None,
+    write_test: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a test for each failure, which repeats its run.")
+    ] = None,
+) -> None:
+    """Run a scenario with crashes, lost responses and rejections at every write; exit code 1 if any changes its end."""
+    if output not in ("text", "json", "github"):
+        raise typer.BadParameter(f"--output must be text, json or github, got {output!r}")
+    if manifests and write_test is not None:
+        raise typer.BadParameter("--write-test needs a scenario that a test can import, and --manifests makes one")
+    for file in (html, write_test):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
+    with_fixed_hash_seed(os.environ)
+    kinds = ALL_KINDS if faults is None else parse_kinds(faults)
+    said, schedule = (None, None) if replay is None else parse_replay(replay)
+    seed = seed if said is None else said
+    options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
+    telling = Telling(output=output, html=html, test=write_test)
+    importable = write_test is not None  # a test has to import it
+    scenario = scenario_of(target, manifests) if manifests else load_scenario(target, may_be_made=not importable)
+    if not run_simulation(scenario, options, schedule, typer.echo, telling):
+        raise typer.Exit(1)
 
 
 def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Callable[..., object] = os.execve) -> None:
@@ -57,7 +119,7 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
     module = import_module(target, name)
     if not colon and not hasattr(module, _DEFAULT):
         controllers = declared_in(module).controllers
-        definitions = program_definitions(module, controllers)
+        definitions = program_definitions([module], controllers)
         if may_be_made and controllers and definitions:
             return made_scenario(controllers, definitions)
         if controllers and definitions:
@@ -86,7 +148,7 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
     module, controllers = load_program(target)
     given = {at(each, "metadata", "name") for each in objects if each.get("kind") == "CustomResourceDefinition"}
-    made = [each for each in program_definitions(module, controllers) if each["metadata"]["name"] not in given]
+    made = [each for each in program_definitions([module], controllers) if each["metadata"]["name"] not in given]
     return made_scenario(controllers, [*made, *objects])
 
 
@@ -111,7 +173,7 @@ class Telling:
     test: Path | None = None
 
 
-def simulate(
+def run_simulation(
     scenario: Scenario,
     options: SimulationOptions,
     replay: Schedule | None,
@@ -201,8 +263,8 @@ def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport,
         runs=1,
         writes=names_of(simulation.reference.writes),
         failures=() if failure is None else (failure,),
-        unstruck=len(run.unstruck),
+        unused_faults=len(run.unused_faults),
         reference=simulation.reference,
     )
-    unstruck = [f"there was no {write} to strike" for write in run.unstruck]
-    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unstruck])
+    unused = [f"there was no {write} to strike" for write in run.unused_faults]
+    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unused])

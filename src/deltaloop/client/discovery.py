@@ -1,4 +1,4 @@
-"""Asks a server which resources it serves. Core: ``core/resource_index.py``, ``core/aggregated_discovery.py``.
+"""Asks a server which resources it serves.
 
 Everything is asked at once, on first use, and kept; again when a name is not found, because a CRD may have been
 installed meanwhile: three times in a row, then once in five seconds, so that a name that exists nowhere does not become

@@ -18,7 +18,9 @@ from deltaloop.runtime.program.lifespans import Lifespan as Lifespan
 from deltaloop.runtime.program.lifespans import lifespan as lifespan
 from deltaloop.runtime.program.manager import Manager as Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions as ManagerOptions
+from deltaloop.runtime.program.options import RunOptions as RunOptions
 from deltaloop.runtime.program.pages import Listen as Listen
+from deltaloop.runtime.program.run import run as run
 from deltaloop.runtime.program.settings import read_settings as read_settings
 from deltaloop.runtime.program.settings import settings as settings
 from deltaloop.runtime.reconcile.client import ReconcileClient as ReconcileClient

@@ -3,7 +3,7 @@
     @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
     async def reconcile(request: Request, ctx: Context) -> Result | None: ...
 
-Nothing runs and nothing is asked of a server until a ``Manager`` gets it. No core: it decides nothing.
+Nothing runs and nothing is asked of a server until a ``Manager`` gets it.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Controller:
         sources: What else does: channels and timers.
         reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
         tracks: Kinds of which ``ctx.track`` may watch single objects; that they may be read is declared with it.
-        writes: What it writes: kinds (get, create, update, patch, delete), or ``Access`` to say it exactly. ``deltaloop
-            rbac`` prints it, the preflight asks for it, and reconciles are held to it (``ManagerOptions.undeclared``).
+        writes: What it writes: kinds (get, create, update, patch, delete), or ``Access`` to say it exactly. The role
+            of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared`` follow from it.
         workers: Most reconciles at a time.
         predicates: Only changes of ``resource`` that all of them pass count; the others' are in their ``Watch``.
         timeout: Seconds that one reconcile may take; None has no limit.

@@ -1,4 +1,4 @@
-"""Handlers that queue keys with triggers. Core: ``runtime/core/requests.py``.
+"""Handlers that queue keys with triggers.
 
 ``informer.add_event_handler(enqueue(queue))`` queues the object's own key,
 ``deployments.add_event_handler(enqueue_owner(queue, FOO))`` the key of the Foo that controls the Deployment.

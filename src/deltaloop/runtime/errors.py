@@ -129,8 +129,8 @@ class WaitOnLoopError(TerminalError, RuntimeError):
 class UndeclaredAccessError(TerminalError):
     """A controller reads or writes what it does not declare; nothing was sent, and it is not tried again.
 
-    That is a fault of the declaration, or of the reconciler: in a cluster the role that ``deltaloop rbac`` prints would
-    not allow it.
+    That is a fault of the declaration, or of the reconciler: in a cluster the role that ``deltaloop generate rbac``
+    prints would not allow it.
 
     Attributes:
         controller: Name of the controller.

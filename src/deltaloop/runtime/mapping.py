@@ -1,7 +1,4 @@
-"""What ``Watch(to=...)`` and ``Watch(by_index=...)`` may be, and the mapper that each becomes.
-
-Core: ``runtime/core/requests.py``.
-"""
+"""What ``Watch(to=...)`` and ``Watch(by_index=...)`` may be, and the mapper that each becomes."""
 
 from __future__ import annotations
 

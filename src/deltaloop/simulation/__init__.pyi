@@ -5,7 +5,6 @@ from deltaloop.simulation.core.oracles import Problem as Problem
 from deltaloop.simulation.core.oracles import SimulationRun as SimulationRun
 from deltaloop.simulation.core.reports import Failure as Failure
 from deltaloop.simulation.core.reports import SimulationReport as SimulationReport
-from deltaloop.simulation.core.schedules import FaultKind as FaultKind
 from deltaloop.simulation.core.schedules import Schedule as Schedule
 from deltaloop.simulation.core.schedules import ScheduledFault as ScheduledFault
 from deltaloop.simulation.core.schedules import ScheduledOrder as ScheduledOrder
@@ -14,3 +13,4 @@ from deltaloop.simulation.core.schedules import parse_schedule as parse_schedule
 from deltaloop.simulation.simulator import Simulation as Simulation
 from deltaloop.simulation.simulator import SimulationOptions as SimulationOptions
 from deltaloop.simulation.simulator import simulate as simulate
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind as FaultKind

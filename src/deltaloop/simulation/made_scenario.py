@@ -1,4 +1,4 @@
-"""The scenario of controllers for which nobody has written one. Core: ``core/made_scenarios.py``."""
+"""Scenario for controllers that have none, made from manifests."""
 
 from __future__ import annotations
 

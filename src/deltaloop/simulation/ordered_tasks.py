@@ -1,7 +1,6 @@
-"""Has asyncio walk its sets of tasks in the order in which the tasks were added.
+"""Order of asyncio's sets of tasks: that in which the tasks were added, not that of addresses in memory.
 
-A task group cancels its tasks, ``as_completed`` starts coroutines, and ``wait`` returns tasks in sets. Their order is
-that of addresses in memory: another one in each run. Here these modules find another ``set`` than the built-in one.
+``TaskGroup``, ``as_completed`` and ``wait`` walk sets of tasks. Here their modules use another ``set`` class.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Runs a scenario again and again, with other faults each time, and compares where it ends.
+"""Simulation: runs a scenario again and again, with other faults each time, and compares the end states.
 
-Cores: ``core/schedules.py`` (faults in the terms of the story), ``core/end_states.py`` and ``core/oracles.py`` (what is
-wrong with a run), ``core/reports.py`` (how it is told).
-
-Each run is a world of its own: an embedded server, the programs, their network in memory, a clock that is virtual, and
-one seed for all chance (``one_seed.py``). Runs without faults come first: the first one is the *reference*, the others,
-with other seeds, show what differs by chance. Then come all schedules of one fault, then combinations.
+Each run has its own embedded server, programs, network in memory and virtual clock, and one seed for all randomness.
+Runs without faults come first: the first one is the *reference*, the others, with other seeds, show differences by
+chance. Then come all schedules of one fault, then combinations.
 """
 
 from __future__ import annotations
@@ -37,8 +34,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import from_epoch
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.apiserver.core.storage.store import StoreState
+from deltaloop.apiserver.embedding import StoreState
 from deltaloop.runtime import Access, Controller
 from deltaloop.runtime.sources import Watch
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
@@ -58,7 +54,6 @@ from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
     AGEING,
     ALL_KINDS,
-    FaultKind,
     Kind,
     Pasts,
     Schedule,
@@ -70,32 +65,17 @@ from deltaloop.simulation.core.schedules import (
     shorter,
     systematic,
 )
-from deltaloop.simulation.one_seed import one_seed
+from deltaloop.simulation.determinism import deterministic
+from deltaloop.simulation.nondeterminism import detect_nondeterminism
 from deltaloop.simulation.ordered_tasks import ordered_tasks
-from deltaloop.simulation.uncontrolled import looked_for
-from deltaloop.testing.cluster import default_server_options
-from deltaloop.testing.core.program_writes import (
-    CrashLater,
-    CrashMoment,
-    ForegroundDeletions,
-    HeldWatches,
-    Hurried,
-    PartedAfter,
-    PausedAfter,
-    Planned,
-    ProgramWrite,
-    RestoredAfter,
-    SlowedAfter,
-    StaleRestart,
-    WebhookFailure,
-    WebhooksFail,
-    WriteName,
-)
-from deltaloop.testing.core.settling import NotSettledError
-from deltaloop.testing.harness import Harness, embedded_harness
-from deltaloop.testing.memory_network import MemoryNetwork
-from deltaloop.testing.thread_turns import thread_turns
-from deltaloop.testing.virtual_loop import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
+from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
+from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.harness import Harness, running_harness, state_of
+from deltaloop.testing.injected_faults.core.program_writes import LASTS, PlannedFault, ProgramWrite, WriteName
+from deltaloop.testing.programs.core.settling import NotSettledError
+from deltaloop.testing.programs.harness_state import HarnessState
+from deltaloop.testing.servers.cluster import default_server_options
 
 Scenario: TypeAlias = Callable[[Harness], Awaitable[object]]
 
@@ -110,30 +90,6 @@ _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
 _YOUNGEST: Final = 0
 _MOST_GARBAGE: Final = 500_000  # objects; an ordinary run leaves some thousands
-_RETRY_AFTER: Final = 1
-_LAGS_FOR: Final = 30.0
-_SLOW: Final = 0.7  # a leader that gives up after 10 s of its own is still in time for the 15 s of the others
-_PLANNED: Final[dict[FaultKind, Planned]] = {
-    FaultKind.CRASH_BEFORE: CrashMoment.BEFORE,
-    FaultKind.CRASH_AFTER: CrashMoment.AFTER,
-    FaultKind.LOST: Fault(do="lose"),
-    FaultKind.DROPPED: Fault(do="drop"),
-    FaultKind.CONFLICT: Fault(do="refuse", code=409),
-    FaultKind.BUSY: Fault(do="refuse", code=429, retry_after=_RETRY_AFTER),
-    FaultKind.BROKEN: Fault(do="refuse", code=500),
-    FaultKind.HELD: HeldWatches(seconds=_LAGS_FOR),
-    FaultKind.MISSED: HeldWatches(seconds=_LAGS_FOR, missed=True),
-    FaultKind.PARTED: PartedAfter(seconds=_LAGS_FOR),
-    FaultKind.PAUSED: PausedAfter(seconds=_LAGS_FOR),
-    FaultKind.SLOWED: SlowedAfter(rate=_SLOW),
-    FaultKind.HURRIED: Hurried(),
-    FaultKind.HELD_KIND: HeldWatches(seconds=_LAGS_FOR, own_kind=True),
-    FaultKind.RESTORED: RestoredAfter(),
-    FaultKind.FOREGROUND: ForegroundDeletions(),
-    FaultKind.WEBHOOKS_AWAY: WebhooksFail(how=WebhookFailure.AWAY, seconds=_LAGS_FOR),
-    FaultKind.WEBHOOKS_SLOW: WebhooksFail(how=WebhookFailure.SLOW, seconds=_LAGS_FOR),
-    FaultKind.WEBHOOKS_WRONG: WebhooksFail(how=WebhookFailure.WRONG, seconds=_LAGS_FOR),
-}
 
 
 class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,8 +100,8 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
         runs: Most runs, those without faults included.
         seconds: Seconds of real time after which no further run begins; None has no limit.
         combinations: Whether runs with two and three faults follow those with one.
-        faults: What is tried; everything by default. ``hurried`` and orders of tasks are not combined alone.
-        most_failures: After so many different failures the search ends.
+        faults: What is tried; everything by default. ``premature`` and orders of tasks are not combined alone.
+        max_failures: After so many different failures the search ends.
         server: Options of the embedded server; None is that of the pytest plugin.
         may_differ: Places of the end state that may differ from the run without faults: kind, key, then the way to a
             field, such as ``("v1/Secret", "default/token", "data")``.
@@ -156,7 +112,7 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     combinations: bool = True
     faults: tuple[Kind, ...] = ALL_KINDS
-    most_failures: int = _MOST_FAILURES
+    max_failures: int = _MOST_FAILURES
     server: ServerOptions | None = None
     may_differ: tuple[Place, ...] = ()
 
@@ -232,9 +188,9 @@ class Simulation:
         server = self._options.server or default_server_options()
         server = replace(server, port=server.port or _PORT)
         kinds = () if self._reference is None else self._reference.kinds
-        world = _World(self._scenario, schedule, server, kinds)
+        one = _Run(self._scenario, schedule, server, kinds)
         with _nothing_collected():
-            return _elsewhere(partial(world.run, chosen))
+            return _elsewhere(partial(one.run, chosen))
 
     def judge(self, schedule: Schedule, run: SimulationRun) -> Failure | None:
         """Return what is wrong with a run; None if nothing is.
@@ -287,7 +243,7 @@ class Simulation:
         for is_single, schedule in self._schedules(names, search, kinds, pasts):
             found.complete = not is_single
             late = self._options.seconds is not None and time.monotonic() - began >= self._options.seconds
-            if late or self._runs >= self._options.runs or len(found.failures) >= self._options.most_failures:
+            if late or self._runs >= self._options.runs or len(found.failures) >= self._options.max_failures:
                 return
             run = self.run(schedule)
             gc.collect(_YOUNGEST)  # what the run has left; what was there before it is not looked through every time
@@ -297,7 +253,7 @@ class Simulation:
             found.states = search.states
             pasts.ran(schedule, run.pasts)
             if failure is not None:
-                found.failed(self.shrunk(failure))
+                found.failed(self.shrink(failure))
             if progress is not None:
                 progress(self._runs, len(found.failures))
         found.complete = True
@@ -320,18 +276,18 @@ class Simulation:
         while self._options.combinations and len(names) > 1 and combining(kinds):
             yield False, search.next()
 
-    def shrunk(self, failure: Failure) -> Failure:
+    def shrink(self, failure: Failure) -> Failure:
         """Return the failure with as few faults as show one of the same oracle."""
         oracles = {problem.oracle for problem in failure.problems}
         for schedule in shorter(failure.schedule):
             found = self.replay(schedule)
             if found is not None and oracles & {problem.oracle for problem in found.problems}:
-                return self.shrunk(found)
+                return self.shrink(found)
         return failure
 
 
 @final
-class _World:
+class _Run:
     """One run."""
 
     def __init__(self, scenario: Scenario, schedule: Schedule, server: ServerOptions, kinds: Sequence[str]) -> None:
@@ -340,33 +296,33 @@ class _World:
         self._schedule = schedule
         self._server = server
         self._loop: VirtualLoop | None = None
-        self._harness: Harness | None = None
+        self._state: HarnessState | None = None
         self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
         """Live from the beginning to the end."""
         if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve some
-            from deltaloop.testing.webhook_service import authority
+            from deltaloop.testing.programs.webhook_service import authority
 
             with suppress(MissingExtraError):
                 authority()
         self._first_objects = _first_objects(self._server)
-        with one_seed(seed, clock=self._time, epoch=_EPOCH), looked_for() as found, ordered_tasks():
+        with deterministic(seed, clock=self._time, epoch=_EPOCH), detect_nondeterminism() as found, ordered_tasks():
             try:
                 run = run_virtual(self._live(seed), network=MemoryNetwork())
             except StalledError as error:
                 run = self._stalled(error)
-        return msgspec.structs.replace(run, uncontrolled=tuple(found.told))
+        return msgspec.structs.replace(run, nondeterminism=tuple(found.found))
 
     def _stalled(self, error: StalledError) -> SimulationRun:
         """Return a run that waits for an event that cannot come: the loop raises that, so the scenario cannot."""
-        if self._harness is None:
+        if self._state is None:
             raise error
-        writes = tuple(self._harness.writes)
+        writes = tuple(self._state.writes)
         return SimulationRun(
             end=None,
             writes=writes,
-            steps=tuple(self._harness.steps),
+            steps=tuple(self._state.steps),
             raised=_without_secrets(_line_of(error), writes),
             trace=tuple(map(_line, writes)),
         )
@@ -383,37 +339,37 @@ class _World:
 
     async def _lived(self, seed: int, loop: VirtualLoop) -> SimulationRun:
         options = replace(self._server, wall_clock=_wall_clock(loop.time))
-        unsettled = broken = raised = ""
+        unsettled = violation = raised = ""
         end: EndState | None = None
         told = False
         kinds: tuple[str, ...] = ()
-        first = self._first_objects
-        async with embedded_harness(options, seed=seed, begins_with=first, direct=True) as harness:
-            self._harness = harness
-            harness.patience = _SETTLES_WITHIN
-            claims = _Claims(harness)
-            harness.after_writes.append(claims.look)
+        server = ApiServer(options, begins_with=self._first_objects)
+        async with running_harness(server, seed=seed, direct=True) as harness:
+            self._state = state = state_of(harness)
+            state.settles_within = _SETTLES_WITHIN
+            claims = _Claims(state)
+            state.after_writes.append(claims.look)
             for fault in self._schedule:
                 if isinstance(fault, ScheduledOrder):
                     loop.order = fault.task_order(random.Random(str(fault)).random)
                     continue
-                harness.plan.planned[fault.write] = _planned(fault)
+                state.plan.planned[fault.write] = PlannedFault(fault.kind, fault.behind, fault.changes)
             try:
                 await self._scenario(harness)
                 await _rested(harness)
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
-                if error is harness.broken:
-                    broken = _line_of(error)
-                elif not harness.hurries:  # who goes on too early may meet what the step needs not to be there
+                if error is state.violation:
+                    violation = _line_of(error)
+                elif not state.early_steps:  # who continues too early may meet what the step needs not to be there
                     raised = _line_of(error)
                 told = True
-            planned = harness.to_come
+            planned = state.to_come
             if not told:
                 objects = await self._objects(harness)
                 kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
-            writes = tuple(harness.writes)
+            writes = tuple(state.writes)
             for replica in harness.replicas:
                 if replica.alive:
                     await replica.crash()  # what it would do to end in good order is not what is looked at
@@ -421,17 +377,17 @@ class _World:
             end=end,
             kinds=kinds,
             writes=writes,
-            steps=tuple(harness.steps),
-            rests=tuple(harness.rests),
-            pasts=tuple(harness.pasts),
-            others=tuple(harness.others),
-            hurried=harness.hurries > 0,
+            steps=tuple(state.steps),
+            rests=tuple(state.rests),
+            pasts=tuple(state.pasts),
+            others=tuple(state.others),
+            premature=state.early_steps > 0,
             unsettled=_without_secrets(unsettled, writes),
-            broken=_without_secrets(broken, writes),
+            violation=_without_secrets(violation, writes),
             raised=_without_secrets(raised, writes),
             claims=() if any(fault.kind in AGEING for fault in self._faults()) else tuple(claims.early),
-            unstruck=planned,
-            webhooks=harness.webhook_service is not None,
+            unused_faults=planned,
+            webhooks=state.webhook_service is not None,
             trace=tuple(map(_line, writes)),
         )
 
@@ -453,16 +409,6 @@ class _World:
                 if kind not in found:
                     found[kind] = [*await harness.client.list_all(kind)]
         return dict(sorted(found.items()))
-
-
-def _planned(fault: ScheduledFault) -> Planned:
-    match fault.kind:
-        case FaultKind.STALE:
-            return StaleRestart(behind=fault.behind, seconds=_LAGS_FOR)
-        case FaultKind.CRASH_LATER:
-            return CrashLater(changes=fault.changes)
-        case kind:
-            return _PLANNED[kind]
 
 
 def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:
@@ -496,7 +442,7 @@ def _first_objects(options: ServerOptions) -> StoreState:
     )
     state = _prepared.get(key)
     if state is None:
-        with one_seed(_SEED_OF_FIRST_OBJECTS, clock=lambda: 0.0, epoch=_EPOCH):
+        with deterministic(_SEED_OF_FIRST_OBJECTS, clock=lambda: 0.0, epoch=_EPOCH):
             begins = from_epoch(_EPOCH)
             state = ApiServer(replace(options, data_dir=None, wall_clock=lambda: begins)).first_objects()
         _prepared[key] = state
@@ -514,9 +460,9 @@ def _declared(controller: Controller) -> list[object]:
 class _Claims:
     """Looks at what belongs to an object when a program says that it is Ready."""
 
-    def __init__(self, harness: Harness) -> None:
+    def __init__(self, state: HarnessState) -> None:
         self.early: list[EarlyClaim] = []
-        self._harness = harness
+        self._state = state
         self._ready = ReadyClaims()
 
     async def look(self, write: ProgramWrite) -> None:
@@ -525,19 +471,20 @@ class _Claims:
         obj = Resource.from_dict(write.stored)
         if not self._ready.turns(obj):
             return
-        for name in sorted({each.resource for each in self._harness.writes} - {write.resource}):
+        for name in sorted({each.resource for each in self._state.writes} - {write.resource}):
             with suppress(UnknownResourceError, NotFoundError):
-                self.early += early_claims(obj, await self._harness.client.list_all(name))
+                self.early += early_claims(obj, await self._state.client.list_all(name))
 
 
 async def _rested(harness: Harness) -> None:
-    """Wait until all programs have come to rest, those too that are held up, and however the user hurries."""
+    """Wait until all programs have settled, held-up ones included, even if the test continues early meanwhile."""
+    state = state_of(harness)
     while True:
-        hurries = harness.hurries
+        early = state.early_steps
         await harness.settled()
         if any(replica.held_up for replica in harness.replicas):
-            await asyncio.sleep(_LAGS_FOR)
-        elif hurries == harness.hurries:
+            await asyncio.sleep(LASTS)
+        elif early == state.early_steps:
             return
 
 

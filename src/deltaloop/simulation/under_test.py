@@ -1,4 +1,4 @@
-"""What of a process is the program under test: neither the standard library, nor installed packages, nor deltaloop."""
+"""Code of the program under test: not the standard library, installed packages, or deltaloop."""
 
 from __future__ import annotations
 

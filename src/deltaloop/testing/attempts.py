@@ -1,9 +1,9 @@
-"""Asserts that something becomes true within a time. Core: ``core/attempts.py``.
+"""Assertions that wait until a condition becomes true.
 
     await eventually(lambda: pods.lister().find("default/a"))           in tests that are async, on any loop
     eventually_blocking(lambda: client.get(dl.kinds.POD, "a"), within=30)   in plain tests
 
-In virtual time a wait takes none, and ends at exactly its time.
+In virtual time the wait is instant, and ends exactly on time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Runs a scenario again and again, and crashes the program at another write each time.
-
-Core: ``core/program_writes.py``.
-
-A controller is safe against crashes if it comes to the same end wherever its process dies: what it has written so far
-is there, what it was about to write is not, and what it knew is forgotten.
-"""
+"""Exploration of crashes: runs a scenario again and again, and crashes the program at another write each time."""
 
 from __future__ import annotations
 
@@ -14,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
 
 from deltaloop.apiserver import ServerOptions
-from deltaloop.testing.core.program_writes import CrashMoment
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 from deltaloop.testing.harness import Harness, embedded_harness
-from deltaloop.testing.virtual_loop import VirtualLoop
+from deltaloop.testing.injected_faults.core.program_writes import CrashMoment
 
 _logger = logging.getLogger(__name__)
 

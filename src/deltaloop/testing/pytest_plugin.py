@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from deltaloop.apiserver import ApiServer, ServerOptions
     from deltaloop.blocking import BackgroundLoop
     from deltaloop.client import Client
-    from deltaloop.testing.cluster import Cluster
+    from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
     from deltaloop.testing.harness import Harness
-    from deltaloop.testing.item_loop import ItemLoop
-    from deltaloop.testing.relay import Relay
+    from deltaloop.testing.injected_faults.relay import Relay
+    from deltaloop.testing.servers.cluster import Cluster
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ def _server_is_elsewhere(item: pytest.Function) -> bool:
 
 def _loop_of(item: pytest.Function) -> ItemLoop:
     """Return the loop of an item of ours; made for its first fixture, or its body."""
-    from deltaloop.testing.item_loop import ItemLoop
+    from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
 
     if _LOOP not in item.stash:
         elsewhere = _server_is_elsewhere(item)
@@ -140,7 +140,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
     """Run an async test; leave everything else to others."""
     if not _is_ours(pyfuncitem):
         return None
-    from deltaloop.testing.item_loop import LeftoverTasksError
+    from deltaloop.testing.deterministic_loop.item_loop import LeftoverTasksError
 
     function: Callable[..., Coroutine[Any, Any, object]] = pyfuncitem.obj
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -227,7 +227,7 @@ def deltaloop_server_options() -> ServerOptions:
 
     Override it to change them.
     """
-    from deltaloop.testing.cluster import default_server_options
+    from deltaloop.testing.servers.cluster import default_server_options
 
     return default_server_options()
 
@@ -259,7 +259,7 @@ def deltaloop_shared_server(
 @pytest.fixture
 def deltaloop_cluster(request: pytest.FixtureRequest) -> Cluster:
     """Where this test runs, by configuration and options; all fixtures below go there."""
-    from deltaloop.testing.cluster import Cluster, real_cluster
+    from deltaloop.testing.servers.cluster import Cluster, real_cluster
 
     path = request.config.getoption(_KUBECONFIG)
     if path:
@@ -276,7 +276,7 @@ def deltaloop_cluster(request: pytest.FixtureRequest) -> Cluster:
 def deltaloop_namespace(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[str, None, None]:
     """A namespace for this test alone; deleted afterwards unless its server ends, too."""
     from deltaloop.client import connect
-    from deltaloop.testing.cluster import namespace_for, own_namespace
+    from deltaloop.testing.servers.cluster import namespace_for, own_namespace
 
     client = connect(kubeconfig=deltaloop_cluster.kubeconfig)
     namespace = own_namespace(client, namespace_for(_item(request).name), keep=not deltaloop_cluster.shared)
@@ -287,7 +287,7 @@ def deltaloop_namespace(request: pytest.FixtureRequest, deltaloop_cluster: Clust
 @pytest.fixture
 def deltaloop_kubeconfig(deltaloop_cluster: Cluster, deltaloop_namespace: str, tmp_path: Path) -> Path:
     """A kubeconfig file, for programs that a test starts and clients of all kinds; in the test's namespace."""
-    from deltaloop.testing.cluster import write_kubeconfig
+    from deltaloop.testing.servers.cluster import write_kubeconfig
 
     path = tmp_path / "kubeconfig"
     write_kubeconfig(path, deltaloop_cluster.in_namespace(deltaloop_namespace))
@@ -300,7 +300,7 @@ def deltaloop_client(
 ) -> Generator[Client, None, None]:
     """A client in the test's namespace, for async tests that this plugin runs."""
     from deltaloop.client import connect
-    from deltaloop.testing.cluster import closing_in_time
+    from deltaloop.testing.servers.cluster import closing_in_time
 
     instead = "use deltaloop_blocking_client, or `async with dl.connect(kubeconfig=deltaloop_kubeconfig)`"
     _need_our_loop(request, "deltaloop_client", instead)
@@ -327,7 +327,7 @@ def deltaloop_blocking_client(
 @pytest.fixture
 def deltaloop_relay(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[Relay, None, None]:
     """A relay before the server, for async tests that this plugin runs: a network that fails on demand."""
-    from deltaloop.testing.relay import Relay
+    from deltaloop.testing.injected_faults.relay import Relay
 
     _need_our_loop(request, "deltaloop_relay", "make the test async")
     with _entered(_place(request), Relay(deltaloop_cluster.server)) as relay:
@@ -340,7 +340,7 @@ def deltaloop_relay_client(
 ) -> Generator[Client, None, None]:
     """A client that reaches the server by ``deltaloop_relay``; ``deltaloop_client`` does not."""
     from deltaloop.client import connect
-    from deltaloop.testing.cluster import Cluster
+    from deltaloop.testing.servers.cluster import Cluster
 
     config = Cluster(
         deltaloop_cluster.in_namespace(deltaloop_namespace), embedded=deltaloop_cluster.embedded, shared=True
@@ -354,7 +354,7 @@ def deltaloop_relay_client(
 def deltaloop_harness(
     request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_client: Client
 ) -> Generator[Harness, None, None]:
-    """Runs controllers that crash, restart and are parted from the server; for async tests that this plugin runs."""
+    """Harness of controllers that crash, restart and lose the server; for async tests that this plugin runs."""
     from deltaloop.testing.harness import Harness
 
     _need_our_loop(request, "deltaloop_harness", "make the test async")

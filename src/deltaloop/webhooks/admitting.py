@@ -101,7 +101,7 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
 
 def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
     """Give the readers of what a webhook declares, and of nothing else."""
-    known = {str(kind) for kind in webhook.reads}
+    known = {str(each) for each in webhook.reads}
 
     def lister(rt: Kind) -> Lister[Any]:
         if str(as_kind(rt)) not in known:
@@ -146,7 +146,8 @@ def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
         wrong = f"a {kind}"
     if wrong:
         raise InvalidReviewError(
-            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop webhooks` prints",
+            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop generate webhooks` "
+            "prints",
             uid=review.uid,
         )
     if (review.old if review.operation == "DELETE" else review.new) is None:

@@ -1,4 +1,4 @@
-"""What a review is answered with, and what the log and the metrics are told of it; no core, it decides nothing."""
+"""What a review is answered with, and what the log and the metrics are told of it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@
     @convert(OldDatabase, Database)
     def to_new(old: OldDatabase) -> Database: ...
 
-Nothing is served and nothing is asked of a server until a ``Manager`` gets them. No core: it decides nothing.
+Nothing is served and nothing is asked of a server until a ``Manager`` gets them.
 """
 
 from __future__ import annotations
@@ -232,8 +232,8 @@ def validate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callabl
     _check_kind("validate", rt)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
-        kind = known_kind(_called(function), rt)
-        return AdmissionWebhook(function=function, type=kind, mutates=False, **_checked(function, keywords))
+        known = known_kind(_called(function), rt)
+        return AdmissionWebhook(function=function, type=known, mutates=False, **_checked(function, keywords))
 
     return declare
 
@@ -262,10 +262,10 @@ def mutate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[
     _check_kind("mutate", rt)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
-        kind = known_kind(_called(function), rt)
+        known = known_kind(_called(function), rt)
         if not isinstance(rt, type):
-            kind = _in_version(kind, kind.version)
-        return AdmissionWebhook(function=function, type=kind, mutates=True, **_checked(function, keywords))
+            known = _in_version(known, known.version)
+        return AdmissionWebhook(function=function, type=known, mutates=True, **_checked(function, keywords))
 
     return declare
 
@@ -296,9 +296,9 @@ def convert(rt: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[
         name = _called(function)
         if target is None:
             return ConversionFunction(function=function, source=_class_type(name, rt), target=_class_type(name, source))
-        kind = known_kind(name, rt)
-        sides = _in_version(kind, source), _in_version(kind, target)
-        return ConversionFunction(function=function, source=sides[0], target=sides[1], kind=kind)
+        known = known_kind(name, rt)
+        sides = _in_version(known, source), _in_version(known, target)
+        return ConversionFunction(function=function, source=sides[0], target=sides[1], kind=known)
 
     return declare
 

@@ -1,4 +1,4 @@
-"""A certificate that nobody has to renew: of a server that runs for a test, or for the time of development. No core."""
+"""A certificate that nobody has to renew: of a server that runs for a test, or for the time of development."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What makes an API server ask a program's webhooks: documents, and who applies them.
-
-Core: ``core/registrations.py``.
-"""
+"""What makes an API server ask a program's webhooks: documents, and who applies them."""
 
 from __future__ import annotations
 

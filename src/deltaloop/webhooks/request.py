@@ -1,4 +1,4 @@
-"""What the function of a webhook may know of a request beside the object; no core, it decides nothing."""
+"""What the function of a webhook may know of a request beside the object."""
 
 from __future__ import annotations
 

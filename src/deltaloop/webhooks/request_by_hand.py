@@ -1,4 +1,4 @@
-"""Makes a request without an API server, for unit tests of functions that take one. No core: it decides nothing."""
+"""Makes a request without an API server, for unit tests of functions that take one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def admission_request(
         namespace=namespace,
         sub_resource=subresource,
     )
-    listers = {str(as_kind(kind)): _lister(kind, objects) for kind, objects in (reads or {}).items()}
+    listers = {str(as_kind(each)): _lister(each, objects) for each, objects in (reads or {}).items()}
 
     def lister(rt: Kind) -> Lister[Any]:
         found = listers.get(str(as_kind(rt)))
@@ -63,8 +63,8 @@ def admission_request(
 
 
 def _lister(rt: Kind, objects: Iterable[object]) -> Lister[Any]:
-    kind = known_kind("by-hand", rt)
-    indexer = Indexer[Resource](name=str(kind))
+    known = known_kind("by-hand", rt)
+    indexer = Indexer[Resource](name=str(known))
     for each in objects:
-        indexer.add(Resource.from_json(encode_object(kind, each).body, untyped(kind)))
-    return Lister(indexer, kind)
+        indexer.add(Resource.from_json(encode_object(known, each).body, untyped(known)))
+    return Lister(indexer, known)

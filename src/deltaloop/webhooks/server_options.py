@@ -1,4 +1,4 @@
-"""What a server of webhooks is told; no core, it decides nothing."""
+"""What a server of webhooks is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes all objects of a definition again, in the version that it stores now. Core: core/storage_migration.py.
+"""Writes all objects of a definition again, in the version that it stores now.
 
 An object is written by an empty merge patch: the server reads it, converts it and stores it, unless what is stored is
 the same already. No object travels here, and whoever writes it at the same time loses nothing. If entries of its

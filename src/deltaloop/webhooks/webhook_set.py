@@ -1,4 +1,4 @@
-"""The webhooks of one program, by the paths that they answer at; no core, it decides nothing."""
+"""The webhooks of one program, by the paths that they answer at."""
 
 from __future__ import annotations
 

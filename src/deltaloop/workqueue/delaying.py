@@ -1,4 +1,4 @@
-"""A work queue whose items may be added later, on one timer. Core: deltaloop.workqueue.core.delaying.
+"""A work queue whose items may be added later, on one timer.
 
 However many items wait, the event loop has at most one timer of this queue: for the first that is due.
 """

@@ -71,7 +71,7 @@ class QueueOptions:
         if self.patience is not None:
             Patience(self.patience)
         if self.order is not None and (self.patience is not None or self.flow is not None):
-            raise ValueError("QueueOptions.order replaces patience and flow; give the one or the others")
+            raise ValueError("QueueOptions.order cannot be combined with patience or flow. Use one of them.")
 
 
 def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:

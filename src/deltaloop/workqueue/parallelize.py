@@ -1,4 +1,4 @@
-"""Many pieces of work, a few at a time, in the order of their numbers. It has no core: it decides nothing.
+"""Many pieces of work, a few at a time, in the order of their numbers.
 
 Source: client-go util/workqueue/parallelizer.go ``ParallelizeUntil``.
 """

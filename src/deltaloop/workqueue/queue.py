@@ -1,4 +1,4 @@
-"""The plain work queue on an event loop. Core: deltaloop.workqueue.core.queue.
+"""The plain work queue on an event loop.
 
 Threads: a lock guards the core, so that every method but the awaiting ones may be called from any thread, also before a
 loop runs. An add takes effect before it returns. Adds of one thread keep their order; those of several threads have the

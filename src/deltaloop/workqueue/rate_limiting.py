@@ -1,4 +1,4 @@
-"""A work queue whose retries a rate limiter spaces out. Core: deltaloop.workqueue.core.rate_limiting."""
+"""A work queue whose retries a rate limiter spaces out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of one item as a context manager. Core: ``finish`` in deltaloop.workqueue.core.queue."""
+"""One run of one item as a context manager."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client import Headers
-from deltaloop.testing.virtual_loop import VirtualLoop
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 
 NAME = "reader under test"
 

@@ -104,7 +104,7 @@ def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
     ]
     assert str(PreflightError(missing)) == (
         "this account is not allowed to list, watch deployments.apps in all namespaces; to list secrets in namespace "
-        "prod; to list nodes. Grant it: `deltaloop rbac MODULE` prints a role"
+        "prod; to list nodes. Grant it: `deltaloop generate rbac MODULE` prints a role"
     )
 
 

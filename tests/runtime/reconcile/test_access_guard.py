@@ -55,7 +55,8 @@ async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
     assert (error.controller, error.needed.verb, error.needed.kind) == ("copier", "create", SECRET)
     assert str(error) == (
         f"controller 'copier' does not declare this: create v1/Secret in namespace {where}. "
-        "Remedy: add 'v1/Secret' to writes=[...], or, for this verb alone, dl.Access('v1/Secret', verbs=('create',))"
+        "Remedy: add 'v1/Secret' to writes=[...], or, for this verb alone, "
+        "dl.Access('v1/Secret', verbs=('create',))"
     )
 
 

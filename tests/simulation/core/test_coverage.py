@@ -9,19 +9,25 @@ from deltaloop.simulation.core.coverage import (
     count_paths,
     count_struck,
     coverage_text,
-    needless_writes,
+    no_op_writes,
     paths_text,
 )
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.reports import SimulationReport, report_fields, report_page
-from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName, WriteReason
+from deltaloop.simulation.core.schedules import ON_REQUEST, parse_schedule
+from deltaloop.testing.injected_faults.core.program_writes import (
+    WEBHOOK_FAULTS,
+    FaultKind,
+    ProgramWrite,
+    WriteName,
+    WriteReason,
+)
 
 CREATE = WriteName("create", "configmaps")
 
 
-def run(*unstruck: WriteName) -> SimulationRun:
-    return SimulationRun(end=None, writes=(), unstruck=unstruck)
+def run(*unused_faults: WriteName) -> SimulationRun:
+    return SimulationRun(end=None, writes=(), unused_faults=unused_faults)
 
 
 def write(number: int, resource: str, reason: WriteReason | None, code: int = 201) -> ProgramWrite:
@@ -84,10 +90,10 @@ def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
         replace(stored("update", "d", "8"), body={"metadata": {"resourceVersion": "6"}}),
     )
     run = SimulationRun(end=None, writes=writes)
-    assert needless_writes(run) == {"update secrets": (3, 6)}
+    assert no_op_writes(run) == {"update secrets": (3, 6)}
     report = SimulationReport(runs=1, writes=(), failures=(), reference=run)
     assert "without any fault, 3 of 6 writes changed nothing: update secrets" in str(report)
-    assert report_fields(report)["needless"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
+    assert report_fields(report)["no_op_writes"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
     assert "3 of 6 writes changed nothing" in report_page(report, title="")
     assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 
@@ -113,23 +119,23 @@ def test_a_terminal_has_the_most_frequent_paths() -> None:
 
 def test_only_what_met_its_write_counts() -> None:
     counts: dict[WriteName, dict[FaultKind, int]] = {CREATE: {}}
-    schedule = parse_schedule("lost:create:configmaps:1,busy:create:secrets:1,order:random:3")
+    schedule = parse_schedule("lost-response:create:configmaps:1,busy:create:secrets:1,order:random:3")
     count_struck(counts, schedule, run(WriteName("create", "secrets")))
     count_struck(counts, schedule, run(WriteName("create", "secrets")))
-    assert counts == {CREATE: {FaultKind.LOST: 2}}
+    assert counts == {CREATE: {FaultKind.LOST_RESPONSE: 2}}
 
 
 def test_the_table_shows_what_was_never_tried() -> None:
-    head, row = coverage_text({CREATE: {FaultKind.LOST: 12}}).splitlines()
+    head, row = coverage_text({CREATE: {FaultKind.LOST_RESPONSE: 12}}).splitlines()
     kinds = [kind for kind in FaultKind if kind not in WEBHOOK_FAULTS | ON_REQUEST]
     cells = row.removeprefix("1st create of configmaps").split()
-    assert cells == [("12" if kind is FaultKind.LOST else ".") for kind in kinds]
+    assert cells == [("12" if kind is FaultKind.LOST_RESPONSE else ".") for kind in kinds]
     assert "crash before" in head
     assert "webhooks" not in head, "where nobody serves any, there is nothing to try"
 
 
 def test_faults_of_webhooks_have_columns_where_they_were_tried() -> None:
-    head, row = coverage_text({CREATE: {FaultKind.WEBHOOKS_SLOW: 3}}).splitlines()
-    assert "webhooks-slow" in head
-    assert "webhooks-away" not in head
+    head, row = coverage_text({CREATE: {FaultKind.WEBHOOK_TIMEOUT: 3}}).splitlines()
+    assert "webhook-timeout" in head
+    assert "webhook-unavailable" not in head
     assert row.split().count("3") == 1

@@ -8,7 +8,7 @@ from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.schedules import MOST_AT_ONCE, Schedule, ScheduledFault, parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
 
 CREATE, PATCH, DELETE = (WriteName(verb, "configmaps") for verb in ("create", "patch", "delete"))
 
@@ -28,8 +28,8 @@ def write(name: WriteName, code: int = 200, **spec: str) -> ProgramWrite:
     )
 
 
-def run(*writes: ProgramWrite, hurried: bool = False) -> SimulationRun:
-    return SimulationRun(end=EndState({}), writes=writes, hurried=hurried)
+def run(*writes: ProgramWrite, premature: bool = False) -> SimulationRun:
+    return SimulationRun(end=EndState({}), writes=writes, premature=premature)
 
 
 def drawn(search: GuidedSearch, times: int = 400) -> set[Schedule]:
@@ -49,7 +49,7 @@ def begun() -> GuidedSearch:
 def test_what_shows_nothing_new_is_not_kept() -> None:
     search = begun()
     states = search.states
-    search.ran(parse_schedule("lost:create:configmaps:1"), run(write(CREATE), write(DELETE)))
+    search.ran(parse_schedule("lost-response:create:configmaps:1"), run(write(CREATE), write(DELETE)))
     assert search.states == states
     assert struck(drawn(search)) == {CREATE, DELETE}
 
@@ -78,10 +78,10 @@ def test_what_has_gone_wrong_is_not_tried_with_more_faults() -> None:
     assert struck(drawn(search)) == {CREATE, DELETE}
 
 
-def test_what_was_hurried_or_has_as_many_faults_as_it_may_is_not_kept() -> None:
+def test_what_was_premature_or_has_as_many_faults_as_it_may_is_not_kept() -> None:
     search = begun()
-    search.ran(parse_schedule("hurried:create:configmaps:1"), run(write(CREATE), write(PATCH), hurried=True))
-    most = parse_schedule(",".join(["lost:create:configmaps:1"] * MOST_AT_ONCE))
+    search.ran(parse_schedule("premature:create:configmaps:1"), run(write(CREATE), write(PATCH), premature=True))
+    most = parse_schedule(",".join(["lost-response:create:configmaps:1"] * MOST_AT_ONCE))
     search.ran(most, run(write(CREATE), write(PATCH), write(PATCH)))
     assert struck(drawn(search)) == {CREATE, DELETE}
 

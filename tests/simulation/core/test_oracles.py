@@ -7,7 +7,7 @@ from dataclasses import replace
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import EndState
 from deltaloop.simulation.core.oracles import Oracle, SimulationRun, problems_of
-from deltaloop.testing.core.program_writes import ProgramWrite
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite
 
 NOTHING = EndState({})
 
@@ -34,11 +34,17 @@ def outcome(
     unsettled: str = "",
     end: EndState | None = NOTHING,
     rests: tuple[int, ...] = (),
-    hurried: bool = False,
-    broken: str = "",
+    premature: bool = False,
+    violation: str = "",
 ) -> SimulationRun:
     return SimulationRun(
-        end=end, writes=writes, raised=raised, unsettled=unsettled, rests=rests, hurried=hurried, broken=broken
+        end=end,
+        writes=writes,
+        raised=raised,
+        unsettled=unsettled,
+        rests=rests,
+        premature=premature,
+        violation=violation,
     )
 
 
@@ -52,8 +58,8 @@ def test_a_run_like_the_one_without_faults_is_right() -> None:
 
 def test_what_is_made_again_under_another_uid_has_lost_what_was_in_it() -> None:
     twice = outcome(write("create"), write("create", "u2"))
-    assert told(outcome(write("create")), twice) == [Oracle.REMADE]
-    assert told(outcome(write("apply")), outcome(write("apply"), write("apply", "u2"))) == [Oracle.REMADE]
+    assert told(outcome(write("create")), twice) == [Oracle.RECREATED]
+    assert told(outcome(write("apply")), outcome(write("apply"), write("apply", "u2"))) == [Oracle.RECREATED]
     assert not told(twice, twice), "the run without faults does so, too"
 
 
@@ -63,7 +69,7 @@ def test_a_create_that_was_refused_or_sent_again_makes_nothing_twice() -> None:
 
 
 def test_what_is_kept_is_not_deleted() -> None:
-    assert told(outcome(write("create")), outcome(write("create"), write("delete"))) == [Oracle.REMADE]
+    assert told(outcome(write("create")), outcome(write("create"), write("delete"))) == [Oracle.RECREATED]
     assert not told(outcome(write("create")), outcome(write("create"), write("delete", code=409)))
 
 
@@ -78,22 +84,22 @@ def test_each_time_between_two_rests_is_compared_by_itself() -> None:
     reference = outcome(*first, write("create", "u2"), rests=(1, 2))
     assert not told(reference, outcome(*first, write("create", "u3"), rests=(1, 2)))
     again = outcome(*first, write("create", "u3"), write("delete", "u3"), write("create", "u4"), rests=(1, 2))
-    assert told(reference, again) == [Oracle.REMADE]
+    assert told(reference, again) == [Oracle.RECREATED]
     gone = outcome(write("create"), write("delete"), rests=(1,))
-    assert told(outcome(write("create"), rests=(1,)), gone) == [Oracle.REMADE], "it is carried over"
+    assert told(outcome(write("create"), rests=(1,)), gone) == [Oracle.RECREATED], "it is carried over"
 
 
 def test_who_did_not_wait_is_compared_as_a_whole() -> None:
     first, again = (write("create"),), (write("delete"), write("create", "u2"))
     reference = outcome(*first, *again, rests=(1, 3))
-    assert not told(reference, outcome(*first, *again, rests=(3, 3), hurried=True))
-    assert told(reference, outcome(*first, *again, rests=(3, 3))) == [Oracle.REMADE]
+    assert not told(reference, outcome(*first, *again, rests=(3, 3), premature=True))
+    assert told(reference, outcome(*first, *again, rests=(3, 3))) == [Oracle.RECREATED]
     thrice = (write("delete", "u2"), write("create", "u3"))
-    assert told(reference, outcome(*first, *again, *thrice, rests=(0, 5), hurried=True)) == [Oracle.REMADE]
+    assert told(reference, outcome(*first, *again, *thrice, rests=(0, 5), premature=True)) == [Oracle.RECREATED]
 
 
 def test_what_is_not_always_true_is_told() -> None:
-    assert told(outcome(), outcome(broken="AssertionError: no", end=None)) == [Oracle.ALWAYS]
+    assert told(outcome(), outcome(violation="AssertionError: no", end=None)) == [Oracle.INVARIANT]
 
 
 def test_what_the_scenario_raises_and_what_never_ends_is_told() -> None:

@@ -18,7 +18,7 @@ from deltaloop.simulation.core.reports import (
     report_page,
 )
 from deltaloop.simulation.core.schedules import parse_schedule
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteReason
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, UserStep, WriteReason
 
 WHY = WriteReason(
     reconcile="<b> default/a, reconcile 3",
@@ -49,7 +49,7 @@ RUN = SimulationRun(end=EndState({}), writes=(write(1, "a", 201), write(2, "b", 
 PROBLEM = Problem(Oracle.END_STATE, "v1/Secret default/b: 100%, <gone>", ("v1/Secret", "default/b"))
 FAILURES = tuple(
     Failure(schedule=parse_schedule(text), problems=(PROBLEM,), run=RUN)
-    for text in ("lost:create:secrets:2", "lost:create:secrets:2,order:random:1", "")
+    for text in ("lost-response:create:secrets:2", "lost-response:create:secrets:2,order:random:1", "")
 )
 REPORT = SimulationReport(
     runs=9, writes=tuple(each.name for each in REFERENCE.writes), failures=FAILURES, reference=REFERENCE
@@ -80,7 +80,7 @@ def test_a_page_tells_each_failure_and_the_run_without_faults() -> None:
     assert page.count('<tr class="struck">') == 2
     assert "reconcile &lt;b&gt; default/a" in page
     assert "<scenario>" not in page
-    assert "--replay lost:create:secrets:2,order:random:1" in page
+    assert "--replay lost-response:create:secrets:2,order:random:1" in page
 
 
 def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_seen() -> None:
@@ -132,19 +132,19 @@ def test_a_story_shows_which_write_was_wrong() -> None:
     def marks(problem: Problem, *writes: ProgramWrite) -> dict[int, str]:
         failure = Failure(schedule=(), problems=(problem,), run=SimulationRun(end=EndState({}), writes=writes))
         report = msgspec.structs.replace(REPORT, failures=(failure,))
-        found = {each.number: failure.wrong(each) for each in writes if failure.wrong(each)}
+        found = {each.number: failure.problem_at(each) for each in writes if failure.problem_at(each)}
         for text in found.values():
             assert f"   <- {text}" in str(failure)
             assert f'<span class="wrong">{text}</span>' in report_page(report, title="")
             (told,) = msgspec.json.decode(msgspec.json.encode(report_fields(report)))["failures"]
-            assert [each["wrong"] for each in told["writes"] if each["wrong"]] == [text]
+            assert [each["problem"] for each in told["writes"] if each["problem"]] == [text]
         return found
 
     end = Problem(Oracle.END_STATE, "", ("v1/Secret", "default/a", "data"))
     assert marks(end, *made, refused, other) == {2: "what it leaves is wrong"}
     assert marks(end, *made, gone, refused, other) == {3: "what it leaves is wrong"}
     place = ("secrets", "default/a")
-    assert marks(Problem(Oracle.REMADE, "", place), made[0], gone, made[1]) == {3: "what was in it is lost"}
+    assert marks(Problem(Oracle.RECREATED, "", place), made[0], gone, made[1]) == {3: "what was in it is lost"}
     assert marks(Problem(Oracle.LEADERSHIP, "", place), gone, *made, other) == {3: "its lease was lost"}
     assert not marks(Problem(Oracle.SETTLES, "", place), *made)
     assert not marks(Problem(Oracle.SCENARIO, ""), *made)
@@ -154,9 +154,9 @@ def test_programs_get_plain_values() -> None:
     fields = msgspec.json.decode(msgspec.json.encode(report_fields(REPORT)))
     first = fields["failures"][0]
     assert fields["writes"] == ["1st create of secrets", "2nd create of secrets"]
-    assert (first["replay"], first["problems"][0]["oracle"]) == ("lost:create:secrets:2", "end state")
+    assert (first["replay"], first["problems"][0]["oracle"]) == ("lost-response:create:secrets:2", "end state")
     assert [each["code"] for each in first["writes"]] == [201, None]
-    assert [bool(each["struck"]) for each in first["writes"]] == [False, True]
+    assert [bool(each["fault"]) for each in first["writes"]] == [False, True]
 
 
 def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:
@@ -164,7 +164,7 @@ def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:
     assert len(lines) == len(FAILURES)
     assert lines[0].startswith("::error file=a%2Cb%3Ac.py,line=7,title=simulation::the answer to the 2nd create")
     assert "100%25, <gone>" in lines[0]
-    assert "%0Aagain: lost:create:secrets:2" in lines[0]
+    assert "%0Aagain: lost-response:create:secrets:2" in lines[0]
     assert all("\n" not in line for line in lines)
 
 
@@ -173,17 +173,18 @@ def test_tests_are_written_whose_names_differ() -> None:
     compile(text, "test_found.py", "exec")
     assert text.count("def test_") == len({line for line in text.splitlines() if line.startswith("def ")}) == 3
     assert "from my_operator import grows" in text
-    assert 'Simulation(grows).replay(parse_schedule("lost:create:secrets:2"))' in text
+    assert 'Simulation(grows).replay(parse_schedule("lost-response:create:secrets:2"))' in text
 
 
 def test_what_was_found_with_a_seed_is_seen_again_with_it() -> None:
     seeded = msgspec.structs.replace(FAILURES[0], seed=7)
-    assert seeded.replay == "seed:7,lost:create:secrets:2"
-    assert str(seeded).endswith("again: 'seed:7,lost:create:secrets:2'")
+    assert seeded.replay == "seed:7,lost-response:create:secrets:2"
+    assert str(seeded).endswith("again: 'seed:7,lost-response:create:secrets:2'")
     text = replaying_test(msgspec.structs.replace(REPORT, failures=(seeded,)), module="m", scenario="grows")
     compile(text, "test_found.py", "exec")
     assert "import Simulation, SimulationOptions, parse_schedule" in text
-    assert 'Simulation(grows, SimulationOptions(seed=7)).replay(parse_schedule("lost:create:secrets:2"))' in text
+    schedule = 'parse_schedule("lost-response:create:secrets:2")'
+    assert f"Simulation(grows, SimulationOptions(seed=7)).replay({schedule})" in text
     assert "SimulationOptions" not in replaying_test(REPORT, module="m", scenario="grows")
 
 

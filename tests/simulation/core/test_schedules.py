@@ -16,7 +16,6 @@ from deltaloop.simulation.core.schedules import (
     ON_REQUEST,
     ORDERS,
     REVISIONS,
-    FaultKind,
     OrderKind,
     Pasts,
     Schedule,
@@ -34,7 +33,7 @@ from deltaloop.simulation.core.schedules import (
     shorter,
     systematic,
 )
-from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import WRITE_VERBS, FaultKind, ProgramWrite, WriteName
 
 RESOURCES = st.sampled_from(["secrets", "statefulsets.apps", "brokers.example.com"])
 NAMES = st.builds(
@@ -65,7 +64,7 @@ def test_a_replay_is_read_as_it_was_written_with_its_seed(schedule: Schedule, se
 
 
 @pytest.mark.parametrize(
-    "text", ["seed:", "seed:three,lost:create:secrets:1", "seed:3:4", "seed:--1", "lost:a:b:1,seed:3"]
+    "text", ["seed:", "seed:three,lost-response:create:secrets:1", "seed:3:4", "seed:--1", "lost:a:b:1,seed:3"]
 )
 def test_what_is_no_replay(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"write a number, such as seed:3|seed:3 is no fault"):
@@ -77,11 +76,11 @@ def test_what_is_no_replay(text: str) -> None:
     [
         ("crash-after:create:secrets", "write it like crash-after:create:secrets:2"),
         ("explode:create:secrets:1", "known are crash-before, crash-after, lost"),
-        ("lost:get:secrets:1", "'get' writes nothing"),
-        ("lost:create:secrets:0", "the first write is 1"),
-        ("lost:create:secrets:-1", "the first write is 1"),
-        ("lost:create:secrets:²", "the first write is 1"),
-        ("lost:create:secrets:1:2", "write it like crash-after"),
+        ("lost-response:get:secrets:1", "'get' writes nothing"),
+        ("lost-response:create:secrets:0", "the first write is 1"),
+        ("lost-response:create:secrets:-1", "the first write is 1"),
+        ("lost-response:create:secrets:²", "the first write is 1"),
+        ("lost-response:create:secrets:1:2", "write it like crash-after"),
         ("stale:create:secrets:1", "stale:create:secrets:2:5"),
         ("stale:create:secrets:1:0", "'0' is no number of revisions"),
         ("crash-later:create:secrets:1", "of crash-later, that of changes"),
@@ -90,7 +89,7 @@ def test_what_is_no_replay(text: str) -> None:
         ("order:random", "order:random:3"),
         ("order:random:-1", "order:random:3"),
         ("order:random:1:1", "order:random:3"),
-        ("seed:3,lost:create:secrets:1", "parse_replay reads it"),
+        ("seed:3,lost-response:create:secrets:1", "parse_replay reads it"),
     ],
 )
 def test_what_is_no_schedule(text: str, why: str) -> None:
@@ -115,7 +114,7 @@ def test_what_is_no_schedule(text: str, why: str) -> None:
 def test_a_write_is_named_as_people_do(occurrence: int, text: str) -> None:
     name = WriteName("patch", "brokers.example.com", "status", occurrence)
     assert str(name) == f"{text} patch of brokers.example.com/status"
-    assert ScheduledFault(FaultKind.LOST, name).story == f"the answer to the {name} is lost"
+    assert ScheduledFault(FaultKind.LOST_RESPONSE, name).story == f"the answer to the {name} is lost"
 
 
 def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
@@ -162,8 +161,8 @@ def test_crashes_between_writes_are_those_that_find_another_server() -> None:
 def test_what_several_faults_have_shown_tells_nothing_of_one() -> None:
     name, pasts = WriteName("create", "secrets"), Pasts()
     stale = ScheduledFault(FaultKind.STALE, name, 1)
-    pasts.ran((stale, ScheduledFault(FaultKind.LOST, name)), [(1,)])
-    pasts.ran((ScheduledFault(FaultKind.LOST, name),), [])
+    pasts.ran((stale, ScheduledFault(FaultKind.LOST_RESPONSE, name)), [(1,)])
+    pasts.ran((ScheduledFault(FaultKind.LOST_RESPONSE, name),), [])
     assert len([*systematic([name], (FaultKind.STALE,), pasts)]) == REVISIONS[-1]
 
 
@@ -192,24 +191,24 @@ def test_shorter_schedules_lack_one_fault_each(schedule: Schedule) -> None:
 
 def test_only_what_is_asked_for_is_tried() -> None:
     names = (WriteName("create", "secrets"), WriteName("delete", "secrets"))
-    kinds = parse_kinds("lost, order")
-    assert kinds == (FaultKind.LOST, *OrderKind)
+    kinds = parse_kinds("lost-response, order")
+    assert kinds == (FaultKind.LOST_RESPONSE, *OrderKind)
     assert parse_kinds(",".join([*(kind.value for kind in FaultKind), "order"])) == KNOWN_KINDS
     assert parse_kinds(",".join([*(kind.value for kind in FaultKind if kind not in ON_REQUEST), "order"])) == ALL_KINDS
     singles = [schedule_text(schedule) for schedule in systematic(names, kinds)]
-    assert singles[:3] == ["lost:create:secrets:1", "lost:delete:secrets:1", "order:random:1"]
+    assert singles[:3] == ["lost-response:create:secrets:1", "lost-response:delete:secrets:1", "order:random:1"]
     assert len(singles) == 2 + 2 * ORDERS
     draw = random.Random(0).random
     drawn = [fault for _ in range(50) for fault in combined(names, draw, kinds)]
     assert {fault.kind for fault in drawn} == {*kinds}
-    assert not combining((FaultKind.HURRIED, *OrderKind))
+    assert not combining((FaultKind.PREMATURE, *OrderKind))
 
 
-@pytest.mark.parametrize("text", ["", " , ", "crash", "lost,order:random"])
+@pytest.mark.parametrize("text", ["", " , ", "crash", "lost-response,order:random"])
 def test_a_kind_that_is_none_is_named(text: str) -> None:
     with pytest.raises(
         InvalidArgumentError,
-        match=r"known are crash-before, .*, stale, held-kind, crash-later, restored, foreground, order",
+        match=r"known are crash-before, .*, stale, delayed-kind, crash-later, restored, foreground, order",
     ):
         parse_kinds(text)
 

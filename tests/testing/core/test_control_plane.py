@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.testing.core.control_plane import (
+from deltaloop.testing.servers.core.control_plane import (
     apiserver_arguments,
     best_first,
     cache_folder_name,

@@ -8,8 +8,7 @@ import pytest
 
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
-from deltaloop.testing.core.program_writes import (
-    CrashAt,
+from deltaloop.testing.injected_faults.core.program_writes import (
     CrashMoment,
     ProgramWrite,
     WritePlan,
@@ -104,10 +103,10 @@ def test_a_fault_for_one_replica_strikes_no_other() -> None:
 @pytest.mark.parametrize("moment", CrashMoment)
 def test_a_crash_comes_once_at_its_write_and_on_its_side(moment: CrashMoment) -> None:
     plan = WritePlan(lambda: 0.5)
-    plan.crash = CrashAt(number=2, moment=moment)
+    plan.crash = (2, moment)
     crashed = [
         (number, side)
-        for number in [plan.next_number() for _ in range(4)]
+        for number in [plan.next_numbers("create", "secrets", "")[0] for _ in range(4)]
         for side in CrashMoment
         if plan.crashes(number, side)
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFault, Reset, Stall, Throttle
-from deltaloop.testing.core.relay import BUFFER_LIMIT, Act, Close, Finish, RelayMachine, Send
+from deltaloop.testing.injected_faults.core.relay import BUFFER_LIMIT, Act, Close, Finish, RelayMachine, Send
 
 TO_SERVER, TO_CLIENT = Direction.TO_SERVER, Direction.TO_CLIENT
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.testing.core.settling import QueueState, ReplicaState, Settling, left_to_do
+from deltaloop.testing.programs.core.settling import QueueState, ReplicaState, Settling, left_to_do
 
 
 def replica(
-    name: str = "a", *, starting: bool = False, stands_by: bool = False, parted: bool = False, **queue: object
+    name: str = "a", *, starting: bool = False, stands_by: bool = False, disconnected: bool = False, **queue: object
 ) -> ReplicaState:
     queues = (QueueState(controller="c", **queue),) if queue else ()  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    return ReplicaState(name=name, starting=starting, stands_by=stands_by, parted=parted, queues=queues)
+    return ReplicaState(name=name, starting=starting, stands_by=stands_by, disconnected=disconnected, queues=queues)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def replica(
         ([replica(), replica("b", starting=True)], ("b starts",)),
         ([replica(stands_by=True)], ("nobody works: a stands by",)),
         ([replica(stands_by=True, waiting=3), replica("b")], ()),
-        ([replica(parted=True, waiting=3), replica("b")], ()),
+        ([replica(disconnected=True, waiting=3), replica("b")], ()),
         (
-            [replica(parted=True), replica("b", stands_by=True)],
-            ("nobody works: a is parted from the server, b stands by",),
+            [replica(disconnected=True), replica("b", stands_by=True)],
+            ("nobody works: a is disconnected from the server, b stands by",),
         ),
     ],
 )

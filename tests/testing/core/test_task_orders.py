@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.testing.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
+from deltaloop.testing.deterministic_loop.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
 
 ORDERS: list[Callable[[Callable[[], float]], TaskOrder]] = [RandomOrder, PreemptiveOrder]
 

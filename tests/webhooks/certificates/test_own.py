@@ -341,7 +341,7 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
     told = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert [(each.getMessage(), vars(each)["kind"]) for each in told] == [
         (
-            "certificates of webhooks cannot be kept good without a right: `deltaloop rbac` prints the role",
+            "cannot keep the certificates of webhooks without a right: `deltaloop generate rbac` prints it",
             "ValidatingWebhookConfiguration",
         )
     ]

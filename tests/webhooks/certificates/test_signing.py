@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaloop._internal.x509_certificates import load_chain, server_context
 from deltaloop.api.redaction import SecretText
 from deltaloop.webhooks.certificates import secret_form, signing
 from deltaloop.webhooks.core.certificates.authorities import Authorities, Authority, FormerAuthority
@@ -64,8 +65,8 @@ def test_whose_certificate_and_key_stand_there_are_taken_over() -> None:
         assert found is not None
         assert (found.signer.published_at, found.successor, found.former) == (None, None, ())
         serving = Serving(found.signer.certificate, NOW, NOW + DAY, NOW)
-        context = signing.server_context()
-        signing.load_into(context, signing.issue(found.signer, serving, ["a.svc", "127.0.0.1", "::1"]))
+        context = server_context()
+        load_chain(context, signing.issue(found.signer, serving, ["a.svc", "127.0.0.1", "::1"]).reveal().encode())
         leaf = x509.load_der_x509_certificate(peer_certificate(context))
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         assert [str(each.value) for each in names] == ["a.svc", "127.0.0.1", "::1"]
@@ -111,9 +112,9 @@ def test_where_there_are_no_files_in_memory_a_private_one_is_gone_at_once(
 ) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    context, signer = signing.server_context(), authority()
+    context, signer = server_context(), authority()
     pem = signing.issue(signer, Serving(signer.certificate, NOW, NOW + DAY, NOW), ["a.svc"])
-    signing.load_into(context, pem)
+    load_chain(context, pem.reveal().encode())
     assert peer_certificate(context)
     assert [*tmp_path.iterdir()] == []
     assert isinstance(pem, SecretText)

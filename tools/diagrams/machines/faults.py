@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
-from deltaloop.testing.core.relay import (
+from deltaloop.testing.injected_faults.core.relay import (
     BUFFER_LIMIT,
     Close,
     Corrupt,
@@ -81,7 +81,7 @@ def relay() -> Table:
         full.act(0.0)
         rows.append((words, at_once, later, end, "yes" if full.reads(TO_CLIENT) else "no"))
     heads = ("fault", "at once", "after a minute", "the connection", "still reads after 128 KiB")
-    return Table("relay", "faults", "testing/core/relay.py", heads, rows)
+    return Table("relay", "faults", "testing/injected_faults/core/relay.py", heads, rows)
 
 
 # -- garbage collection

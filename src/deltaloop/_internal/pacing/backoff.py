@@ -1,6 +1,6 @@
 """Exponential backoff with jitter, and the rule when it starts again from the beginning.
 
-A delay is ``d + chance * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
+A delay is ``d + random * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
 once ``reset_after`` seconds have passed without a call. client-go 0.36 measures that time from the last reset instead,
 so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured
 it from the last call, and so do we (docs/differences.md).
@@ -19,7 +19,7 @@ from deltaloop._internal.pacing.checks import require_not_negative, require_posi
 
 
 def jitter(delay: float, factor: float, *, chance: float) -> float:
-    """Lengthen a delay by up to ``factor`` times itself: by 0 at chance 0, by nearly all of it towards 1.
+    """Lengthen a delay by up to ``factor`` times itself: by 0 at ``random=0``, by nearly all of it towards 1.
 
     In seconds, as ``delay`` is.
 

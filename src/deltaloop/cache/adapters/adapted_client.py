@@ -1,4 +1,4 @@
-"""List and watch over somebody else's connection; no core: framing, limits and decoding are the client room's.
+"""List and watch over somebody else's connection.
 
 An adapter gives an ``Opener``: a function that sends one GET and hands over the answer bit by bit. Everything else is
 the same for all of them, and is here: time limits, errors, decoding.

@@ -1,4 +1,4 @@
-"""An answer that is read by a blocking client, in a thread of its own; no core: it decides nothing.
+"""An answer that is read by a blocking client, in a thread of its own.
 
 Each answer has one daemon thread, not a place in a pool: a watch would hold it for minutes. At most a few slices wait
 between the thread and the loop, then the thread waits, and TCP holds up the server.

@@ -1,4 +1,4 @@
-"""Runs the demo: an embedded server, two replicas of the sample controller, and the story that checks them."""
+"""``deltaloop demo``: an embedded server, two replicas of the sample controller, and the story that checks them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Annotated, Final, Literal
+
+import typer
 
 from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
@@ -19,14 +21,41 @@ from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.cache import InformerFactory
 from deltaloop.cli.demo.replicas import DemoReplica, LogLine
 from deltaloop.cli.demo.sample_controller.controller import CRD_FILE
-from deltaloop.cli.demo.screen import Screen
+from deltaloop.cli.demo.screen import Json, Screen, Terminal
 from deltaloop.cli.demo.story import Story, Summary
 from deltaloop.cli.demo.world import FOO, StepFailedError, World
-from deltaloop.cli.kubeconfig_file import write_kubeconfig
+from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
+from deltaloop.cli.until_signal import run_until_signal
 from deltaloop.client import Client, connect
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 
 TIME_LIMIT: Final = 28.0
 _LEASE: Final = "3,2,0.4"
+
+
+def demo(
+    *,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep it running at the end, for kubectl.")] = False,
+    output: Annotated[
+        Literal["text", "json"], typer.Option("--output", "-o", help="text, or json for the summary only.")
+    ] = "text",
+    port: Annotated[int, typer.Option(help="Port of the server. By default a free port.", min=0, max=65535)] = 0,
+    log_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the logs of the replicas.")] = None,
+    log_level: LogLevelFlag = "WARNING",
+) -> None:
+    """Run the sample controller against an embedded API server: two replicas, a failover, and repairs.
+
+    It ends within 30 seconds, with exit code 0, or with 1 if a step failed.
+    """
+    set_up_logging(log_level)
+    if log_dir is not None:
+        try:
+            log_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise typer.BadParameter(f"--log-dir {log_dir} cannot be created: {error.strerror}") from None
+    options = DemoOptions(keep=keep, port=port, log_dir=log_dir)
+    summary = run_until_signal(run_demo(options, Json(typer.echo) if output == "json" else Terminal()), interrupted=130)
+    raise typer.Exit(0 if summary.ok else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +66,7 @@ class DemoOptions:
         keep: Leave server and controller running after the story, until cancelled.
         port: Port of the server; 0 takes a free one.
         token: Bearer token of the server; None makes a random one.
-        log_folder: Where the replicas' whole logs go; None keeps none.
+        log_dir: Folder for the logs of the replicas; None keeps none.
         log_level: Lowest level that the replicas log.
         time_limit: Seconds after which the story has failed.
     """
@@ -45,7 +74,7 @@ class DemoOptions:
     keep: bool = False
     port: int = 0
     token: SecretText | None = None
-    log_folder: Path | None = None
+    log_dir: Path | None = None
     log_level: str = "INFO"
     time_limit: float = TIME_LIMIT
 
@@ -118,7 +147,7 @@ async def _start_replica(
         screen.line(line)
 
     arguments = [f"--kubeconfig={kubeconfig}", f"--lease={_LEASE}", f"--log-level={options.log_level}"]
-    log_file = options.log_folder / f"{identity}.log" if options.log_folder is not None else None
+    log_file = options.log_dir / f"{identity}.log" if options.log_dir is not None else None
     return await DemoReplica.start(identity, arguments, on_line=on_line, on_end=world.saw_end, log_file=log_file)
 
 

@@ -14,18 +14,18 @@ from deltaloop.api.json_values import at, text
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.cli.crd import kind_reconciled, program_definitions
-from deltaloop.cli.load_controllers import load_declared
-from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.load_controllers import load_declared, target_name
 from deltaloop.cli.packaging.core import chart
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
 from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_values
-from deltaloop.cli.webhooks import program_name, secret_name
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Access, roles
 from deltaloop.runtime.program.access import Program, certificate_access, rules_of
+from deltaloop.runtime.program.definitions import kind_reconciled, program_definitions
+from deltaloop.runtime.program.object_names import check_name, check_namespace
 from deltaloop.runtime.program.settings import Setting, declared_settings
+from deltaloop.runtime.program.webhooks import default_service
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in
@@ -38,18 +38,18 @@ _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageCommand:
-    """What ``deltaloop package`` was asked for.
+    """Options of ``deltaloop package``, which are its flags.
 
     Attributes:
-        target: The module, and in it the controllers, as for ``run``.
-        name: Name of the program; empty for the module's.
-        version: Of the program.
-        image: What runs it; empty for its name. Without a tag it has the version for one.
-        install_namespace: Where it runs; empty for its name.
-        namespace: The only namespace that it watches; None for all.
-        event_api: What Events are written in.
-        definitions: Files with definitions that no class makes.
-        service_monitor: Whether Prometheus' operator is told of it.
+        target: Module, with the name of an object in it if not all controllers are meant.
+        name: Name of the program. By default the name of the module.
+        version: Version of the program.
+        image: Container image. By default NAME:VERSION; the default tag is VERSION.
+        install_namespace: Namespace of the program. By default NAME.
+        namespace: Only namespace that the program watches. By default all namespaces.
+        event_api: API that Events are written in, as for ``deltaloop run``.
+        crd: File with CRDs of its kinds that have no class. Repeatable.
+        service_monitor: Whether to create a ServiceMonitor.
     """
 
     target: str
@@ -59,7 +59,7 @@ class PackageCommand:
     install_namespace: str = ""
     namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
-    definitions: tuple[Path, ...] = ()
+    crd: tuple[Path, ...] = ()
     service_monitor: bool = False
 
     def __post_init__(self) -> None:
@@ -67,9 +67,9 @@ class PackageCommand:
         check_namespace("--namespace", self.namespace or "")
         check_namespace("--install-namespace", self.install_namespace)
         if not _VERSION.fullmatch(self.version) or len(self.version) > 63:
-            raise InvalidArgumentError(f"--version {self.version!r} is none; write one such as 1.2.3, or 1.2.3-rc.1")
+            raise InvalidArgumentError(f"--version must be like 1.2.3 or 1.2.3-rc.1, got {self.version!r}.")
         if set(self.image) & set(" \t\n\"'{}"):
-            raise InvalidArgumentError(f"--image {self.image!r} is no name of an image")
+            raise InvalidArgumentError(f"--image must be the name of an image, got {self.image!r}.")
 
 
 @final
@@ -127,11 +127,11 @@ class DeclaredProgram:
         documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
         secret, certificates = None, tuple[Access, ...]()
         if self.webhooks:
-            secret = empty_secret(secret_name(called), namespace=namespace)
+            secret = empty_secret(default_service(called), namespace=namespace)
             targets = targets_in(documents)
-            certificates = certificate_access(namespace=namespace, secret=secret_name(called), targets=targets)
+            certificates = certificate_access(namespace=namespace, secret=default_service(called), targets=targets)
         around = Program(
-            namespace=command.namespace,
+            namespace=command.namespace or None,
             lease_namespace=namespace,
             event_api=command.event_api,
             certificates=certificates,
@@ -140,7 +140,7 @@ class DeclaredProgram:
         repository, tag = split_image(command.image or self.app)
         arguments = [f"--namespace={command.namespace}"] if command.namespace else []
         arguments += [f"--event-api={command.event_api}"] if command.event_api is not EventApi.CORE_V1 else []
-        arguments += [f"--webhook-name={called}"] if self.webhooks and called != program_name(command.target) else []
+        arguments += [f"--webhook-name={called}"] if self.webhooks and called != target_name(command.target) else []
         return PackagedProgram(
             app=self.app,
             name=name,
@@ -166,13 +166,13 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
         InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
     """
     module, controllers, webhooks = load_declared(command.target)
-    app = command.name or program_name(command.target)
+    app = command.name or target_name(command.target)
     check_name("--name", app)
     if label_problems(app):
         raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
-    made = program_definitions(module, controllers, webhooks)
+    made = program_definitions([module], controllers, webhooks)
     definitions = {text(at(each, "metadata", "name")): each for each in made}
-    for file in command.definitions:
+    for file in command.crd:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
     _, guessed = rules_of(controllers, program=Program())
     notes = [f"the plural of {kind} was guessed; a ResourceType in the code says it for sure" for kind in guessed]

@@ -1,4 +1,4 @@
-"""Writes a package to files, and reads what is there. Core: ``core/changes.py``."""
+"""Writes a package to files, and reads what is there."""
 
 from __future__ import annotations
 

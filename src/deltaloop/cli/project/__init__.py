@@ -1,4 +1,4 @@
 """``deltaloop new``: a project with a kind, its controller and tests, from the texts in ``template``.
 
-Core: ``core/naming.py`` (what is called how, and what is in which file). ``making.py`` writes it.
+``core/naming.py`` decides names and files, and ``making.py`` writes them.
 """

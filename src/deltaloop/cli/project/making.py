@@ -1,4 +1,4 @@
-"""Writes a new project: its files, and the chart that follows from them. Core: ``core/naming.py``."""
+"""Writes a new project: its files, and the chart that follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The credential that all requests share, renewed by one login at a time. Core: ``core/expiring_credential.py``.
+"""The credential that all requests share, renewed by one login at a time.
 
 A login runs when a request needs a credential and there is none, when the last one is about to expire, and when the
 server refused it. Requests that come meanwhile wait for the same login. Nothing runs in the background.

@@ -1,4 +1,4 @@
-"""Credentials from an exec plugin, which ``credential_cache`` keeps. Core: ``core/exec_credential.py``."""
+"""Credentials from an exec plugin, which ``credential_cache`` keeps."""
 
 from __future__ import annotations
 

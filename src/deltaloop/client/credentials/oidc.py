@@ -1,4 +1,4 @@
-"""Credentials from an OpenID Connect issuer, which ``credential_cache`` keeps. Core: ``core/oidc.py``.
+"""Credentials from an OpenID Connect issuer, which ``credential_cache`` keeps.
 
 Refreshed tokens are kept in memory only; the kubeconfig is never written. An issuer that hands out a new refresh token
 each time voids the one in the file by this, which is said in the log: kubectl, which does write the file, has to log in

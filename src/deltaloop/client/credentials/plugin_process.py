@@ -1,4 +1,4 @@
-"""Runs a credential plugin as a process, and makes sure that nothing of it is left. Core: ``core/exec_credential.py``.
+"""Runs a credential plugin as a process, and makes sure that nothing of it is left.
 
 A plugin without standard input gets a session of its own, so that whatever it started is ended with it. One that talks
 to a person must stay in the terminal's foreground group, or it could not read; its standard error is the terminal.

@@ -1,4 +1,4 @@
-"""Who is asking: sources of credentials that need nobody's help. The token file's core: ``core/token_file.py``.
+"""Who is asking: sources of credentials that need nobody's help.
 
 A source is asked before every request and may answer from memory. When the server refuses what it gave (401), it is
 asked to renew: if it has something else to offer, the request is sent once more. Sources that ask others are in

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: bytes out, and one answer in at a time. Core: ``core/http_answer.py``.
+"""One HTTP/1.1 connection: bytes out, and one answer in at a time.
 
 An answer that waits to be read holds the server back, as full buffers do. Cancelling a read loses nothing.
 

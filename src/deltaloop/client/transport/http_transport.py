@@ -6,8 +6,6 @@ A GET on a kept connection that turns out to be dead is sent once more: nothing 
 
 Half-open connections: TCP keepalive from 30 s on, and where the system has it TCP_USER_TIMEOUT of 30 s, so that the
 kernel ends a connection whose data nobody acknowledges.
-
-Cores: ``core/broken_tries.py``, ``core/connection_failures.py``, ``core/unpacking.py``.
 """
 
 from __future__ import annotations

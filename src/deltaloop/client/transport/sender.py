@@ -1,4 +1,4 @@
-"""Sends requests: time limit, repeats, rate, errors, log, metrics. Core: ``core/retry.py``, ``core/answers.py``.
+"""Sends requests: time limit, repeats, rate, errors, log, metrics.
 
 What every verb has in common, between the verbs above and the transport below.
 """

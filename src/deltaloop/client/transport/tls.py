@@ -1,4 +1,4 @@
-"""Makes the TLS context of a configuration, and a new one when certificates are replaced. Core: ``core/tls_files.py``.
+"""Makes the TLS context of a configuration, and a new one when certificates are replaced.
 
 Python's ``ssl`` reads a client's key from files only. Key material that is given as data is therefore written to a
 file of mode 0600 in a directory of mode 0700, loaded, and deleted at once: it exists for some milliseconds, and again

@@ -1,4 +1,4 @@
-"""Reads a container's log. Core: ``core/framing.py``."""
+"""Reads a container's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetches all pages of a list: at once, or item by item with pages read ahead. Core: ``core/pager.py``."""
+"""Fetches all pages of a list: at once, or item by item with pages read ahead."""
 
 from __future__ import annotations
 

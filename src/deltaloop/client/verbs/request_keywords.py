@@ -1,4 +1,4 @@
-"""What may be said about a request beside what it is about: the keyword arguments of verbs; no core.
+"""What may be said about a request beside what it is about: the keyword arguments of verbs.
 
 Each verb has two signatures, one for each way to name a resource; what both have is written down once, here.
 """

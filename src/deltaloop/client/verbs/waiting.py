@@ -1,4 +1,4 @@
-"""Waits until an object fulfils a condition, by list and watch. Core: ``core/waiting.py``."""
+"""Waits until an object fulfils a condition, by list and watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a watch stream: bytes to events. Core: ``core/framing.py`` (lines), ``core/watch_limits.py`` (giving up)."""
+"""Reads a watch stream: bytes to events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a program needs to be allowed: rules from what controllers watch and write, and what a missing one is called.
 
-The same rules are printed as a Role or ClusterRole (``deltaloop rbac``) and asked about before anything starts (the
-preflight): a verb that is missing is then named, where otherwise a cache would just never sync.
+The same rules are printed as a Role or ClusterRole (``deltaloop generate rbac``) and asked about before anything starts
+(the preflight): a verb that is missing is then named, where otherwise a cache would just never sync.
 
 Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``; apiserver
 plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
@@ -203,7 +203,7 @@ def is_allowed(answer: Mapping[str, Any]) -> bool:
 
 @final
 class PreflightError(DeltaloopError):
-    """This program may not do what its controllers need; grant it, for example by what ``deltaloop rbac`` prints.
+    """The account lacks permissions that the controllers need; ``deltaloop generate rbac`` prints the role.
 
     Attributes:
         missing: What is not allowed.
@@ -221,7 +221,8 @@ class PreflightError(DeltaloopError):
             where = f" in namespace {namespace}" if namespace else " in all namespaces" if namespaced else ""
             parts.append(f"{', '.join(sorted(named, key=_rank))} {resource}{which}{where}")
         super().__init__(
-            f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop rbac MODULE` prints a role"
+            f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop "
+            "generate rbac MODULE` prints a role"
         )
         self.missing: tuple[AccessRule, ...] = tuple(missing)
 

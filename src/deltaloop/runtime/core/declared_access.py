@@ -1,7 +1,7 @@
 """What a controller declares to read and write, asked about before each of its requests.
 
-Declared are the rules that ``deltaloop rbac`` prints, and nothing else, so that what passes here is not forbidden by
-that role. A kind that was not known when the program began (its definition came later) is declared by its name.
+Declared are the rules that ``deltaloop generate rbac`` prints, and nothing else, so that what passes here is not
+forbidden by that role. A kind that was not known when the program began is declared by its name.
 
 Source: apiserver pkg/authorization/authorizer ``Attributes``; plugin/pkg/auth/authorizer/rbac.
 """

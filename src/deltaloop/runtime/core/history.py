@@ -1,4 +1,4 @@
-"""The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop explain``.
+"""The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop why``.
 
 Bounded twice: ``LIMIT`` keys, those that have not run for longest forgotten first, and ``EACH`` reconciles of a key.
 What is told has no data of objects in it: names, versions, times, and the paths of fields that changed. Few ask for

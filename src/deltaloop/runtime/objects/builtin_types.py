@@ -1,4 +1,4 @@
-"""The types of the built-in kinds, of which children are compared with what was applied; no core: no decisions.
+"""The types of the built-in kinds, of which children are compared with what was applied.
 
 They come from the data file of the embedded server, and no code of it does, so defaults that depend on other fields are
 missing but for one. It is read when the first child of a built-in kind is compared: some milliseconds and a megabyte.

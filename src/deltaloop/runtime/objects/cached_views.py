@@ -1,4 +1,4 @@
-"""The caches of a program as its reconcilers see them, own writes included. Core: ``runtime/core/overlay.py``.
+"""The caches of a program as its reconcilers see them, own writes included.
 
 A view belongs to one informer without selectors. Everything here runs on the event loop, in one step each, so that the
 cache and what lies over it are of the same moment.

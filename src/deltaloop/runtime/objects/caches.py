@@ -1,4 +1,4 @@
-"""The caches of one controller as its mappings see them: read at once, own writes included. Core: ``core/overlay.py``.
+"""The caches of one controller as its mappings see them: read at once, own writes included.
 
 A mapping is a plain function on the event loop and must not wait, so nothing here asks the server. An object whose last
 write got no answer is shown as it was before; its own event, which comes if the write was carried out, is mapped, too.

@@ -1,4 +1,4 @@
-"""The children of the object that a reconcile is about: applied, and pruned. Core: ``runtime/core/children.py``.
+"""The children of the object that a reconcile is about: applied, and pruned.
 
 What is there is read from the caches, own writes included. An apply that would change nothing is not sent.
 """

@@ -1,4 +1,4 @@
-"""Writes what a reconcile says of an object's status: once, and only if something changes. Core: ``core/status.py``.
+"""Writes what a reconcile says of an object's status: once, and only if something changes.
 
 The patch is made of the newest state that is known, and holds for that version only: the API server does not compare
 the uid in a patch of a custom resource's status, but it does compare the version, and no version belongs to two

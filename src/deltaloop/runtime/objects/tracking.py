@@ -1,4 +1,4 @@
-"""Watches of foreign objects for as long as reconciled objects need them: ``ctx.track``. Core: ``core/tracking.py``.
+"""Watches of foreign objects for as long as reconciled objects need them: ``ctx.track``.
 
 Each watch is an informer with a cache of its own, and ends with the last key that tracks its object, or with the term
 of the workers. What this program writes to a tracked object lies over that cache as over any other. What was written
@@ -165,21 +165,21 @@ class Tracker:
     # -- what is asked for
 
     def _tracked(self, rt: Kind, name: str, namespace: str) -> Tracked:
-        kind = self._kinds.get(str(rt))
-        if kind is None:
+        known = self._kinds.get(str(rt))
+        if known is None:
             declared = ", ".join(repr(name) for name in [*dict.fromkeys([*map(str, self._kinds.values()), str(rt)])])
             problem = f"it tracks a {rt}, which it does not declare: @dl.controller(..., tracks=[{declared}])"
             raise InvalidControllerError(self._controller, problem)
         if not name:
-            raise InvalidArgumentError(f"a {kind} without a name cannot be tracked")
-        if not kind.namespaced:
-            return Tracked(str(kind), "", name)
+            raise InvalidArgumentError(f"a {known} without a name cannot be tracked")
+        if not known.namespaced:
+            return Tracked(str(known), "", name)
         if not namespace:
-            raise InvalidArgumentError(f"{kind} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
         if self._namespace not in (None, namespace):
-            problem = f"it tracks {kind} {name!r} in namespace {namespace}, and works in {self._namespace} only"
+            problem = f"it tracks {known} {name!r} in namespace {namespace}, and works in {self._namespace} only"
             raise InvalidControllerError(self._controller, problem)
-        return Tracked(str(kind), namespace, name)
+        return Tracked(str(known), namespace, name)
 
     async def _newest(self, watch: _Watch, key: str, name: str, namespace: str, client: Client) -> Resource | None:
         view = watch.view

@@ -1,1 +1,1 @@
-"""The manager: caches, workers, health, webhooks, and an orderly end."""
+"""The program: ``dl.run``, the manager, health, webhooks, the embedded server, and an orderly end."""

@@ -1,7 +1,7 @@
 """What a whole program needs to be allowed: its controllers, and the election, Events and metrics around them.
 
-``deltaloop rbac`` prints it, the preflight of ``run`` asks about its part, and an account for development is granted
-it. Core: ``core/access.py``.
+``deltaloop generate rbac`` prints it, the preflight of ``run`` asks about its part, and an account for development is
+granted it.
 """
 
 from __future__ import annotations

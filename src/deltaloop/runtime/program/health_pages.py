@@ -1,4 +1,4 @@
-"""The pages of a health server. Cores: ``core/readiness.py`` says what checks hold, ``core/history.py`` what ran."""
+"""The pages of a health server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
 
 
 def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
-    """Make the route of ``deltaloop explain``: the last reconciles of an object, as JSON without data of objects.
+    """Make the route of ``deltaloop why``: the last reconciles of an object, as JSON without data of objects.
 
     The query names the object: ``kind`` (may be missing), ``namespace`` and ``name``.
 

@@ -1,4 +1,4 @@
-"""Runs controllers as one program: health, caches, leadership, workers, and a good end. Core: ``core/shutdown.py``.
+"""Runs controllers as one program: health, caches, leadership, workers, and a good end.
 
     health, metrics, webhooks ──▶ lifespans ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
                                                                  ▲            ▲           │ lost: workers end, then the

@@ -1,4 +1,4 @@
-"""What a ``Manager`` is told; no core, it decides nothing."""
+"""What a ``Manager`` is told."""
 
 from __future__ import annotations
 

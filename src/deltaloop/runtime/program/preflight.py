@@ -1,4 +1,4 @@
-"""Asks the server whether this program may do what its controllers need. Core: ``runtime/core/access.py``."""
+"""Asks the server whether this program may do what its controllers need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhooks of a manager: their server, and the caches that they read. No core: what is answered is decided there.
+"""The webhooks of a manager: their server, and the caches that they read.
 
 Source: controller-runtime pkg/manager/internal.go (webhooks start before caches).
 """
@@ -117,8 +117,8 @@ class ServedWebhooks:
     def _lister(self, rt: Kind) -> Lister[Any]:
         from deltaloop.webhooks.errors import CachesNotFilledError
 
-        kind = as_kind(rt)
-        informer = self._informers.get(str(kind))
+        rt = as_kind(rt)
+        informer = self._informers.get(str(rt))
         if informer is None or not informer.has_synced:
-            raise CachesNotFilledError(f"the cache of {kind} is not filled yet")
-        return Lister(informer.indexer, kind) if isinstance(kind, ResourceType) else informer.lister()
+            raise CachesNotFilledError(f"the cache of {rt} is not filled yet")
+        return Lister(informer.indexer, rt) if isinstance(rt, ResourceType) else informer.lister()

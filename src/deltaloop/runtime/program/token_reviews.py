@@ -1,4 +1,4 @@
-"""Asks the API server whose a token is, and whether its bearer may get a path. Core: ``core/review_answers.py``.
+"""Asks the API server whose a token is, and whether its bearer may get a path.
 
 Source: controller-runtime pkg/metrics/filters.
 """

@@ -1,4 +1,4 @@
-"""Names what blocks the event loop, from a thread beside it. Core: ``runtime/core/watchdog.py``.
+"""Names what blocks the event loop, from a thread beside it.
 
 One call that blocks stops every controller, cache and probe of the program, and leaves no trace in the log by itself:
 what would log is blocked, too.

@@ -1,7 +1,4 @@
-"""Connects declared controllers with caches: kinds are looked up, informers shared, handlers added, rules collected.
-
-No core: which keys a change asks for is decided in ``core/requests.py``, what access that needs in ``core/access.py``.
-"""
+"""Connects declared controllers with caches: kinds are looked up, informers shared, handlers added, rules collected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds the requests of a controller to what it declares. Core: ``core/declared_access.py``."""
+"""Holds the requests of a controller to what it declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reconciler's surroundings beside its request: a client, reasons, a recorder, a logger; no core: no decisions."""
+"""A reconciler's surroundings beside its request: a client, reasons, a recorder, a logger."""
 
 from __future__ import annotations
 

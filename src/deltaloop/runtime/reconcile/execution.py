@@ -1,7 +1,7 @@
 """Runs one reconcile: a task of its own, which calls plain functions in a thread of the controller's pool.
 
 A task of its own keeps what a reconciler does to its task (cancelling it, context variables, a ``CancelledError`` that
-it lets out) away from the worker. Core: ``runtime/core/running.py`` says when it is told to stop.
+it lets out) away from the worker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a controller that has a finalizer. Core: ``runtime/core/finalizing.py`` says what is next."""
+"""Runs a controller that has a finalizer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The work queue of one controller and the workers that empty it.
 
-Cores: ``core/running.py``, ``core/outcomes.py``, ``core/standby.py``.
-
 A worker takes a key, runs the reconciler, waits until it has really ended, and does with the key what the table of
 outcomes says. It is cancelled when leadership is lost or the program ends; then it tells the reconciler to stop, waits
 for its end all the same, and puts the key back in line uncounted.

@@ -1,7 +1,4 @@
-"""What is told of each reconcile: metrics, a log line, its place in the history, its span, and whether its key is hot.
-
-Cores: ``core/hot_loop.py``, ``core/history.py``.
-"""
+"""What is told of each reconcile: metrics, a log line, its place in the history, its span, and its hot key."""
 
 from __future__ import annotations
 

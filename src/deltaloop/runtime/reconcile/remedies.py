@@ -32,7 +32,7 @@ def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]
         if isinstance(failure.last_error, NotFoundError):
             remedy = ": install its CustomResourceDefinition, or mend the kind's name"
         elif isinstance(failure.last_error, ForbiddenError):
-            remedy = ": grant the role that `deltaloop rbac MODULE` prints"
+            remedy = ": grant the role that `deltaloop generate rbac MODULE` prints"
         if who:
             error.add_note(f"{failure.resource} is needed by controller {who}{remedy}")
 
@@ -41,7 +41,7 @@ def note_missing_right(error: BaseException, controller: str) -> None:
     """Name the remedy for each request that RBAC denied. Admission also answers 403, but no role helps there."""
     note = (
         f"if controller {controller!r} lacks a right: declare what it does (writes=[...]) and grant the role "
-        "that `deltaloop rbac MODULE` prints"
+        "that `deltaloop generate rbac MODULE` prints"
     )
     for leaf in leaves_of(error):
         if isinstance(leaf, ForbiddenError) and _is_of_authorizer(str(leaf)) and note not in notes_of(leaf):

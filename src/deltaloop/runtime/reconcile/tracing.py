@@ -1,4 +1,4 @@
-"""Spans of reconciles by the OpenTelemetry API, if that is installed (extra ``otel``); else nothing. No core.
+"""Spans of reconciles by the OpenTelemetry API, if that is installed (extra ``otel``); else nothing.
 
 Who collects the spans is up to the program: without an SDK that it sets up, the API does nothing. A span has the object
 as attributes, its reasons as a short list (``informer update``, ``self update``), and links to the spans of the

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from deltaloop.api.json_values import mapping, text
 from deltaloop.simulation.core.oracles import SimulationRun
-from deltaloop.simulation.core.schedules import ON_REQUEST, WEBHOOK_FAULTS, FaultKind, Schedule, ScheduledFault
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.simulation.core.schedules import ON_REQUEST, Schedule, ScheduledFault
+from deltaloop.testing.injected_faults.core.program_writes import WEBHOOK_FAULTS, FaultKind, ProgramWrite, WriteName
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
 Path: TypeAlias = tuple[str, ...]
@@ -29,7 +29,7 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
         schedule: The faults.
         run: What came of them.
     """
-    missed = {*run.unstruck}
+    missed = {*run.unused_faults}
     for fault in schedule:
         if isinstance(fault, ScheduledFault) and fault.write not in missed:
             kinds = counts.setdefault(fault.write, {})
@@ -74,14 +74,14 @@ def _kind_of(write: ProgramWrite) -> str:
     return f"{write.verb} {write.resource}{part}"
 
 
-def needless_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
+def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
     """Return which kinds of writes have left their object as it was: how many of them, and of how many.
 
     The server answers such a write with the version that the object had: the one that was sent, or that the write
     before has got. What follows a change of others without saying a version is not found out.
     """
     versions: dict[tuple[str, str], str] = {}
-    needless: Counter[str] = Counter()
+    no_ops: Counter[str] = Counter()
     all_of: Counter[str] = Counter()
     for write in run.writes:
         if not write.carried_out:
@@ -90,9 +90,9 @@ def needless_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
         all_of[kind] += 1
         before = (versions.get(place), text(mapping(write.body.get("metadata")).get("resourceVersion")))
         if write.version and write.version in before and write.verb not in ("create", "delete") and not _is_last(write):
-            needless[kind] += 1
+            no_ops[kind] += 1
         versions[place] = write.version
-    return {kind: (count, all_of[kind]) for kind, count in sorted(needless.items())}
+    return {kind: (count, all_of[kind]) for kind, count in sorted(no_ops.items())}
 
 
 def _is_last(write: ProgramWrite) -> bool:

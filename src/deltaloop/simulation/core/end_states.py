@@ -56,12 +56,12 @@ class EndDifference(msgspec.Struct, frozen=True):
 
     Attributes:
         place: Kind and key of the object, then the way to the field.
-        wanted: What the run without faults has there, redacted; None if nothing.
+        expected: Value in the run without faults, redacted; None if there is none.
         found: What this run has there, redacted; None if nothing.
     """
 
     place: Place
-    wanted: object
+    expected: object
     found: object
 
     def __str__(self) -> str:
@@ -70,9 +70,9 @@ class EndDifference(msgspec.Struct, frozen=True):
         if not way:
             return f"{where} is missing" if self.found is None else f"{where} is there, and should not be"
         field = f"{where}: {'.'.join(way)}"
-        if self.found == self.wanted:  # what was redacted differs
+        if self.found == self.expected:  # what was redacted differs
             return f"{field} is another one than it should be: {_shown(self.found)}"
-        return f"{field} is {_shown(self.found)}, and should be {_shown(self.wanted)}"
+        return f"{field} is {_shown(self.found)}, and should be {_shown(self.expected)}"
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:

@@ -7,8 +7,8 @@ from typing import final
 from deltaloop.simulation.core.coverage import Path, count_paths, count_struck
 from deltaloop.simulation.core.oracles import SimulationRun
 from deltaloop.simulation.core.reports import Failure, SimulationReport
-from deltaloop.simulation.core.schedules import FaultKind, Schedule, names_of
-from deltaloop.testing.core.program_writes import WriteName
+from deltaloop.simulation.core.schedules import Schedule, names_of
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind, WriteName
 
 
 @final
@@ -22,18 +22,18 @@ class Findings:
         self.failures: dict[tuple[object, ...], Failure] = {}
         self.states: int = 0
         self.complete: bool = False
-        self._unstruck = 0
+        self._unused_faults = 0
         self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
         self._paths: dict[Path, int] = {}
         count_paths(self._paths, reference)
-        self._uncontrolled = dict.fromkeys(reference.uncontrolled)
+        self._nondeterminism = dict.fromkeys(reference.nondeterminism)
 
     def ran(self, schedule: Schedule, run: SimulationRun) -> None:
         """Count what a run has struck."""
-        self._unstruck += len(run.unstruck)
+        self._unused_faults += len(run.unused_faults)
         count_struck(self._counts, schedule, run)
         count_paths(self._paths, run)
-        self._uncontrolled |= dict.fromkeys(run.uncontrolled)
+        self._nondeterminism |= dict.fromkeys(run.nondeterminism)
 
     def failed(self, failure: Failure) -> None:
         """Keep a failure, unless one like it is known."""
@@ -45,12 +45,12 @@ class Findings:
             runs=runs,
             writes=self.writes,
             failures=tuple(self.failures.values()),
-            unstruck=self._unstruck,
+            unused_faults=self._unused_faults,
             complete=self.complete,
             coverage=self._counts,
             paths=self._paths,
             states=self.states,
-            uncontrolled=tuple(self._uncontrolled),
+            nondeterminism=tuple(self._nondeterminism),
             reference=self.reference,
         )
 

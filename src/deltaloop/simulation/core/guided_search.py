@@ -32,7 +32,7 @@ from deltaloop.simulation.core.schedules import (
     drawn_fault,
     names_of,
 )
-from deltaloop.testing.core.program_writes import ProgramWrite, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteName
 
 _FROM_KEPT: Final = 0.5
 _OWN: Final = ("metadata", "apiVersion", "kind")
@@ -76,7 +76,7 @@ class GuidedSearch:
         new = not found <= self._seen
         self._seen |= found
         faults = [fault for fault in schedule if isinstance(fault, ScheduledFault)]
-        if not (new and right and faults) or len(faults) >= MOST_AT_ONCE or run.hurried:
+        if not (new and right and faults) or len(faults) >= MOST_AT_ONCE or run.premature:
             return
         later = _after(run.writes, {fault.write for fault in faults})
         if later:

@@ -1,9 +1,9 @@
 """What is wrong with a run: told by comparing it with the run without faults, so that nobody has to write it down.
 
     end state    the objects at the end are those of the run without faults
-    remade       what that run keeps is not deleted, and not made again under another uid
+    recreated    objects that this run keeps are not deleted, and not created again under another uid
     settles      the programs come to rest
-    always       what the scenario says is true after every write (``Harness.always``)
+    always       what the scenario says is true after every write (``Harness.invariant``)
     leadership   nothing is written by a program that has lost the Lease that it held
     ready        who says Ready has children that are, unless the run without faults says it too early, too
     scenario     what the scenario itself checks holds
@@ -24,16 +24,16 @@ from deltaloop.api.json_values import mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.simulation.core.claims import EarlyClaim
 from deltaloop.simulation.core.end_states import DrawnNames, EndState, Place, differences, without_drawn_names
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, UserStep, WriteName
 
 
 class Oracle(StrEnum):
     """What tells that a run is wrong."""
 
     END_STATE = "end state"
-    REMADE = "remade"
+    RECREATED = "recreated"
     SETTLES = "settles"
-    ALWAYS = "always"
+    INVARIANT = "invariant"
     LEADERSHIP = "leadership"
     READY = "ready"
     SCENARIO = "scenario"
@@ -52,13 +52,13 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
         pasts: For each stale restart, how many revisions behind it has to be to be shown another state than by one
             less, ascending.
         others: For each change of others, the user and the environment, how many writes of programs there were before.
-        hurried: Whether the user did not wait for it once, so that rests are not those of the run without faults.
+        premature: Whether the user did not wait for it once, so that rests are not those of the run without faults.
         unsettled: What is left to do if the programs did not come to rest; empty if they did.
-        broken: What is not always true, as one text; empty if all of it is.
+        violation: Error of the invariant that was violated; empty if none was.
         raised: What the scenario raised, as one text; empty if nothing.
         claims: What was said to be Ready before its children were.
-        unstruck: Writes that the schedule names and that never came.
-        uncontrolled: What the seed did not decide in it, for people: threads, processes, real connections.
+        unused_faults: Writes that the schedule names and that never came.
+        nondeterminism: What the seed did not decide in it, for people: threads, processes, real connections.
         webhooks: Whether programs served webhooks.
         trace: A line for each write and its answer: equal seeds and schedules give equal traces.
     """
@@ -70,13 +70,13 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
     rests: tuple[int, ...] = ()
     pasts: tuple[tuple[int, ...], ...] = ()
     others: tuple[int, ...] = ()
-    hurried: bool = False
+    premature: bool = False
     unsettled: str = ""
-    broken: str = ""
+    violation: str = ""
     raised: str = ""
     claims: tuple[EarlyClaim, ...] = ()
-    unstruck: tuple[WriteName, ...] = ()
-    uncontrolled: tuple[str, ...] = ()
+    unused_faults: tuple[WriteName, ...] = ()
+    nondeterminism: tuple[str, ...] = ()
     webhooks: bool = False
     trace: tuple[str, ...] = ()
 
@@ -115,8 +115,8 @@ def problems_of(
         drawn: Names that programs draw.
     """
     told: list[Problem] = []
-    if found.broken:
-        told.append(Problem(Oracle.ALWAYS, f"it is not always true: {found.broken}"))
+    if found.violation:
+        told.append(Problem(Oracle.INVARIANT, f"an invariant is violated: {found.violation}"))
     if found.raised:
         told.append(Problem(Oracle.SCENARIO, f"the scenario raised {found.raised}"))
     if found.unsettled:
@@ -151,7 +151,7 @@ def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
     told: dict[tuple[str, str], Problem] = {}
     alive: set[tuple[str, str]] = set()
     phases = zip(_phases(reference), _phases(found), strict=False)
-    for wanted, here in [(reference.writes, found.writes)] if found.hurried else phases:
+    for wanted, here in [(reference.writes, found.writes)] if found.premature else phases:
         made, deleted, ends = _lives(wanted)
         made_here, deleted_here, _ = _lives(here)
         alive = (alive | {*made}) - {place for place, verb in ends.items() if verb == "delete"}
@@ -160,9 +160,9 @@ def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
             lives, wanted_lives = len(made_here.get(place, ())), len(made.get(place, ()))
             if lives > max(1, wanted_lives) or (lives and deleted_here[place] > deleted[place]):
                 text = f"{resource} {key} was deleted and made again: what was in it is lost"
-                told.setdefault(place, Problem(Oracle.REMADE, text, place))
+                told.setdefault(place, Problem(Oracle.RECREATED, text, place))
             elif deleted_here[place] > deleted[place]:
-                told.setdefault(place, Problem(Oracle.REMADE, f"{resource} {key} was deleted", place))
+                told.setdefault(place, Problem(Oracle.RECREATED, f"{resource} {key} was deleted", place))
     return [*told.values()]
 
 

@@ -19,10 +19,16 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.api.json_values import text
-from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, needless_writes, path_rows
+from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, no_op_writes, path_rows
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
-from deltaloop.simulation.core.schedules import FaultKind, Schedule, ScheduledFault, replay_text, schedule_text
-from deltaloop.testing.core.program_writes import ProgramWrite, UserStep, WriteName, WriteReason
+from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, replay_text, schedule_text
+from deltaloop.testing.injected_faults.core.program_writes import (
+    FaultKind,
+    ProgramWrite,
+    UserStep,
+    WriteName,
+    WriteReason,
+)
 
 _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
@@ -33,7 +39,7 @@ _LAST_LINES: Final = 20
 _WHICH: Final = 2  # the parts of a place that name an object
 _WRONG: Final = {
     Oracle.END_STATE: "what it leaves is wrong",
-    Oracle.REMADE: "what was in it is lost",
+    Oracle.RECREATED: "what was in it is lost",
     Oracle.LEADERSHIP: "its lease was lost",
 }
 _STYLE: Final = """
@@ -81,12 +87,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         """The faults, as a sentence would have them."""
         return "; ".join(fault.story for fault in self.schedule) or "without any fault"
 
-    def struck(self, write: ProgramWrite) -> str:
+    def fault_at(self, write: ProgramWrite) -> str:
         """Return what struck a write of its run; empty if nothing did."""
         faults = (fault for fault in self.schedule if isinstance(fault, ScheduledFault))
         return next((fault.story for fault in faults if fault.write == write.name), "")
 
-    def wrong(self, write: ProgramWrite) -> str:
+    def problem_at(self, write: ProgramWrite) -> str:
         """Return what is wrong with a write of its run, as far as what is wrong with the run shows it; or nothing."""
         return "; ".join(
             dict.fromkeys(_WRONG[problem.oracle] for problem in self.problems if self._is_of(problem, write))
@@ -103,7 +109,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
             for each in self.run.writes
             if each.carried_out
             and (each.resource in resources and each.key == key)
-            and (problem.oracle is not Oracle.REMADE or each.verb == "delete")
+            and (problem.oracle is not Oracle.RECREATED or each.verb == "delete")
             and (problem.oracle is not Oracle.LEADERSHIP or each.lost_lease)
         ]
         return found[-1:] == [write.number]
@@ -127,7 +133,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
                 yield f"{at}{because(new)}"
             if new is not None and new.unseen:
                 yield f"{' ' * len(at)}not seen yet: {unseen(new)}"
-            remarks = "; ".join(filter(None, (self.struck(write), self.wrong(write))))
+            remarks = "; ".join(filter(None, (self.fault_at(write), self.problem_at(write))))
             gone = ", gone with the backup" if write.undone else ""
             line = f"{at}{'  ' if write.reason else ''}{write} -> {_answer(write)}{gone}"
             yield line + (f"   <- {remarks}" if remarks else "")
@@ -183,30 +189,30 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         runs: How many runs there were.
         writes: The writes of the run without faults: the places where faults were tried.
         failures: What goes wrong, by the fewest faults that it takes.
-        unstruck: Faults that were planned and never met their write.
+        unused_faults: Faults that were planned and never met their write.
         complete: Whether every schedule of one fault was tried.
         coverage: How often each write was struck, by kind of fault.
         paths: How many reconciles of all runs have written the same, with the same answers: controller, then writes.
         states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
-        uncontrolled: What no seed decides, for people; with it, a run may not come again as it was.
+        nondeterminism: What no seed decides, for people; with it, a run may not come again as it was.
         reference: The run without faults.
     """
 
     runs: int
     writes: tuple[WriteName, ...]
     failures: tuple[Failure, ...]
-    unstruck: int = 0
+    unused_faults: int = 0
     complete: bool = True
     coverage: Coverage = msgspec.field(default_factory=dict[WriteName, Mapping[FaultKind, int]])
     paths: Mapping[Path, int] = msgspec.field(default_factory=dict[Path, int])
     states: int = 0
-    uncontrolled: tuple[str, ...] = ()
+    nondeterminism: tuple[str, ...] = ()
     reference: SimulationRun | None = None
 
     @property
-    def needless(self) -> Mapping[str, tuple[int, int]]:
+    def no_op_writes(self) -> Mapping[str, tuple[int, int]]:
         """Kinds of writes that changed nothing in the run without faults: how many of them, and of how many."""
-        return {} if self.reference is None else needless_writes(self.reference)
+        return {} if self.reference is None else no_op_writes(self.reference)
 
     @property
     def summary(self) -> str:
@@ -214,24 +220,24 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         tried = f"{self.runs} runs over {len(self.writes)} writes"
         if not self.complete:
             tried += ", not all of them"
-        if self.unstruck:
-            tried += f" ({self.unstruck} faults met no write)"
+        if self.unused_faults:
+            tried += f" ({self.unused_faults} faults met no write)"
         found = len(self.failures)
         wrong = "one way" if found == 1 else f"{found} ways"
         return f"{tried}: {wrong} to go wrong" if found else f"{tried}: nothing is wrong"
 
     def __str__(self) -> str:
         told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
-        needless = ["\n".join(needless_lines(self))] if self.needless else []
-        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.uncontrolled])]
-        return "\n\n".join([self.summary, *told, *needless, *(left_open if self.uncontrolled else [])])
+        no_ops = ["\n".join(no_op_lines(self))] if self.no_op_writes else []
+        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.nondeterminism])]
+        return "\n\n".join([self.summary, *told, *no_ops, *(left_open if self.nondeterminism else [])])
 
 
-def needless_lines(report: SimulationReport) -> list[str]:
+def no_op_lines(report: SimulationReport) -> list[str]:
     """Return a line for each kind of writes that changed nothing: no failure, but load for every object there is."""
     return [
         f"without any fault, {count} of {whole} writes changed nothing: {kind}"
-        for kind, (count, whole) in report.needless.items()
+        for kind, (count, whole) in report.no_op_writes.items()
     ]
 
 
@@ -240,17 +246,17 @@ def report_fields(report: SimulationReport) -> dict[str, object]:
     return {
         "runs": report.runs,
         "complete": report.complete,
-        "unstruck": report.unstruck,
+        "unused_faults": report.unused_faults,
         "states": report.states,
-        "uncontrolled": [*report.uncontrolled],
+        "nondeterminism": [*report.nondeterminism],
         "coverage": {
             str(name): {kind.value: count for kind, count in kinds.items()} for name, kinds in report.coverage.items()
         },
         "paths": [
             {"controller": path[0], "writes": [*path[1:]], "reconciles": count} for path, count in report.paths.items()
         ],
-        "needless": {
-            kind: {"writes": whole, "changed_nothing": count} for kind, (count, whole) in report.needless.items()
+        "no_op_writes": {
+            kind: {"writes": whole, "changed_nothing": count} for kind, (count, whole) in report.no_op_writes.items()
         },
         "writes": [str(name) for name in report.writes],
         "failures": [_failure_fields(failure) for failure in report.failures],
@@ -276,8 +282,8 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
                 "unseen": [] if write.reason is None else [*write.reason.unseen],
                 "write": str(write),
                 "code": write.code or None,
-                "struck": failure.struck(write),
-                "wrong": failure.wrong(write),
+                "fault": failure.fault_at(write),
+                "problem": failure.problem_at(write),
                 "undone": write.undone,
             }
             for write in failure.run.writes
@@ -361,16 +367,16 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         ]
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
         parts += [_table(failure.run, failure)]
-    if report.uncontrolled:
-        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.uncontrolled), "</ul>"]
+    if report.nondeterminism:
+        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.nondeterminism), "</ul>"]
     if report.coverage:
         parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
     if report.paths:
         rows = [f"<tr><td>{count}</td><td>{escape(told)}</td></tr>" for count, told in path_rows(report.paths)]
         head = "<tr><th>reconciles</th><th>wrote</th></tr>"
         parts += ["<h2>What reconciles wrote</h2>", f"<table>{head}{''.join(rows)}</table>"]
-    if report.needless:
-        parts += ["<h2>What changed nothing</h2><ul>", *map(_item, needless_lines(report)), "</ul>"]
+    if report.no_op_writes:
+        parts += ["<h2>What changed nothing</h2><ul>", *map(_item, no_op_lines(report)), "</ul>"]
     if report.reference is not None:
         parts += ["<h2>Without any fault</h2>", _table(report.reference, None)]
     return "\n".join([*parts, "</body></html>\n"])
@@ -400,10 +406,10 @@ def _table(run: SimulationRun, failure: Failure | None) -> str:
             told = because(new) + (f"; not seen yet: {unseen(new)}" if new.unseen else "")
             why = f'<td colspan="4">{escape(told)}</td>'
             rows.append(f'<tr class="why"><td>{write.at:.3f}</td><td>{escape(write.replica)}</td>{why}</tr>')
-        struck = "" if failure is None else failure.struck(write)
+        struck = "" if failure is None else failure.fault_at(write)
         cells = [f"{write.at:.3f}", write.replica, write.task, str(write), _answer(write), struck]
         shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        if failure is not None and (wrong := failure.wrong(write)):
+        if failure is not None and (wrong := failure.problem_at(write)):
             shown = shown.removesuffix("</td>") + f' <span class="wrong">{escape(wrong)}</span></td>'
         rows.append(f'<tr class="struck">{shown}</tr>' if struck else f"<tr>{shown}</tr>")
     return "\n".join([*rows, "</table>"])

@@ -1,35 +1,35 @@
 """Faults as values, in the terms of the story: "the program crashes after the 2nd create of secrets".
 
-A write is named by its verb, its resource and its occurrence among the writes of that verb and resource, and not by its
-number among all: a schedule that was saved still means the same write after an edit elsewhere, or on another Python.
+A write is named by its verb, its resource and its occurrence among the writes of that verb and resource, not by its
+number among all writes. A saved schedule therefore means the same write after an edit elsewhere, or on another Python.
 
-    crash-before   the program dies when it is about to send the write; it starts again a second later
-    crash-after    the server has carried it out; the program dies before it sees the answer
-    lost           the server has carried it out; the connection breaks
-    dropped        the connection breaks before anything arrives
-    conflict       409: it is refused, nothing is done
-    busy           429 with Retry-After: it is refused, nothing is done
-    broken         500: it is refused, nothing is done
-    held-kind      after it, no watch of its kind brings anything for half a minute; the program sees all others
-    crash-later    the program dies some changes later, which others make: ``crash-later:create:secrets:2:1`` is one
-    held           after it, no watch of the program brings anything for half a minute
-    missed         the same, and what was held never comes: the program lists anew, and sees no state between
-    parted         after it, nothing of the program reaches the server for half a minute
-    paused         after it, the program stands still for half a minute, and goes on as if nothing had been
-    slowed         after it, the program's clock runs at seven tenths of the server's, until it ends
-    hurried        the user does not wait until the program has come to rest: the next step comes right after this write
-    webhooks-away  from it on nobody answers the programs' webhooks for half a minute: failure policies decide
-    webhooks-slow  from it on their answers come too late: the server waits for the time limit, and then the same
-    webhooks-wrong from it on they refuse everything for half a minute, and convert nothing
-    foreground     from it on, the user's deletions are in the foreground: dependents go while clean-ups run
-    restored       after it, the server is restored from a backup that was made right after the user's last change
-    stale          the program dies after it; when it is back, it is shown the state of so many revisions ago for half a
-                   minute, as by an API server that lags: ``stale:create:secrets:2:5`` is five revisions
+    crash-before         the program crashes before it sends the write, and starts again a second later
+    crash-after          the server carries the write out; the program crashes before it gets the response
+    lost-response        the server carries the write out; the connection breaks
+    lost-request         the connection breaks before the request arrives
+    conflict             the server rejects the write with 409
+    busy                 the server rejects the write with 429 and Retry-After
+    server-error         the server rejects the write with 500
+    delayed-watch        after it, no watch of the program delivers events for half a minute
+    missed-events        the same, and the events never come: the program lists again and sees no state between
+    partition            after it, no request of the program reaches the server for half a minute
+    pause                after it, the program stands still for half a minute
+    slow-clock           after it, the program's clock runs at seven tenths of the server's, until the program ends
+    premature            the user does not wait until the program has settled: the next step follows this write
+    webhook-unavailable  from it on, the programs' webhooks are unavailable for half a minute: failure policies decide
+    webhook-timeout      from it on, their responses come too late: the server waits for its timeout, then the same
+    webhook-rejects      from it on, they reject all requests for half a minute, and convert nothing
+    stale                the program crashes after it and then sees, for half a minute, the state of some revisions ago,
+                         as from an API server that lags: ``stale:create:secrets:2:5`` is five revisions
+    delayed-kind         after it, no watch of its kind delivers events for half a minute; watches of other kinds do
+    crash-later          the program crashes after some changes by others: ``crash-later:create:secrets:2:1`` is one
+    restored             after it, the server is restored from a backup made right after the user's last change
+    foreground           from it on, the user deletes in the foreground: dependents go while clean-ups run
 
-Besides, the steps of tasks may run in another order than the event loop's: ``order:random:3``, ``order:priorities:3``
-(``testing/core/task_orders.py``; the number is a seed).
+Tasks can also take their steps in another order than the event loop's: ``order:random:3``, ``order:priorities:3``. The
+number is a seed.
 
-Sources of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
+Source of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
 """
 
 from __future__ import annotations
@@ -41,71 +41,49 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.testing.core.program_writes import WRITE_VERBS, ProgramWrite, WriteName
-from deltaloop.testing.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
+from deltaloop.testing.deterministic_loop.core.task_orders import PreemptiveOrder, RandomOrder, TaskOrder
+from deltaloop.testing.injected_faults.core.program_writes import (
+    WEBHOOK_FAULTS,
+    WRITE_VERBS,
+    FaultKind,
+    ProgramWrite,
+    WriteName,
+)
 
 MOST_AT_ONCE: Final = 3
-
-
-class FaultKind(StrEnum):
-    """What happens to a write."""
-
-    CRASH_BEFORE = "crash-before"
-    CRASH_AFTER = "crash-after"
-    LOST = "lost"
-    DROPPED = "dropped"
-    CONFLICT = "conflict"
-    BUSY = "busy"
-    BROKEN = "broken"
-    HELD = "held"
-    MISSED = "missed"
-    PARTED = "parted"
-    PAUSED = "paused"
-    SLOWED = "slowed"
-    HURRIED = "hurried"
-    WEBHOOKS_AWAY = "webhooks-away"
-    WEBHOOKS_SLOW = "webhooks-slow"
-    WEBHOOKS_WRONG = "webhooks-wrong"
-    STALE = "stale"
-    HELD_KIND = "held-kind"
-    CRASH_LATER = "crash-later"
-    RESTORED = "restored"
-    FOREGROUND = "foreground"
 
 
 _STORY: Final = {
     FaultKind.CRASH_BEFORE: "the program crashes before {}",
     FaultKind.CRASH_AFTER: "the program crashes after {}",
-    FaultKind.LOST: "the answer to {} is lost",
-    FaultKind.DROPPED: "the connection breaks before {} arrives",
+    FaultKind.LOST_RESPONSE: "the answer to {} is lost",
+    FaultKind.LOST_REQUEST: "the connection breaks before {} arrives",
     FaultKind.CONFLICT: "{} is refused with 409 Conflict",
     FaultKind.BUSY: "{} is refused with 429 Too Many Requests",
-    FaultKind.BROKEN: "{} is refused with 500 Internal Server Error",
-    FaultKind.HELD: "no watch brings anything for half a minute after {}",
-    FaultKind.MISSED: "no watch brings anything for half a minute after {}, and the program has to list anew",
-    FaultKind.PARTED: "nothing of the program reaches the server for half a minute after {}",
-    FaultKind.PAUSED: "the program stands still for half a minute after {}",
-    FaultKind.SLOWED: "the program's clock runs at seven tenths of the server's after {}",
-    FaultKind.HURRIED: "the user's next step comes right after {}",
-    FaultKind.WEBHOOKS_AWAY: "nobody answers webhooks for half a minute from {} on",
-    FaultKind.WEBHOOKS_SLOW: "webhooks answer too late for half a minute from {} on",
-    FaultKind.WEBHOOKS_WRONG: "webhooks refuse everything for half a minute from {} on",
+    FaultKind.SERVER_ERROR: "{} is refused with 500 Internal Server Error",
+    FaultKind.DELAYED_WATCH: "no watch brings anything for half a minute after {}",
+    FaultKind.MISSED_EVENTS: "no watch brings anything for half a minute after {}, and the program has to list anew",
+    FaultKind.PARTITION: "nothing of the program reaches the server for half a minute after {}",
+    FaultKind.PAUSE: "the program stands still for half a minute after {}",
+    FaultKind.SLOW_CLOCK: "the program's clock runs at seven tenths of the server's after {}",
+    FaultKind.PREMATURE: "the user's next step comes right after {}",
+    FaultKind.WEBHOOK_UNAVAILABLE: "nobody answers webhooks for half a minute from {} on",
+    FaultKind.WEBHOOK_TIMEOUT: "webhooks answer too late for half a minute from {} on",
+    FaultKind.WEBHOOK_REJECTS: "webhooks refuse everything for half a minute from {} on",
     FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
-    FaultKind.HELD_KIND: "no watch of {kind} brings anything for half a minute after {}",
+    FaultKind.DELAYED_KIND: "no watch of {kind} brings anything for half a minute after {}",
     FaultKind.CRASH_LATER: "the program crashes right after change number {changes} that others make after {}",
     FaultKind.RESTORED: "the server is restored, after {}, from a backup that was made after the user's last change",
     FaultKind.FOREGROUND: "the user deletes in the foreground from {} on",
 }
 _NUMBERED: Final[dict[str, str]] = {FaultKind.STALE: "revisions", FaultKind.CRASH_LATER: "changes"}
-WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG})
-"""Faults that strike nothing where no program serves webhooks. Conversions fail as well, and with them watches."""
 AGEING: Final = WEBHOOK_FAULTS | {
-    FaultKind.HELD,
-    FaultKind.MISSED,
-    FaultKind.PARTED,
-    FaultKind.PAUSED,
+    FaultKind.DELAYED_WATCH,
+    FaultKind.MISSED_EVENTS,
+    FaultKind.PARTITION,
+    FaultKind.PAUSE,
     FaultKind.STALE,
-    FaultKind.HELD_KIND,
+    FaultKind.DELAYED_KIND,
     FaultKind.RESTORED,
 }
 """Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
@@ -419,7 +397,7 @@ def _stale(restarts: Iterable[tuple[int, WriteName]], pasts: Pasts) -> Iterator[
 
 def combining(kinds: Sequence[Kind]) -> tuple[FaultKind, ...]:
     """Return the faults that go together with others: a user who does not wait makes it another story."""
-    return tuple(kind for kind in kinds if isinstance(kind, FaultKind) and kind is not FaultKind.HURRIED)
+    return tuple(kind for kind in kinds if isinstance(kind, FaultKind) and kind is not FaultKind.PREMATURE)
 
 
 def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], float]) -> ScheduledFault:

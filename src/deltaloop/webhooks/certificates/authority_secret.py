@@ -1,7 +1,4 @@
-"""The Secret with the authorities: reading it, writing it, and the API server's clock, which it shows.
-
-Core: core/certificates/server_clock.py.
-"""
+"""The Secret with the authorities: reading it, writing it, and the API server's clock, which it shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change. No core.
+"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change.
 
 A Secret that is mounted into a Pod is replaced as a whole, by a link that is turned; a file that is written in place
 may be seen half. So what cannot be read is not served: the certificate before stays, and the files are looked at again.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, final
 
 from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.x509_certificates import load_chain, server_context
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.times import format_time, from_epoch, utc_now
@@ -51,7 +52,7 @@ class MountedCertificates:
         self._folder = folder
         self._every = every
         self._wall_clock = wall_clock
-        self._context = signing.server_context()
+        self._context = server_context()
         self._certificate: Certificate | None = None
         self._told: type[Exception] | None = None
         self._seen: tuple[bytes, bytes] | None = None
@@ -103,8 +104,8 @@ class MountedCertificates:
             found = signing.read_certificate(certificate.decode("ascii"))
             pem = SecretText(f"{key.decode('ascii')}\n{certificate.decode('ascii')}")
             # Into one of its own first: what does not fit together would leave ours without a key.
-            signing.load_into(signing.server_context(), pem)
-            signing.load_into(self._context, pem)
+            load_chain(server_context(), pem.reveal().encode())
+            load_chain(self._context, pem.reveal().encode())
         except (ValueError, ssl.SSLError) as error:
             self._refuse(error)
             return

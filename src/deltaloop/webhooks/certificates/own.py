@@ -1,7 +1,5 @@
 """Certificates that need nobody: an authority in a Secret, and a certificate for each replica.
 
-Core: core/certificates/rotation.py.
-
 A pass reads the Secret, then the configurations of the webhooks, and does what the core says; it is made when something
 of these changes, when the core says that it is time, and now and then in any case. Every write names the version that
 was read: who comes second reads again.
@@ -21,6 +19,7 @@ from typing import Any, Final, final
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.x509_certificates import load_chain, server_context
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import SECRET
 from deltaloop.api.redaction import redact
@@ -137,7 +136,7 @@ class OwnCertificates:
             wall_clock=wall_clock,
         )
         self._bundles = WebhookBundles(self._client, options.targets)
-        self._context = signing.server_context()
+        self._context = server_context()
         self._serving: Serving | None = None
         self._targets: list[TargetSeen] | None = None
         self._changed = asyncio.Event()
@@ -225,7 +224,7 @@ class OwnCertificates:
         return decide(seen, self._targets, self._serving, now=now, timing=timing, spare=spare)
 
     def _serve(self, issue: IssueServing) -> None:
-        signing.load_into(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts))
+        load_chain(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts).reveal().encode())
         self._serving = issue.serving
         until = format_time(from_epoch(issue.serving.not_after))
         _log.info("serving a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
@@ -239,7 +238,7 @@ class OwnCertificates:
             _log.debug("what was read has changed", extra={"kind": kind, "error": type(error).__name__})
         except ForbiddenError as error:
             self._tell_once(
-                "certificates of webhooks cannot be kept good without a right: `deltaloop rbac` prints the role",
+                "cannot keep the certificates of webhooks without a right: `deltaloop generate rbac` prints it",
                 {"kind": kind, "reason": redact(str(error))},
             )
             return False

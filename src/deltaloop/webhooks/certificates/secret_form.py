@@ -1,4 +1,4 @@
-"""How the Secret holds authorities: ``tls.crt`` and ``tls.key`` of the signer, as other tools know them. No core.
+"""How the Secret holds authorities: ``tls.crt`` and ``tls.key`` of the signer, as other tools know them.
 
 | key | what it is |
 | --- | --- |

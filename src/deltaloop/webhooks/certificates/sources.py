@@ -1,4 +1,4 @@
-"""Where a server of webhooks has its certificate from, as the server sees it; no core."""
+"""Where a server of webhooks has its certificate from, as the server sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which configurations webhooks stand in, and of which kinds they are. Core: core/certificates/targets.py."""
+"""Which configurations webhooks stand in, and of which kinds they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caBundle`` of the webhooks that are ours: reading and writing it. Core: core/certificates/targets.py."""
+"""``caBundle`` of the webhooks that are ours: reading and writing it."""
 
 from __future__ import annotations
 

@@ -124,14 +124,14 @@ class Patience:
                 patience than a lower one.
         """
         if not seconds:
-            raise ValueError("priorities need the patience of one priority at least, for example {0: 0.0, -100: 30.0}")
+            raise ValueError("QueueOptions.patience must have at least one priority, for example {0: 0.0, -100: 30.0}")
         self._priorities = sorted(seconds)
         self._seconds = [seconds[priority] for priority in self._priorities]
         for priority, patience in seconds.items():
             if not (patience >= 0 and math.isfinite(patience)):
-                raise ValueError(f"the patience of priority {priority} is {patience!r}; finite seconds are needed")
+                raise ValueError(f"QueueOptions.patience of {priority} must be a finite number >= 0, got {patience!r}")
         if self._seconds != sorted(self._seconds, reverse=True):
-            raise ValueError(f"a higher priority has more patience than a lower one in {dict(seconds)!r}")
+            raise ValueError(f"QueueOptions.patience must not grow with the priority, got {dict(seconds)!r}")
 
     def of(self, priority: int) -> float:
         """Return the patience of a priority in seconds."""

@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HE
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.server_state import ServerState
-from deltaloop.testing.control_plane import find_assets
+from deltaloop.testing.servers.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import pod
 

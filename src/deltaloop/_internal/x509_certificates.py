@@ -1,0 +1,202 @@
+"""X.509 certificates with keys on the curve P-256, for the servers of deltaloop. Needs the package ``cryptography``."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import ssl
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """Make a key."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def load_key(pem: bytes) -> SigningKey:
+    """Read a key that is not encrypted.
+
+    Raises:
+        ValueError: If it is a key for neither ECDSA nor RSA.
+        TypeError: If it is encrypted.
+    """
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    key = serialization.load_pem_private_key(pem, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise ValueError("the key must be one for ECDSA or RSA")  # noqa: TRY004 - the content is wrong, not its type
+    return key
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return a key in PEM, not encrypted."""
+    from cryptography.hazmat.primitives import serialization
+
+    pem = serialization.Encoding.PEM
+    return key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+def certificate_pem(certificate: x509.Certificate) -> bytes:
+    """Return a certificate in PEM."""
+    from cryptography.hazmat.primitives import serialization
+
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def name_of(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
+    """Return a subject."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    common = x509.NameAttribute(NameOID.COMMON_NAME, common_name)
+    return x509.Name([common, *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations)])
+
+
+def sign_authority(
+    key: ec.EllipticCurvePrivateKey, *, name: str, not_before: datetime, not_after: datetime
+) -> x509.Certificate:
+    """Return the certificate of an authority that signs itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    subject = name_of(name)
+    builder = _builder(subject, subject, key.public_key(), not_before, not_after)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    return builder.add_extension(_key_usage(signs=True), critical=True).sign(key, hashes.SHA256())
+
+
+def sign_leaf(
+    key: ec.EllipticCurvePrivateKey,
+    subject: x509.Name,
+    *,
+    issuer: x509.Certificate,
+    signer: SigningKey,
+    purpose: Literal["server", "client"],
+    not_before: datetime,
+    not_after: datetime,
+    hosts: Sequence[str] = (),
+) -> x509.Certificate:
+    """Return a certificate of a server or a client.
+
+    Args:
+        key: The key that the certificate is about.
+        subject: The name in it.
+        issuer: The certificate of the authority.
+        signer: The key of the authority.
+        purpose: Whether it serves or asks.
+        not_before: Start of its validity.
+        not_after: End of its validity.
+        hosts: DNS names and addresses of a server.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if purpose == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    builder = _builder(subject, issuer.subject, key.public_key(), not_before, not_after)
+    if hosts:
+        builder = builder.add_extension(x509.SubjectAlternativeName(list(map(_general_name, hosts))), critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_key_usage(signs=False), critical=True)
+    builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    return builder.add_extension(authority, critical=False).sign(signer, hashes.SHA256())
+
+
+def is_address(host: str) -> bool:
+    """Tell whether a host is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def server_context() -> ssl.SSLContext:
+    """Return a context for a server of HTTP/1.1, without a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
+    """Make a context serve a key and a certificate from the next handshake on; open connections keep theirs.
+
+    Raises:
+        ssl.SSLError: If they do not belong together, or are none.
+    """
+    with _file(pem) as path:
+        context.load_cert_chain(path)
+
+
+@contextmanager
+def _file(content: bytes) -> Generator[str]:
+    """Write a file for OpenSSL: in memory where the system has such files, else one that only this user can read."""
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+        descriptor = os.memfd_create("deltaloop")
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.TemporaryDirectory(prefix="deltaloop-") as directory:
+        path = Path(directory) / "chain.pem"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        yield str(path)
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    return x509.IPAddress(ipaddress.ip_address(host)) if is_address(host) else x509.DNSName(host)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, not_before: datetime, not_after: datetime
+) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(not_before)
+        .not_valid_after(not_after)
+    )
+
+
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,41 @@
+"""Names for code that runs the embedded server in its own process, besides those of ``deltaloop.apiserver``.
+
+``deltaloop.testing`` and ``deltaloop.simulation`` use the server through these two modules only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from deltaloop.apiserver.core.controllers.manifests import in_order, manifests_of
+from deltaloop.apiserver.core.fault_rules import FaultBook, Strike
+from deltaloop.apiserver.core.storage.store import StoreState
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.apiserver.direct_connections import DirectConnection
+from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
+from deltaloop.apiserver.tls import CertificateAuthority
+
+__all__ = [
+    "CLUSTER_CONTROLLERS",
+    "CertificateAuthority",
+    "DirectConnection",
+    "FaultBook",
+    "RequestInfo",
+    "StoreState",
+    "Strike",
+    "describe_request",
+    "in_order",
+    "manifests_of",
+]
+
+
+def describe_request(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
+    """Return the verb and the resource of a request, as the server sees them.
+
+    Args:
+        method: HTTP method.
+        path: Path without its query, quoted.
+        query: Query parameters.
+    """
+    return describe(method, path, tuple(map(unquote, path.strip("/").split("/"))), query)

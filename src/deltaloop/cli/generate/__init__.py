@@ -1,0 +1,17 @@
+"""``deltaloop generate``: manifests and types that follow from a program or a definition."""
+
+from deltaloop.cli.app import group
+
+app = group(
+    {
+        "crd": "generate.crd:crd",
+        "rbac": "generate.rbac:rbac",
+        "webhooks": "generate.webhooks:webhooks",
+        "types": "generate.types:types",
+    }
+)
+
+
+@app.callback()
+def generate() -> None:
+    """Generate manifests from a module, or types from a CustomResourceDefinition."""

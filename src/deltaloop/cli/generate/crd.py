@@ -1,0 +1,132 @@
+"""``deltaloop generate crd``: definitions of a module's classes, compared with a file on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, text
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.cli.load_controllers import LoadError, import_module, named_object
+from deltaloop.crds import breaking_changes, crd_of
+from deltaloop.crds.declaring import is_kind
+from deltaloop.crds.differences import differences
+from deltaloop.runtime.program.definitions import kinds_in
+
+_DEFINITION: Final = "CustomResourceDefinition"
+_VERSIONS: Final = ("spec", "versions")
+
+
+def crd(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE[:CLASS]", help="Classes that @dl.custom_resource decorates.")
+    ],
+    *,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Print only the differences of FILE, and which of them break stored objects.",
+        ),
+    ] = None,
+) -> None:
+    """Print the CustomResourceDefinitions of a module's classes; with --check, exit 1 if a file differs."""
+    definitions = load_definitions(target)
+    if check is None:
+        typer.echo(write_yaml(definitions), nl=False)
+        return
+    if lines := check_definitions(definitions, check, target):
+        typer.echo("\n".join(lines), err=True)
+        raise typer.Exit(1)
+
+
+def load_definitions(target: str) -> list[dict[str, Any]]:
+    """Import a module and return the definitions of the kinds in it, in their order.
+
+    Args:
+        target: ``package.module`` or ``path/to/file.py``, which mean all kinds in it; ``module:name`` means the kind of
+            one class, in all versions that are there.
+
+    Raises:
+        LoadError: If the module or the class is missing, or there is none.
+        InvalidKindError: If the classes of a kind do not fit together.
+    """
+    name, _, attribute = target.partition(":")
+    module = import_module(target, name)
+    kinds = kinds_in(module)
+    if attribute:
+        wanted = named_object(target, module, attribute)
+        if not is_kind(wanted):
+            raise LoadError(target, f"{attribute} is no class that @dl.custom_resource decorates")
+        kinds = [classes for classes in kinds if wanted in classes]
+    if not kinds:
+        problem = (
+            f"module {module.__name__} has no kind; decorate a class with @dl.custom_resource(group=..., version=...)"
+        )
+        raise LoadError(target, problem)
+    return [crd_of(*classes) for classes in kinds]
+
+
+def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:
+    """Return what keeps a file from having the definitions that classes make, in lines; empty if nothing does.
+
+    Args:
+        definitions: What classes make.
+        file: Where they should be; other objects in it do not matter.
+        target: What the classes come from, for what to do.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read.
+    """
+    there_is = _read(file)
+    written = {text(at(each, "metadata", "name")): each for each in there_is if at(each, "kind") == _DEFINITION}
+    lines: list[str] = []
+    renamed = _renamed(written, definitions)
+    for made in definitions:
+        name = text(at(made, "metadata", "name"))
+        there = written.pop(renamed.get(name, name), None)
+        if there is None:
+            lines.append(f"{file} has no definition {name}")
+            continue
+        if not (wrong := differences(there, made)):
+            continue
+        lines.append(f"{file}: {renamed.get(name, name)} is not what the class says")
+        lines += [f"  {line}" for line in wrong]
+        if broken := breaking_changes(there, made):
+            lines.append("  The change breaks stored objects:")
+            lines += [f"    {change}" for change in broken]
+    lines += [f"{file} has a definition {name}, of which there is no class" for name in written]
+    if lines and all(at(each, "kind") == _DEFINITION for each in there_is):
+        lines.append(f"deltaloop generate crd {target} > {file} updates it")
+    elif lines:
+        lines.append(f"deltaloop generate crd {target} prints what belongs there; the other objects of {file} stay")
+    return lines
+
+
+def _renamed(written: Mapping[str, Any], definitions: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return how a definition was called before its class had another name, plural or group, as far as that is clear.
+
+    It is if one that is gone and one that is new have the same kind, or the same versions with the same fields.
+    """
+    made = {text(at(each, "metadata", "name")): each for each in definitions}
+    alike = [
+        (new, gone)
+        for new in made.keys() - written.keys()
+        for gone in written.keys() - made.keys()
+        if any(at(made[new], *path) == at(written[gone], *path) for path in (("spec", "names", "kind"), _VERSIONS))
+    ]
+    news, gones = [new for new, _ in alike], [gone for _, gone in alike]
+    return {new: gone for new, gone in alike if news.count(new) == gones.count(gone) == 1}
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        return [*read_yaml_documents(file.read_text(encoding="utf-8"))]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{file} cannot be read: {error}") from None

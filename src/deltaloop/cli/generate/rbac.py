@@ -1,0 +1,114 @@
+"""``deltaloop generate rbac``: the roles that a module's controllers need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.cli.generate.webhooks import certificate_rights
+from deltaloop.cli.load_controllers import load_declared, target_name
+from deltaloop.cli.option_flags import option_of
+from deltaloop.events import EventApi
+from deltaloop.runtime import Controller
+from deltaloop.runtime.core.access import roles
+from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.access import Program, rules_of
+from deltaloop.runtime.program.access_file import read_access
+from deltaloop.runtime.program.options import RunOptions
+from deltaloop.webhooks import WebhookSet
+
+
+def rbac(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="[MODULE[:OBJECT]]",
+            help="Module or object, as for `run`. Leave it out with --from.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    recorded: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE", help="File of `deltaloop run --record-access FILE`, instead of a module."
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the roles. By default the names of the controllers.")
+    ] = "",
+    namespace: Annotated[str | None, option_of(RunOptions, "namespace")] = None,
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            "--leader-elect", help="The program runs with --leader-elect. Requires --leader-election-namespace."
+        ),
+    ] = False,
+    leader_election_namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="Namespace of the Lease. Omit it without leader election.")
+    ] = "",
+    event_api: Annotated[EventApi, option_of(RunOptions, "event_api")] = EventApi.CORE_V1,
+    metrics_token_review: Annotated[
+        bool, typer.Option("--metrics-token-review", help="The program runs with --metrics-token-review.")
+    ] = False,
+    webhooks_namespace: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Namespace of the Secret for the certificates of the webhooks."),
+    ] = "",
+) -> None:
+    """Print the roles that controllers need: from their declarations, or from a recorded run."""
+    if (recorded is None) == (not target):
+        raise typer.BadParameter("requires either MODULE or --from FILE. Use one of them.")
+    program = Program(
+        namespace=namespace or None,
+        lease_namespace=leader_election_namespace or None,
+        event_api=event_api,
+        token_review=metrics_token_review,
+    )
+    if recorded is not None:
+        if leader_elect or webhooks_namespace or program != Program(namespace=program.namespace):
+            raise typer.BadParameter(
+                "--from can be combined only with --name and --namespace: the recorded run decides the rest."
+            )
+        typer.echo(
+            print_recorded(read_access(recorded), name=name or "deltaloop", namespace=program.namespace), nl=False
+        )
+        return
+    if leader_elect and not leader_election_namespace:
+        raise typer.BadParameter(
+            "--leader-elect requires --leader-election-namespace: the role is for the Lease there."
+        )
+    if webhooks_namespace:
+        program = replace(program, certificates=certificate_rights(target, name=name, namespace=webhooks_namespace))
+    controllers, hooks = load_declared(target)[1:]
+    program = replace(program, reads=WebhookSet(hooks).reads)
+    joined = "-".join(controller.name for controller in controllers) or target_name(target)
+    typer.echo(print_roles(controllers, name=name or joined, program=program), nl=False)
+
+
+def print_roles(controllers: Sequence[Controller], *, name: str, program: Program) -> str:
+    """Return the roles as YAML, with a comment for each name that was guessed."""
+    rules, guessed = rules_of(controllers, program=program)
+    comments = [
+        f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
+    ]
+    documents: list[Mapping[str, Any]] = list(roles(rules, name=name))
+    return "".join(comments) + write_yaml(documents, short_in_one_line=True)
+
+
+def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
+    """Return the roles of what a run did as YAML.
+
+    Args:
+        recorded: What it did.
+        name: Name of the roles.
+        namespace: Make Roles of this namespace of what was done in no particular one.
+    """
+    comment = "# What one run did; what it did not come to is missing.\n"
+    documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
+    return comment + write_yaml(documents, short_in_one_line=True)

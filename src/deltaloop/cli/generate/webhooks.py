@@ -1,0 +1,171 @@
+"""``deltaloop generate webhooks``: configurations by which a cluster calls a module's webhooks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.cli.load_controllers import LoadError, TargetArgument, load_declared, target_name
+from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.program.access import certificate_access
+from deltaloop.runtime.program.definitions import program_definitions
+from deltaloop.runtime.program.object_names import WEBHOOK_URL_RULE, check_name, check_namespace, is_webhook_url
+from deltaloop.runtime.program.webhooks import default_service
+from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
+from deltaloop.webhooks.certificates.secret_form import empty_secret
+from deltaloop.webhooks.certificates.targets import targets_in
+
+_PART: Final = """\
+# Only what the definition says of conversion, since there are no classes for all of its versions here: put it into the
+# definition, or merge it by `kubectl apply --server-side --field-manager webhooks`. A plain apply would drop the rest.
+"""
+
+
+def webhooks(
+    target: TargetArgument,
+    *,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the configurations. By default the name of the module.")
+    ] = "",
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAME",
+            help="Namespace of the program and its Service; its objects are exempt from the webhooks.",
+        ),
+    ] = "",
+    service: Annotated[str, typer.Option(metavar="NAME", help="Name of the Service. By default NAME-webhooks.")] = "",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the Service.", min=1, max=65535)] = 443,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="URL instead of a Service: https://HOST:PORT, as the cluster reaches it.")
+    ] = "",
+    ca_bundle: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Authorities of the certificate, as PEM.")
+    ] = None,
+) -> None:
+    """Print the webhook configurations of a module, and the conversions of its definitions."""
+    address = address_of(target, name=name, namespace=namespace, service=service, port=port, url=url, ca=ca_bundle)
+    typer.echo(print_registrations(target, address, name=name, own_namespace=namespace), nl=False)
+
+
+def address_of(
+    target: str, *, name: str, namespace: str, service: str, port: int, url: str, ca: Path | None
+) -> WebhookAddress:
+    """Return where webhooks are, as flags say it.
+
+    Args:
+        target: The module.
+        name: Of the program; "" is the module's.
+        namespace: Of the Service.
+        service: Its name; "" follows from that of the program.
+        port: Its port.
+        url: In place of a Service.
+        ca: File with authorities.
+
+    Raises:
+        InvalidArgumentError: If one of them cannot be used.
+    """
+    bundle = ""
+    if ca is not None:
+        try:
+            pem = ca.read_bytes()
+        except OSError as error:
+            raise InvalidArgumentError(f"--ca-bundle {ca}: {error.strerror}") from None
+        if b"-----BEGIN CERTIFICATE-----" not in pem or b"PRIVATE KEY" in pem:
+            raise InvalidArgumentError(f"--ca-bundle must be a file of certificates in PEM without a key, got {ca}.")
+        bundle = base64.b64encode(pem).decode()
+    if url:
+        if not is_webhook_url(url):
+            raise InvalidArgumentError(f"--url must be {WEBHOOK_URL_RULE}, got {url!r}.")
+        return WebhookAddress(url=url.rstrip("/"), ca_bundle=bundle)
+    if not namespace:
+        raise InvalidArgumentError("--namespace or --url is required. Add the namespace of the program, or its URL.")
+    found = service or default_service(name or target_name(target))
+    check_name("--service", found)
+    check_namespace("--namespace", namespace)
+    return WebhookAddress(namespace=namespace, service=found, port=port, ca_bundle=bundle)
+
+
+def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
+    """Return the documents as YAML.
+
+    What a definition says of conversion is printed with the rest of it where the module has classes for all of its
+    versions: who applies a part, by the same tool as the whole, takes the rest away.
+
+    Where a Service is called and no authority is given, the program keeps certificates of its own: the Secret for them
+    comes first.
+
+    Args:
+        target: The module.
+        address: Where its webhooks are.
+        name: Of the configurations; "" is the module's.
+        own_namespace: Where the program is.
+
+    Raises:
+        LoadError: If the module has no webhooks.
+        InvalidWebhookError: If they do not fit together.
+    """
+    found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
+    if address.service and not address.ca_bundle:
+        documents.insert(0, empty_secret(default_service(found), namespace=address.namespace))
+    parts = [each for each in documents if each["kind"] == CUSTOM_RESOURCE_DEFINITION.kind]
+    wholes = _whole_definitions(target, parts)
+    printed: list[str] = [write_yaml([wholes.get(_name(each), each)]) for each in documents]
+    alone = [each in parts and _name(each) not in wholes for each in documents]
+    return "---\n".join(_PART * is_part + text for is_part, text in zip(alone, printed, strict=True))
+
+
+def _name(document: dict[str, Any]) -> str:
+    return str(document["metadata"]["name"])
+
+
+def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return definitions of which parts are printed, by name, where all versions that are converted are known."""
+    declared = load_declared(target)
+    conversions = {each.type.group_resource: each for each in WebhookSet(declared.webhooks).conversions}
+    said = {_name(part): part["spec"] for part in parts}
+    found: dict[str, dict[str, Any]] = {}
+    for whole in program_definitions([declared.module], declared.controllers, declared.webhooks):
+        conversion = conversions.get(_name(whole))
+        versions = {each["name"] for each in whole["spec"]["versions"]}
+        if conversion is not None and {conversion.hub, *conversion.spokes} <= versions:
+            found[_name(whole)] = {**whole, "spec": {**whole["spec"], **said[_name(whole)]}}
+    return found
+
+
+def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Access, ...]:
+    """Return what a program needs to keep the certificates of its webhooks.
+
+    Args:
+        target: The module.
+        name: Of the configurations; "" is the module's.
+        namespace: Where the program, and the Secret, is.
+
+    Raises:
+        LoadError: If the module has no webhooks.
+        InvalidWebhookError: If they do not fit together.
+    """
+    check_namespace("--webhooks-namespace", namespace)
+    address = WebhookAddress(namespace=namespace, service="any")  # only names are needed
+    found, documents = _registered(target, address, name=name, own_namespace=namespace)
+    return certificate_access(namespace=namespace, secret=default_service(found), targets=targets_in(documents))
+
+
+def _registered(
+    target: str, address: WebhookAddress, *, name: str, own_namespace: str
+) -> tuple[str, list[dict[str, Any]]]:
+    webhooks = WebhookSet(load_declared(target).webhooks)
+    if not webhooks:
+        raise LoadError(target, "it has no webhook; decorate a function with @dl.validate, @dl.mutate or @dl.convert")
+    found = name or target_name(target)
+    check_name("--name", found)
+    return found, registrations(webhooks, address, name=found, own_namespace=own_namespace)

@@ -1,0 +1,28 @@
+"""Flags for the log."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from deltaloop.api.logs import configure_logging
+
+LogFormatFlag: TypeAlias = Annotated[str, typer.Option("--log-format", metavar="FORMAT", help="text or json.")]
+LogLevelFlag: TypeAlias = Annotated[
+    str, typer.Option("--log-level", metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+]
+
+
+def set_up_logging(log_level: str, log_format: str = "text") -> None:
+    """Configure logging.
+
+    Raises:
+        typer.BadParameter: If the level or the format is unknown.
+    """
+    if log_format not in ("text", "json"):
+        raise typer.BadParameter(f"--log-format must be text or json, got {log_format!r}")
+    try:
+        configure_logging(output="json" if log_format == "json" else "text", level=log_level.upper())
+    except ValueError:
+        raise typer.BadParameter(f"--log-level must be DEBUG, INFO, WARNING or ERROR, got {log_level!r}") from None

@@ -1,0 +1,82 @@
+"""``deltaloop migrate-storage``: rewrite objects in the current storage version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deltaloop.cli.connection import ContextFlag, KubeconfigFlag, make_client
+from deltaloop.cli.generate.crd import load_definitions
+
+if TYPE_CHECKING:
+    from deltaloop.client import Client
+
+
+def migrate_storage(
+    definitions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DEFINITION]...", help="Names of CustomResourceDefinitions, such as databases.example.com."
+        ),
+    ] = None,
+    *,
+    module: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="MODULE[:CLASS]", help="Definitions of a module's classes, as for `generate crd`."
+        ),
+    ] = "",
+    concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Number of concurrent writes.", min=1)] = 8,
+    kubeconfig: KubeconfigFlag = None,
+    context: ContextFlag = None,
+) -> None:
+    """Write all objects of definitions again, so that none is stored in an old version, and update their status.
+
+    After an interruption, the same command continues. Exit code 1 if objects could not be written.
+    """
+    names = [*(definitions or ())]
+    if module:
+        names += [each["metadata"]["name"] for each in load_definitions(module)]
+    if not names:
+        raise typer.BadParameter("name a definition, or give --from MODULE")
+    client = make_client(kubeconfig=kubeconfig, context=context, namespace=None)
+    if not asyncio.run(migrate_all(client, names, at_once=concurrency, show=typer.echo)):
+        raise typer.Exit(1)
+
+
+async def migrate_all(client: Client, names: list[str], *, at_once: int, show: Callable[[str], object]) -> bool:
+    """Migrate definitions one after another, and close the client; tell whether nothing is left to do.
+
+    Args:
+        client: Asks and writes.
+        names: Of the definitions.
+        at_once: How many objects are written at a time.
+        show: Gets each line.
+    """
+    from deltaloop.webhooks import StorageMigration, migrate_storage
+
+    def progress(so_far: StorageMigration) -> None:
+        left = "" if so_far.remaining is None else f", {so_far.remaining} left"
+        show(f"{so_far.definition}: {so_far.written} written as {so_far.version}{left}")
+
+    done = True
+    async with client:
+        for name in names:
+            ended = await migrate_storage(client, name, at_once=at_once, on_progress=progress)
+            others = ", ".join(ended.others)
+            if not ended.done:
+                done = False
+                for failure in ended.failures:
+                    show(f"{name}: {failure.key}: {failure.why}")
+                show(f"{name}: {ended.failed} could not be written; they may still be stored as {others}")
+            elif others:
+                show(f"{name}: all are stored as {ended.version}; {others} may leave the definition")
+            else:
+                show(f"{name}: all were stored as {ended.version} already")
+                if ended.written:
+                    told = f"managedFields of {ended.written} named versions that are not served"
+                    show(f"{name}: {told}; they name {ended.version} now")
+    return done

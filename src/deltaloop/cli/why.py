@@ -1,0 +1,172 @@
+"""``deltaloop why``: ask a running program for an object's last reconciles."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from http.client import HTTPException
+from typing import Annotated, Any, Final, NamedTuple, cast
+
+import typer
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.plain_text import one_line
+from deltaloop.runtime.program.health_pages import EXPLAIN_PATH
+from deltaloop.runtime.program.options import DEFAULT_HEALTH
+
+_TIMEOUT: Final = 5.0
+_MOST: Final = 10 * 2**20
+
+
+class NoExplanationError(DeltaloopError):
+    """A program cannot be asked; the message says where, and what to do."""
+
+
+class Explanation(NamedTuple):
+    """What a program says of an object.
+
+    Attributes:
+        reconciles: Its last reconciles, the latest first; empty if it knows of none.
+        standby_of: Who leads, if the program does not, or "" if that is not known; None if it leads, or need not.
+    """
+
+    reconciles: list[dict[str, Any]]
+    standby_of: str | None
+
+
+def why(
+    obj: Annotated[
+        str,
+        typer.Argument(
+            metavar="[KIND/]NAME", help="Object, such as `foo/web`. Without a kind, an object that is reconciled."
+        ),
+    ],
+    *,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the object.")
+    ] = "default",
+    address: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address of the health server of the program.")
+    ] = DEFAULT_HEALTH,
+    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+) -> None:
+    """Show why running controllers reconciled an object lately, and what they wrote. Values are never shown."""
+    kind, _, name = obj.rpartition("/")
+    if not name:
+        raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}")
+    if output not in ("text", "json"):
+        raise typer.BadParameter(f"--output must be text or json, got {output!r}")
+    found, standby_of = ask(address, kind=kind, namespace=namespace, name=name)
+    if standby_of is not None:
+        typer.echo(f"note: {standby_note(standby_of)}", err=True)
+    if not found:
+        typer.echo(
+            f"error: nothing is known of {obj} in namespace {namespace}: it was not reconciled lately, or is named"
+            " otherwise (KIND/NAME also finds what triggered a reconcile, or was written by one)",
+            err=True,
+        )
+        raise typer.Exit(1)
+    if output == "json":
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for line in lines(found):
+        typer.echo(line)
+
+
+def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
+    """Ask a running program for an object's last reconciles.
+
+    Args:
+        address: Of its health server: ``HOST:PORT``, or a URL.
+        kind: As people write it; empty if the object is one that is reconciled.
+        namespace: Of the object.
+        name: Of the object.
+
+    Raises:
+        NoExplanationError: If nobody answers there, or something else does.
+    """
+    base = address if "://" in address else f"http://{address}"
+    if not base.startswith(("http://", "https://")):
+        raise NoExplanationError(f"{address!r} is no address of a health server; write HOST:PORT or a URL")
+    query = urllib.parse.urlencode({"kind": kind, "namespace": namespace, "name": name})
+    # No proxy stands between this machine and itself.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{base.rstrip('/')}{EXPLAIN_PATH}?{query}", timeout=_TIMEOUT) as answer:
+            body = answer.read(_MOST)
+    except urllib.error.HTTPError as error:
+        with error:
+            body = error.read(_MOST)
+        if error.code != 404 or not body.startswith(b"{"):
+            raise _refused(base, error.code, body) from None
+    except (OSError, ValueError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise NoExplanationError(
+            f"no running controller answers at {base} ({reason}); `deltaloop run` serves it at its"
+            " --health-probe-bind-address, and --address says which to ask"
+        ) from None
+    try:
+        answered = json.loads(body)
+        found, standby = answered["reconciles"], answered.get("standby")
+        leader = None if standby is None else str(standby["leader"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise NoExplanationError(f"what answers at {base} is no deltaloop health server") from None
+    return Explanation(cast("list[dict[str, Any]]", found), leader)
+
+
+def standby_note(leader: str) -> str:
+    """Say for people that the program which was asked does not lead."""
+    who = f"{leader} does" if leader else "it has not seen who does"
+    return one_line(f"this replica does not lead ({who}), and only the leader reconciles; ask the leader's --address")
+
+
+def _refused(base: str, code: int, body: bytes) -> NoExplanationError:
+    if code == 403:
+        return NoExplanationError(
+            f"{base} explains only to the machine that it runs on; ask there, or forward the port"
+        )
+    said = one_line(body[:200].decode(errors="replace").strip())
+    return NoExplanationError(f"what answers at {base} is no deltaloop health server: {code} {said}")
+
+
+def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say for people what was found; what answered may be anything.
+
+    Raises:
+        NoExplanationError: If it is not what a health server says.
+    """
+    try:
+        yield from map(one_line, _lines(reconciles))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise NoExplanationError(
+            "what answers there is no deltaloop health server, or one of another version"
+        ) from None
+
+
+def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for run in reconciles:
+        error = f", {run['error']}" if run["error"] else ""
+        what = "clean-up, reconcile" if run.get("cleanup") else "reconcile"
+        yield (
+            f"{run['controller']} {run['key']}, {what} {run['reconcile']}: {run['result']}{error}"
+            f" ({run['secondsAgo']:.1f} s ago, took {run['seconds']:.3f} s, attempt {run['attempt']})"
+        )
+        for trigger, times in Counter[str](run["triggers"]).items():
+            yield f"  because  {trigger}{f' ({times} times)' if times > 1 else ''}"
+        if run["triggersDropped"]:
+            yield f"           and {run['triggersDropped']} more"
+        for write in run["writes"]:
+            part = f"/{write['subresource']}" if write["subresource"] else ""
+            version = (
+                f" ({write['version']})" if write["version"] else "" if write["verb"] == "delete" else " (no change)"
+            )
+            paths = f": {', '.join(write['paths'])}" if write["paths"] else ""
+            if write["paths"] is None:
+                paths = ": which fields is not kept any more"
+            yield f"  wrote    {write['verb']} {write['kind']}{part} {write['key']}{version}{paths}"
+        if run["writesDropped"]:
+            yield f"           and {run['writesDropped']} more"

@@ -1,0 +1,37 @@
+"""The file that ``RunOptions.record_access`` writes and ``generate rbac --from`` reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.private_file import write_whole
+
+
+def save_access(path: Path, recorded: RecordedAccess) -> None:
+    """Write what a run did, for its owner to read; a symbolic link is replaced.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be written.
+    """
+    try:
+        write_whole(path, json.dumps(recorded.to_dict(), indent=1) + "\n")
+    except OSError as error:
+        raise InvalidArgumentError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read_access(path: Path) -> RecordedAccess:
+    """Read what a run did.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read, or holds something else.
+    """
+    try:
+        fields = json.loads(path.read_text())
+    except OSError as error:
+        raise InvalidArgumentError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        fields = None
+    return RecordedAccess.from_dict(fields, source=str(path))

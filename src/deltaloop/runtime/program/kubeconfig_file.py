@@ -1,0 +1,62 @@
+"""Writing a kubeconfig: at once or not at all, readable by its owner only, and never over somebody else's.
+
+A file that we wrote begins with a comment that says so; any other file that exists is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.runtime.program.private_file import write_whole
+
+_MARK = "# Written by deltaloop; it is overwritten when the server starts again.\n"
+
+
+class KubeconfigExistsError(DeltaloopError):
+    """A kubeconfig that we did not write stands where ours should go; name another file or move it away."""
+
+
+def check_may_write(path: Path) -> None:
+    """Refuse a path whose file is not ours.
+
+    Raises:
+        KubeconfigExistsError: If there is a file that we did not write.
+    """
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            first = file.readline()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise KubeconfigExistsError(f"{path} cannot be read to see whose it is: {error.strerror}") from None
+    if first != _MARK:
+        raise KubeconfigExistsError(
+            f"{path} exists and was not written by deltaloop; name another file or move it away"
+        )
+
+
+def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
+    """Write a kubeconfig atomically with mode 0600.
+
+    Raises:
+        KubeconfigExistsError: If there is a file that we did not write.
+        DeltaloopError: If it cannot be written.
+    """
+    check_may_write(path)
+    try:
+        write_whole(path, _MARK + write_yaml([dict(config)]))
+    except OSError as error:
+        raise DeltaloopError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def remove_kubeconfig(path: Path) -> None:
+    """Remove a kubeconfig that we wrote; anything else is left alone."""
+    try:
+        check_may_write(path)
+    except KubeconfigExistsError:
+        return
+    path.unlink(missing_ok=True)

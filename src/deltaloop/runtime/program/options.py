@@ -1,0 +1,227 @@
+"""Options of ``dl.run``. The flags of ``deltaloop run``, their help and their documentation are made from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from string import Formatter
+from typing import Any, Final, get_args
+
+from deltaloop._internal.option_types import check_types
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.client.client import Client
+from deltaloop.client.transport.opening import Http
+from deltaloop.events.core.draft import EventApi
+from deltaloop.leaderelection.config import LeaderElectionConfig
+from deltaloop.runtime.program.object_names import (
+    NAME_RULE,
+    NAMESPACE_RULE,
+    WEBHOOK_URL_RULE,
+    is_name,
+    is_namespace,
+    is_webhook_url,
+)
+from deltaloop.runtime.program.pages import Listen
+from deltaloop.webhooks.server_options import WebhookServerOptions
+
+DEFAULT_METRICS: Final = "127.0.0.1:8080"
+DEFAULT_HEALTH: Final = "127.0.0.1:8081"
+
+
+class RunOptionError(InvalidArgumentError):
+    """An option of ``dl.run`` has an invalid value, or does not fit another option.
+
+    Attributes:
+        options: Names of the options.
+    """
+
+    def __init__(self, problem: str, **values: object) -> None:
+        """Keep the problem: a format string with names of options and of values."""
+        self.options: tuple[str, ...] = tuple(
+            dict.fromkeys(name for _, name, _, _ in Formatter().parse(problem) if name in _NAMES)
+        )
+        self._problem = problem
+        self._values = values
+        super().__init__(self.described(lambda option: f"RunOptions.{option}"))
+
+    def described(self, name_of: Callable[[str], str]) -> str:
+        """Return the message with other names of the options, such as flags."""
+        return self._problem.format_map({**{option: name_of(option) for option in self.options}, **self._values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options of ``run``, each of which is also a flag of ``deltaloop run``; times are in seconds.
+
+    Attributes:
+        kubeconfig: Kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the service account of the pod.
+        context: Context of the kubeconfig. By default its current context.
+        namespace: Only namespace to watch. By default all namespaces.
+        embedded: Whether to run against an embedded API server, which stops with the program.
+        rbac: Whether to grant the program only the roles that ``deltaloop generate rbac`` prints. Requires
+            ``embedded``.
+        load: File or folder of manifests, such as CRDs, that the embedded server starts with. Repeatable. Requires
+            ``embedded``.
+        write_kubeconfig: File for the kubeconfig of the embedded server, removed at the end. Requires ``embedded``.
+        leader_elect: Whether to reconcile only while holding a Lease. Standbys keep their caches warm.
+        leader_election_id: Name of the Lease. By default the names of the controllers.
+        leader_election_namespace: Namespace of the Lease. By default the namespace of the connection.
+        identity: Name of this candidate. By default the host name with a random suffix.
+        lease_duration: Time that other candidates wait before they take over.
+        renew_deadline: Time for which a leader leads without a renewal.
+        retry_period: Time between two attempts to acquire or renew the Lease.
+        event_api: API that Events are written in. With ``events.k8s.io/v1``, repeats become a series.
+        metrics_bind_address: Address of /metrics, or 0 to disable it. By default 127.0.0.1:8080 if the extra
+            ``metrics`` is installed.
+        health_probe_bind_address: Address of /healthz, /readyz and /explain, or 0 to disable it.
+        metrics_cert: Certificate of /metrics as PEM.
+        metrics_key: Private key of the certificate of /metrics as PEM.
+        metrics_token_review: Whether to serve /metrics only to clients whose bearer token the API server allows to
+            get it. Requires ``metrics_cert``.
+        webhook_bind_address: Address of the webhooks, or 0 to disable it.
+        webhook_name: Name of the webhook configurations; the Secret is NAME-webhooks. By default the name of the
+            module.
+        webhook_service: Name of the Service of the webhooks. By default NAME-webhooks.
+        webhook_url: URL of the webhooks instead of a Service: https://HOST:PORT, as the cluster reaches it.
+        webhook_cert_dir: Folder where another tool, such as cert-manager, keeps tls.crt and tls.key for the webhooks.
+        webhook_client_ca: Authorities as PEM; webhook clients must present a certificate of one of them.
+        webhook_grace: Time for which webhooks are served after the shutdown has begun.
+        drain_timeout: Time for reconciles to end by themselves before they are canceled.
+        shutdown_timeout: Time limit for the whole shutdown.
+        preflight: Whether to check first that the account may do what the controllers declare.
+        record_access: File for the requests of the run, for ``deltaloop generate rbac --from``.
+        http: HTTP backend: aiohttp, or asyncio, which needs less CPU.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    embedded: bool = False
+    rbac: bool = False
+    load: tuple[Path, ...] = ()
+    write_kubeconfig: Path | None = None
+    leader_elect: bool = False
+    leader_election_id: str | None = None
+    leader_election_namespace: str | None = None
+    identity: str | None = None
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    event_api: EventApi = EventApi.CORE_V1
+    metrics_bind_address: str | None = None
+    health_probe_bind_address: str = DEFAULT_HEALTH
+    metrics_cert: Path | None = None
+    metrics_key: Path | None = None
+    metrics_token_review: bool = False
+    webhook_bind_address: str = ":9443"
+    webhook_name: str | None = None
+    webhook_service: str | None = None
+    webhook_url: str | None = None
+    webhook_cert_dir: Path | None = None
+    webhook_client_ca: Path | None = None
+    webhook_grace: float = 5.0
+    drain_timeout: float = 20.0
+    shutdown_timeout: float = 30.0
+    preflight: bool = True
+    record_access: Path | None = None
+    http: Http = "aiohttp"
+
+    def __post_init__(self) -> None:
+        """Reject invalid values before a connection is opened.
+
+        Raises:
+            OptionTypeError: If a value has the wrong type.
+            RunOptionError: If a value is invalid, or two options do not fit together.
+        """
+        check_types(self)
+        self._check_cluster()
+        for valid, rule, options in _RULES:
+            for option in options:
+                if (value := getattr(self, option)) not in (None, "") and not valid(value):
+                    raise RunOptionError(f"{{{option}}} must be {rule}, got {{got!r}}.", got=value)
+        if (self.metrics_cert is None) != (self.metrics_key is None):
+            raise RunOptionError("{metrics_cert} and {metrics_key} must be given together. Add the missing one.")
+        if self.metrics_token_review and self.metrics_cert is None:
+            raise RunOptionError(
+                "{metrics_token_review} requires {metrics_cert} and {metrics_key}, because tokens must not travel "
+                "unencrypted."
+            )
+        try:
+            election_timing(self)
+        except ValueError as error:
+            raise RunOptionError(
+                "{lease_duration}, {renew_deadline} and {retry_period} do not fit together: {cause}", cause=error
+            ) from None
+
+    def _check_cluster(self) -> None:
+        for option in ("rbac", "load", "write_kubeconfig"):
+            if getattr(self, option) and not self.embedded:
+                raise RunOptionError(
+                    f"{{{option}}} requires {{embedded}}. Add {{embedded}}, or leave {{{option}}} out."
+                )
+        for option in ("kubeconfig", "context"):
+            if getattr(self, option) and self.embedded:
+                raise RunOptionError(f"{{embedded}} and {{{option}}} cannot be combined. Use one of them.")
+
+
+_NAMES: Final = frozenset(each.name for each in fields(RunOptions))
+
+
+def election_timing(options: RunOptions) -> LeaderElectionConfig:
+    """Return the times of the leader election."""
+    return LeaderElectionConfig(
+        lease_duration=options.lease_duration,
+        renew_deadline=options.renew_deadline,
+        retry_period=options.retry_period,
+    )
+
+
+def lease_namespace(options: RunOptions, client: Client) -> str | None:
+    """Return the namespace of the Lease; None without leader election."""
+    return (options.leader_election_namespace or client.namespace) if options.leader_elect else None
+
+
+def metrics_address(options: RunOptions) -> Listen | None:
+    """Return where metrics are served; None if they are disabled."""
+    return Listen.parse(
+        options.metrics_bind_address or DEFAULT_METRICS,
+        certificate=options.metrics_cert,
+        key=options.metrics_key,
+        token_review=options.metrics_token_review,
+    )
+
+
+def webhook_server_options(options: RunOptions) -> WebhookServerOptions | None:
+    """Return where webhooks are served; None if they are disabled."""
+    listen = WebhookServerOptions.parse(options.webhook_bind_address or "0")
+    if listen is None:
+        return None
+    return replace(listen, client_ca=options.webhook_client_ca, grace=options.webhook_grace)
+
+
+def _is_address(address: str) -> bool:
+    try:
+        Listen.parse(address)
+    except InvalidArgumentError:
+        return False
+    return True
+
+
+_RULES: Final[tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]] = (
+    (is_namespace, NAMESPACE_RULE, ("namespace", "leader_election_namespace")),
+    (is_name, NAME_RULE, ("leader_election_id", "webhook_name", "webhook_service")),
+    (
+        _is_address,
+        "HOST:PORT, :PORT for all interfaces, or 0 to disable it",
+        ("metrics_bind_address", "health_probe_bind_address", "webhook_bind_address"),
+    ),
+    (is_webhook_url, WEBHOOK_URL_RULE, ("webhook_url",)),
+    (
+        lambda seconds: seconds >= 0 and math.isfinite(seconds),
+        "a finite number of seconds >= 0",
+        ("webhook_grace", "drain_timeout", "shutdown_timeout"),
+    ),
+    (lambda name: name in get_args(Http), " or ".join(get_args(Http)), ("http",)),
+)

@@ -1,0 +1,142 @@
+"""Webhooks of a program that runs: where they are served, by which certificate, and who registers them.
+
+In a cluster, whoever installs the program applies the configurations, and the program keeps their certificates. The
+embedded server stops with the program, so the program registers them there itself: by URL, with its own authority.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, final
+from urllib.parse import urlsplit
+
+from deltaloop.client import Client
+from deltaloop.runtime.program.options import RunOptionError, RunOptions, webhook_server_options
+from deltaloop.webhooks import (
+    CertificateSource,
+    FixedCertificate,
+    MountedCertificates,
+    OwnCertificateOptions,
+    OwnCertificates,
+    WebhookAddress,
+    WebhookSet,
+    WebhookTarget,
+)
+from deltaloop.webhooks.certificates.targets import targets_in
+from deltaloop.webhooks.declaring import Webhook
+from deltaloop.webhooks.registering import register, registrations
+
+if TYPE_CHECKING:
+    from deltaloop.webhooks import WebhookServerOptions
+
+_LOCAL: Final = "127.0.0.1"
+
+
+def default_service(program: str) -> str:
+    """Return the default name of the Service of a program's webhooks, which is also the name of their Secret."""
+    return f"{program}-webhooks"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramWebhooks:
+    """Webhooks of a program that runs.
+
+    Attributes:
+        name: Name of their configurations.
+        webhooks: Webhooks of the program.
+        options: Options of the program.
+        listen: Where they are served; None if they are not.
+        certificate: Certificate for an embedded server; None in a cluster.
+        address: Address that is registered on an embedded server; None in a cluster.
+    """
+
+    name: str
+    webhooks: Sequence[Webhook]
+    options: RunOptions
+    listen: WebhookServerOptions | None = None
+    certificate: FixedCertificate | None = None
+    address: WebhookAddress | None = None
+
+    @classmethod
+    def of(cls, webhooks: Sequence[Webhook], options: RunOptions, *, name: str) -> ProgramWebhooks:
+        """Return the webhooks of a program.
+
+        Raises:
+            InvalidWebhookError: If they do not fit together.
+            MissingExtraError: If the extra ``server`` is not installed, for an embedded server.
+            RunOptionError: If an embedded server cannot call them with these options.
+        """
+        WebhookSet(webhooks)
+        listen = webhook_server_options(options) if webhooks else None
+        found = cls(name=name, webhooks=webhooks, options=options, listen=listen)
+        return found if listen is None or not options.embedded else found._on_embedded_server(listen)
+
+    def _on_embedded_server(self, listen: WebhookServerOptions) -> ProgramWebhooks:
+        if not listen.port:
+            raise RunOptionError(
+                "{webhook_bind_address} must have a port other than 0 with {embedded}, got {got!r}: the URL is "
+                "registered before the port is known.",
+                got=self.options.webhook_bind_address,
+            )
+        if listen.client_ca is not None:
+            raise RunOptionError(
+                "{webhook_client_ca} and {embedded} cannot be combined: the embedded server has no client certificate. "
+                "Leave {webhook_client_ca} out."
+            )
+        from deltaloop.apiserver.tls import CertificateAuthority
+
+        authority = CertificateAuthority.make()
+        host = listen.host or _LOCAL
+        address = WebhookAddress(
+            url=f"https://[{host}]:{listen.port}" if ":" in host else f"https://{host}:{listen.port}",
+            ca_bundle=base64.b64encode(authority.ca_pem).decode(),
+        )
+        return replace(
+            self,
+            listen=replace(listen, host=host, grace=0.0),  # there are no endpoints that have to change
+            certificate=FixedCertificate(authority.server_context(host=host)),
+            address=address,
+        )
+
+    def certificates(self, client: Client) -> CertificateSource | None:
+        """Return the source of the certificate; None if nothing is served.
+
+        Args:
+            client: Client whose namespace is that of the program.
+
+        Raises:
+            MissingExtraError: If the extra ``webhooks`` is not installed.
+            InvalidArgumentError: If the folder or a name cannot be used.
+        """
+        if self.listen is None or self.certificate is not None:
+            return self.certificate
+        if self.options.webhook_cert_dir is not None:
+            return MountedCertificates(self.options.webhook_cert_dir)
+        service, namespace = self.options.webhook_service or default_service(self.name), client.namespace
+        host = urlsplit(self.options.webhook_url or "").hostname
+        hosts = (host,) if host else (f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local")
+        return OwnCertificates(
+            client,
+            OwnCertificateOptions(
+                namespace=namespace, secret=default_service(self.name), hosts=hosts, targets=self.targets()
+            ),
+        )
+
+    def targets(self) -> tuple[WebhookTarget, ...]:
+        """Return the configurations whose ``caBundle`` is written."""
+        return targets_in(self._registrations(WebhookAddress(namespace="any", service="any")))  # only names are needed
+
+    async def register(self, client: Client) -> None:
+        """Register the webhooks on an embedded server.
+
+        Raises:
+            InvalidArgumentError: If a definition is missing whose objects are converted.
+        """
+        if self.address is not None:
+            await register(client, self._registrations(self.address))
+
+    def _registrations(self, address: WebhookAddress) -> list[dict[str, Any]]:
+        return registrations(WebhookSet(self.webhooks), address, name=self.name)

@@ -1,0 +1,251 @@
+"""Time and randomness of a run, decided by one seed and the run's own clock, in the whole process.
+
+    random.*               the module's own generator, seeded; random.Random() and numbers of its kind are the program's
+    os.urandom             and with it uuid.uuid4, secrets, random.SystemRandom
+    time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
+                           time.clock_gettime too, except for clocks of processor time
+
+A module with ``from time import time`` holds the function itself: modules of the program under test get the simulated
+function for the duration of the run. The standard library and installed packages keep the real time, because event
+loops and locks need it.
+
+Other processes, turns of threads and extension modules are out of reach. The order of sets follows the hash seed of the
+process: two processes agree if ``PYTHONHASHSEED`` is set.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.simulation.under_test import TURN, is_turn_of_loop, is_under_test
+from deltaloop.testing.deterministic_loop.thread_turns import sleep
+
+_REAL_DATETIME: Final = dt.datetime
+_REAL_DATE: Final = dt.date
+_IMPORTS: Final = "<frozen importlib._bootstrap>"
+# Who imports a module holds a lock of it. Where Python keeps no such list, frames are looked through each time.
+_IMPORT_LOCKS: Final[Collection[object]] = getattr(
+    importlib.import_module("_frozen_importlib"), "_module_locks", (None,)
+)
+_NANOSECONDS: Final = 1_000_000_000
+_OF_THE_WALL: Final = {vars(time).get(name) for name in ("CLOCK_REALTIME", "CLOCK_TAI")} - {None}
+_RUNNING: Final = ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
+_CLOCKS: Final = _OF_THE_WALL | ({vars(time).get(name) for name in _RUNNING} - {None})
+
+
+# Taken without waiting, so that who comes second is told so instead of held up.
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+class SimulationRunningError(DeltaloopError):
+    """A simulation begins while another one runs in the same process, in another thread or within a scenario."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "another simulation is running in this process, and time and chance are its own meanwhile: "
+            "run them one after another, or in processes of their own"
+        )
+
+
+@contextmanager
+def deterministic(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
+    """Let one seed decide randomness and time in this block; restore both afterwards, with the state of ``random``.
+
+    Args:
+        seed: Any number.
+        clock: Seconds of the run's event loop.
+        epoch: Seconds since 1970 at which the loop's clock shows 0.
+
+    Raises:
+        SimulationRunningError: If another one decides now.
+    """
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise SimulationRunningError
+    try:
+        state = random.getstate()
+        with _replaced(_simulated(seed, clock, epoch)):
+            random.seed(seed)
+            try:
+                yield
+            finally:
+                random.setstate(state)
+    finally:
+        _ONE_AT_A_TIME.release()
+
+
+def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tuple[ModuleType, str], object]:
+    entropy = random.Random(f"entropy of {seed}")
+
+    real_urandom = os.urandom
+
+    def urandom(size: int, /) -> bytes:
+        # A module is executed once in a process, by the first run that needs it: what it draws shifts no other draw.
+        return real_urandom(size) if _imports(sys._getframe(1)) else entropy.randbytes(size)  # noqa: SLF001
+
+    def now() -> float:
+        return epoch + clock()
+
+    def now_ns() -> int:
+        return int(now() * _NANOSECONDS)
+
+    def monotonic_ns() -> int:
+        return int(clock() * _NANOSECONDS)
+
+    real_clock = time.clock_gettime
+
+    def clock_gettime(clock_id: int, /) -> float:
+        return real_clock(clock_id) if clock_id not in _CLOCKS else now() if clock_id in _OF_THE_WALL else clock()
+
+    def clock_gettime_ns(clock_id: int, /) -> int:
+        return int(clock_gettime(clock_id) * _NANOSECONDS)
+
+    simulated: dict[tuple[ModuleType, str], object] = {
+        (time, "clock_gettime"): clock_gettime,
+        (time, "clock_gettime_ns"): clock_gettime_ns,
+        (os, "urandom"): urandom,
+        (random, "_urandom"): urandom,
+        (time, "time"): now,
+        (time, "time_ns"): now_ns,
+        (time, "monotonic"): clock,
+        (time, "monotonic_ns"): monotonic_ns,
+        (time, "perf_counter"): clock,
+        (time, "perf_counter_ns"): monotonic_ns,
+        (time, "sleep"): sleep,
+        (dt, "datetime"): _datetime_at(now),
+        (dt, "date"): _date_at(now),
+    }
+    return simulated
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Tell whether a module is being executed that is imported just now."""
+    if not _IMPORT_LOCKS:
+        return False  # nothing is imported, and most of the time nothing is
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == TURN and is_turn_of_loop(code):
+            return False  # what is below runs the simulation, perhaps an import
+        if code.co_filename == _IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None, None, None]:
+    real = {id(vars(module)[name]): value for (module, name), value in simulated.items()}
+    changed: list[tuple[ModuleType, str, object]] = []
+
+    def put(module: ModuleType, name: str, value: object) -> None:
+        changed.append((module, name, vars(module)[name]))
+        setattr(module, name, value)
+
+    try:
+        for (module, name), value in simulated.items():
+            put(module, name, value)
+        modules = _modules_under_test(len(sys.modules))
+        for module, name in _holding(tuple(real), tuple(len(vars(module)) for module in modules)):
+            value = real.get(id(vars(module).get(name)))
+            if value is not None:
+                put(module, name, value)
+        yield
+    finally:
+        for module, name, value in reversed(changed):
+            setattr(module, name, value)
+
+
+@lru_cache(maxsize=1)
+def _modules_under_test(loaded: int) -> list[ModuleType]:
+    """Return modules that are neither the standard library's, nor installed, nor ours.
+
+    Args:
+        loaded: How many there are in all: while that stays, so do they.
+    """
+    del loaded
+    found: list[ModuleType] = []
+    for name, module in [*sys.modules.items()]:
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top == "deltaloop":
+            continue
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or (isinstance(file, str) and is_under_test(file)):
+            found.append(module)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _holding(real: tuple[int, ...], sizes: tuple[int, ...]) -> list[tuple[ModuleType, str]]:
+    """Return where modules under test hold what is replaced.
+
+    Args:
+        real: Which objects that is, by identity: what a module holds may have no hash, and an equality of its own.
+        sizes: How many names each module has: while that stays, they are not looked through again.
+    """
+    del sizes
+    return [
+        (module, name)
+        for module in _modules_under_test(len(sys.modules))
+        for name, value in [*vars(module).items()]
+        if id(value) in real
+    ]
+
+
+class _Instances(type):
+    """Takes real dates for dates: what a class that stands in for another one makes is one of the other."""
+
+    real: type = object
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.real)
+
+
+def _datetime_at(now: Callable[[], float]) -> type:
+    class SimulatedDatetime(dt.datetime, metaclass=_Instances):
+        real = _REAL_DATETIME
+
+        def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+            return _REAL_DATETIME(*arguments, **keywords)
+
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now(), tz)
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now(), dt.UTC).replace(tzinfo=None)
+
+        @classmethod
+        def today(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now())
+
+    return SimulatedDatetime
+
+
+def _date_at(now: Callable[[], float]) -> type:
+    class SimulatedDate(dt.date, metaclass=_Instances):
+        real = _REAL_DATE
+
+        def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+            return _REAL_DATE(*arguments, **keywords)
+
+        @classmethod
+        def today(cls) -> Any:
+            return _REAL_DATETIME.fromtimestamp(now()).date()
+
+    return SimulatedDate

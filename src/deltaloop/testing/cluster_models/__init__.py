@@ -1,0 +1,1 @@
+"""Models of the rest of a cluster: scheduler, kubelet, and the controllers of workloads, volumes and endpoints."""

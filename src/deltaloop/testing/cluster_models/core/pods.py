@@ -1,0 +1,226 @@
+"""The scheduler and the kubelet: a Pod gets a node, starts, becomes ready, and ends.
+
+Pending ──▶ bound ──▶ Running ──▶ Ready ──▶ Succeeded or Failed, if its program ends
+   │ waits for its claims             │ deleted: not ready any more, then removed, unless a finalizer holds it
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.api.json_values import at, integer, items, mapping, string_map, text
+from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep, EnvironmentVerb, EnvironmentWrite
+from deltaloop.testing.cluster_models.core.cluster_view import (
+    ClusterObject,
+    ClusterView,
+    conditions,
+    deletes,
+    reports,
+)
+
+_SCHEDULING: Final = (0.01, 0.1)
+_STARTING: Final = (0.5, 3.0)
+_GETTING_READY: Final = (0.2, 3.0)
+_RUNNING: Final = (1.0, 10.0)
+_NOTICING: Final = (0.01, 0.2)
+_ENDING: Final = 5.0
+_LONGEST_BACKOFF: Final = 300.0
+ONLY_NODE: Final = "node-1"
+
+
+def schedule(view: ClusterView) -> list[EnvironmentStep]:
+    """Return a binding for each Pod that has no node, and whose claims have volumes.
+
+    If the cluster has Nodes, one of them is taken: the one with the fewest Pods among those that are not cordoned, not
+    said to be not ready, and have the labels that the Pod asks for. Otherwise it is ``node-1``, which is no object.
+    """
+    pods = view.of(kinds.POD)
+    loads = {node.name: sum(pod.spec.get("nodeName") == node.name for pod in pods) for node in view.of(kinds.NODE)}
+    steps: list[EnvironmentStep] = []
+    for pod in pods:
+        if pod.spec.get("nodeName") or pod.deleted or pod.spec.get("schedulingGates") or _is_finished(pod):
+            continue
+        fitting = [node for node in view.of(kinds.NODE) if _fits(node, pod)]
+        if not _has_volumes(pod, view) or (loads and not fitting):
+            continue
+        name = min(fitting, key=lambda node: (loads[node.name], node.name)).name if fitting else ONLY_NODE
+        if name in loads:
+            loads[name] += 1
+        body = {"metadata": {"name": pod.name, "uid": pod.uid}, "target": {"kind": "Node", "name": name}}
+        write = EnvironmentWrite(
+            verb=EnvironmentVerb.BIND, kind=kinds.POD, namespace=pod.namespace, name=pod.name, body=body
+        )
+        steps.append(EnvironmentStep(about=pod.uid, told=f"{pod} gets a node", takes=_SCHEDULING, write=write))
+    return steps
+
+
+def _fits(node: ClusterObject, pod: ClusterObject) -> bool:
+    wanted = string_map(pod.spec.get("nodeSelector"))
+    return (
+        not node.deleted
+        and not node.spec.get("unschedulable")
+        and node.condition("Ready") in ("", "True")
+        and all(node.labels.get(name) == value for name, value in wanted.items())
+    )
+
+
+def _has_volumes(pod: ClusterObject, view: ClusterView) -> bool:
+    for volume in items(pod.spec.get("volumes")):
+        name = text(at(volume, "persistentVolumeClaim", "claimName"))
+        claim = view.find(kinds.PERSISTENT_VOLUME_CLAIM, pod.namespace, name) if name else None
+        if name and (claim is None or claim.deleted or claim.phase != "Bound"):
+            return False
+    return True
+
+
+def run(view: ClusterView) -> list[EnvironmentStep]:
+    """Return what the kubelet does next with each Pod that has a node."""
+    return [step for pod in view.of(kinds.POD) if pod.spec.get("nodeName") for step in _next(pod, view)]
+
+
+def _next(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    if pod.deleted:
+        return _end(pod, view)
+    if _is_finished(pod):
+        return []
+    fails, restarts = view.fails(pod), text(pod.spec.get("restartPolicy")) or "Always"
+    if pod.phase != "Running":
+        return reports(pod, _running(pod, view, ready=False), f"{pod} starts", takes=_STARTING)
+    if fails and restarts != "Never":
+        return _falls_over(pod, view)
+    if pod.condition("Ready") != "True":
+        least, most = _GETTING_READY
+        delay = _initial_delay(pod)
+        ready = _running(pod, view, ready=True)
+        if any(pod.condition(gate) != "True" for gate in _gates(pod)):
+            ready["conditions"] = conditions(pod, view.instant, {"ContainersReady": ("True", "", "")})
+        return reports(pod, ready, f"{pod} becomes ready", takes=(delay + least, delay + most))
+    if restarts == "Always":
+        return []
+    ended = _ended(pod, view, code=1 if fails else 0, phase="Failed" if fails else "Succeeded")
+    return reports(pod, ended, f"{pod} {'fails' if fails else 'succeeds'}", takes=_RUNNING)
+
+
+def _end(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    """Return how a deleted Pod goes: its program ends within its grace, and then it is removed."""
+    grace = integer(pod.metadata.get("deletionGracePeriodSeconds"))
+    if pod.phase == "Running":
+        # What runs until it is stopped ends in good order then; what has a task has not come to the end of it.
+        stopped = text(pod.spec.get("restartPolicy")) in ("Never", "OnFailure")
+        ended = _ended(pod, view, code=143 if stopped else 0, phase="Failed" if stopped else "Succeeded")
+        return reports(pod, ended, f"{pod} ends", takes=(min(0.2, grace), min(_ENDING, grace)))
+    # Of 0 means that it was done already, and a finalizer holds the Pod.
+    return [deletes(pod, f"{pod} is removed", takes=_NOTICING, grace=0)] if grace else []
+
+
+def _falls_over(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    """Return the next failure of a program that is started again; nobody waits for one that has no end."""
+    often = max((integer(at(each, "restartCount")) for each in items(pod.status.get("containerStatuses"))), default=0)
+    owner = next((job for job in view.of(kinds.JOB) if job.uid == pod.owner), None)
+    if often and owner is None:
+        return []
+    status = _running(pod, view, ready=False)
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    status["containerStatuses"] = [
+        {**mapping(each), "restartCount": often + 1, "state": waiting} for each in items(status["containerStatuses"])
+    ]
+    pause = min(_LONGEST_BACKOFF, 10.0 * 2.0 ** (often - 1)) if often else 1.0
+    return reports(pod, status, f"{pod} fails and is started again", takes=(pause, pause + 1.0))
+
+
+def _running(pod: ClusterObject, view: ClusterView, *, ready: bool) -> dict[str, object]:
+    said = ("True", "", "") if ready else ("False", "ContainersNotReady", "containers are not ready")
+    wanted = {
+        "Initialized": ("True", "", ""),
+        "Ready": said,
+        "ContainersReady": said,
+        "PodScheduled": ("True", "", ""),
+    }
+    address = pod.status.get("podIP") or _address(view.draw(f"address of {pod}"))
+    host = "192.0.2.1"
+    containers = [_container(pod, each, view, ready=ready) for each in items(pod.spec.get("containers"))]
+    return {
+        **pod.status,
+        "phase": "Running",
+        "startTime": pod.status.get("startTime") or view.instant,
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": conditions(pod, view.instant, wanted),
+        "containerStatuses": containers,
+    }
+
+
+def _ended(pod: ClusterObject, view: ClusterView, *, code: int, phase: str) -> dict[str, object]:
+    reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
+    wanted = {"Ready": ("False", reason, ""), "ContainersReady": ("False", reason, "")}
+    end = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": view.instant}
+    containers = [
+        {**mapping(each), "ready": False, "started": False, "state": {"terminated": end}}
+        for each in items(pod.status.get("containerStatuses"))
+    ]
+    return {
+        **pod.status,
+        "phase": phase,
+        "conditions": conditions(pod, view.instant, wanted),
+        "containerStatuses": containers,
+    }
+
+
+def _container(pod: ClusterObject, container: object, view: ClusterView, *, ready: bool) -> dict[str, object]:
+    name, image = text(at(container, "name")), text(at(container, "image"))
+    before = next((each for each in items(pod.status.get("containerStatuses")) if at(each, "name") == name), None)
+    return {
+        "name": name,
+        "image": image,
+        "imageID": image,
+        "restartCount": integer(at(before, "restartCount")),
+        "ready": ready,
+        "started": True,
+        "state": {"running": {"startedAt": at(before, "state", "running", "startedAt") or view.instant}},
+    }
+
+
+def _address(drawn: float) -> str:
+    number = int(drawn * 65_000) + 1
+    return f"10.244.{number // 256}.{number % 256}"
+
+
+def _initial_delay(pod: ClusterObject) -> int:
+    probes = [at(each, "readinessProbe", "initialDelaySeconds") for each in items(pod.spec.get("containers"))]
+    return max((integer(each) for each in probes), default=0)
+
+
+def _gates(pod: ClusterObject) -> list[str]:
+    return [text(at(each, "conditionType")) for each in items(pod.spec.get("readinessGates"))]
+
+
+def _is_finished(pod: ClusterObject) -> bool:
+    return pod.phase in ("Succeeded", "Failed")
+
+
+def is_active(pod: ClusterObject) -> bool:
+    """Tell whether a Pod counts for who has made it: it has not ended, and is not about to."""
+    return not pod.deleted and not _is_finished(pod)
+
+
+def is_ready(pod: ClusterObject) -> bool:
+    """Tell whether a Pod is ready."""
+    return pod.condition("Ready") == "True"
+
+
+def availability(pod: ClusterObject, least_ready: int) -> EnvironmentStep:
+    """Return the mark that a Pod has been ready for as many seconds as its maker asks for."""
+    told = f"{pod} has been ready for {least_ready} s"
+    return EnvironmentStep(about=pod.uid, told=told, takes=(least_ready, least_ready), write=None)
+
+
+def available(pods: list[ClusterObject], least_ready: int, view: ClusterView) -> tuple[int, list[EnvironmentStep]]:
+    """Return how many Pods have been ready for long enough, and the marks to wait for."""
+    ready = [pod for pod in pods if is_ready(pod)]
+    if not least_ready:
+        return len(ready), []
+    marks = [availability(pod, least_ready) for pod in ready]
+    return sum(map(view.has_passed, marks)), marks

@@ -1,0 +1,181 @@
+"""Property test of conversions: an object that is converted to another version and back is unchanged.
+
+    def test_nothing_is_lost() -> None:
+        assert_conversion_round_trips(to_new, to_old)
+
+Objects are drawn from the schemas of the classes, the same ones each time, and a failing object is reduced before it is
+reported.
+
+Source: controller-runtime has such a test written for each kind (cluster-api util/conversion ``FuzzTestFunc``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast, final
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import copied, is_mapping, mapping, text
+from deltaloop.api.json_writing import plain_fields
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.crds.declaring import declared_kind, is_kind
+from deltaloop.testing.core.drawn_objects import drawn_object
+from deltaloop.webhooks import ConversionFunction, KindConversion
+from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
+
+_COUNT: Final = 100
+_SHOWN: Final = 5
+
+
+@final
+class ConversionLossError(DeltaloopError, AssertionError):
+    """An object came back from another version as something else.
+
+    Attributes:
+        way: The versions that it went through, such as ``("v1", "v1beta1", "v1")``.
+        object: The object, as small as it could be made.
+        changes: What came back otherwise, as the operations of a JSON patch.
+    """
+
+    def __init__(self, way: tuple[str, ...], obj: dict[str, Any], changes: list[PatchOperation]) -> None:
+        """Keep what was lost."""
+        shown = "; ".join(_in_words(change) for change in changes[:_SHOWN])
+        more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        super().__init__(f"{' -> '.join(way)} does not come back as it was: {shown}{more}; of {obj}")
+        self.way = way
+        self.object = obj
+        self.changes = changes
+
+
+def assert_conversion_round_trips(
+    *functions: ConversionFunction,
+    samples: Iterable[Mapping[str, Any]] = (),
+    count: int = _COUNT,
+    seed: int = 0,
+) -> None:
+    """Check that no conversion of a kind loses anything: from the hub to each version and back, and the other way.
+
+    Objects of versions with a class are compared as the class reads them, so that a default that is filled in is no
+    change; others as they are. Labels and annotations count, too.
+
+    Args:
+        functions: What ``@dl.convert`` made, of one kind.
+        samples: Objects of any version, which are tried first; needed for versions without a class.
+        count: How many objects of each version with a class are drawn.
+        seed: Of what is drawn.
+
+    Raises:
+        ConversionLossError: If an object comes back as something else; it is told as small as it could be made.
+        InvalidWebhookError: If the functions are no hub and spokes.
+        InvalidArgumentError: If there are neither functions nor objects, or objects of a class cannot be drawn.
+        Exception: What a conversion raises; a note says of which object.
+    """
+    if not functions:
+        raise InvalidArgumentError(
+            "assert_conversion_round_trips() needs conversions: assert_conversion_round_trips(to_new, to_old)"
+        )
+    conversion = KindConversion(functions)
+    types = {each.version: each for function in functions for each in (function.source, function.target)}
+    types |= {each.kind.version: each.kind for each in functions if each.kind is not None}
+    tried = 0
+    for obj in (*map(_with_metadata, samples), *_drawn(types, count, random.Random(seed).random)):
+        tried += 1
+        for way in _ways(conversion, text(obj.get("apiVersion")).rpartition("/")[2]):
+            try:
+                changes = _changes(conversion, types, way, obj)
+            except Exception as error:
+                error.add_note(f"on the way {' -> '.join(way)}, of {obj}")
+                raise
+            if changes:
+                smaller = _smallest(conversion, types, way, obj, changes)
+                raise ConversionLossError(way, smaller, _changes(conversion, types, way, smaller))
+    if not tried:
+        raise InvalidArgumentError("no version has a class to draw objects from: give samples=[...]")
+
+
+def _drawn(types: Mapping[str, ResourceType[Any]], count: int, chance: Any) -> Iterator[dict[str, Any]]:
+    for kind in types.values():
+        if is_kind(kind.model):
+            schema = declared_kind(kind.model).schema
+            for _ in range(count):
+                yield drawn_object(schema, kind.api_version, kind.kind, chance)
+
+
+def _with_metadata(obj: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = copied(dict(obj))
+    found["metadata"] = {"name": "a", **mapping(found.get("metadata"))}
+    return found
+
+
+def _ways(conversion: KindConversion, version: str) -> Iterator[tuple[str, ...]]:
+    if version == conversion.hub:
+        yield from ((version, spoke, version) for spoke in conversion.spokes)
+    else:
+        yield (version, conversion.hub, version)
+
+
+def _changes(
+    conversion: KindConversion, types: Mapping[str, ResourceType[Any]], way: tuple[str, ...], obj: dict[str, Any]
+) -> list[PatchOperation]:
+    there = conversion.convert(obj, way[1])
+    back = conversion.convert(there, way[2])
+    return patch_between(_read(types[way[0]], obj), _read(types[way[0]], back))
+
+
+def _read(kind: ResourceType[Any], obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object as its class reads it, with its metadata as they are; without a class as it is."""
+    model: Any = kind.model
+    if not is_kind(model):
+        return obj
+    read: dict[str, Any] = plain_fields(cast("object", Resource.from_dict(obj, kind).decode(model)))
+    return {**read, "metadata": obj["metadata"]}
+
+
+def _smallest(
+    conversion: KindConversion,
+    types: Mapping[str, ResourceType[Any]],
+    way: tuple[str, ...],
+    obj: dict[str, Any],
+    changes: list[PatchOperation],
+) -> dict[str, Any]:
+    """Take away what can be taken away of an object that still loses what it lost, and nothing else."""
+    lost = {change["path"] for change in changes}
+    again = True
+    while again:
+        again = False
+        for smaller in _smaller(obj):
+            found = set[Any]()
+            with suppress(Exception):  # it is no object of the kind any more, whoever says so
+                found = {change["path"] for change in _changes(conversion, types, way, smaller)}
+            if found and found <= lost:
+                obj, again = smaller, True
+                break
+    return obj
+
+
+def _smaller(value: dict[str, Any], top: bool = True) -> Iterator[dict[str, Any]]:
+    """Give an object without one of its parts, the largest parts first."""
+    for name, part in value.items():
+        if top and name in ("apiVersion", "kind"):
+            continue
+        if not (top and name == "metadata"):
+            yield {each: kept for each, kept in value.items() if each != name}
+        if is_mapping(part):
+            for smaller in _smaller(part, top=False):
+                if not (top and name == "metadata" and "name" not in smaller):
+                    yield {**value, name: smaller}
+        elif isinstance(part, list):
+            found = cast("list[Any]", part)
+            for place in range(len(found)):
+                yield {**value, name: [*found[:place], *found[place + 1 :]]}
+
+
+def _in_words(change: PatchOperation) -> str:
+    path = str(change["path"]).strip("/").replace("/", ".")
+    if change["op"] == "remove":
+        return f"{path} is lost"
+    return f"{path} is {change['value']!r}" if change["op"] == "replace" else f"{path} is new: {change['value']!r}"

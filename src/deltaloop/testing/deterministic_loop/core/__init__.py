@@ -1,0 +1,1 @@
+"""Pure decisions about the order of tasks."""

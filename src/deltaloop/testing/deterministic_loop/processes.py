@@ -1,0 +1,482 @@
+"""Simulated processes on one event loop: what a process starts lives with it, and a crash takes all of it away.
+
+A *process* is a mark in the context that its first task runs in. Tasks, timers, callbacks and connections that come
+from there carry the mark, since asyncio copies the context with each of them. A crash cuts the connections, and from
+then on the loop runs nothing that is marked: what waits at an ``await`` stays there. No ``finally``, no ``except
+CancelledError`` and no ``__aexit__`` is run, as with a process that was killed.
+
+What was left standing is closed by ``dispose``, once nobody looks any more: then its clean-up does run, with nothing
+below it, since whatever it asks of the loop is refused.
+
+A process may also stand still for a while (``pause``), as by SIGSTOP or a long garbage collection: its tasks take no
+step, while time passes and what it is sent piles up. Its clock may run slower than the loop's (``slow_down``): it sees
+an earlier time, and waits longer than it means to. And a loop may be told in which order steps run that are ready at
+the same moment (``core/task_orders.py``).
+
+What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
+runs in a thread goes on until it asks the loop for something: that is cancelled, or refused with a ``RuntimeError``.
+"""
+
+# ruff: noqa: SLF001 - asyncio has no public way to take back what is scheduled
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import selectors
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
+
+from deltaloop.testing.deterministic_loop.core.task_orders import TaskOrder
+from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_MOST_WAITS: Final = 100
+_ROUNDED: Final = 1e-6
+_process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
+_waiting_thread: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_thread", default=None)
+_unclosable: Final[list[object]] = []
+
+
+def _taken_note_of(process: Process, future: asyncio.Future[Any]) -> None:
+    if process.crashed and not future.cancelled():
+        future.exception()
+
+
+class _Gone(BaseException):
+    """Takes what a crash has left standing off its place."""
+
+
+class ProcessLoop(NetworkLoop):
+    """An event loop that knows processes; ``VirtualLoop`` is one, too."""
+
+    _crashes = 0  # so that a loop without one looks at nothing
+    _pauses = 0
+    _slowed = False  # whether any process has a clock of its own
+    _runs_in: int | None = None  # the thread
+    order: TaskOrder | None = None
+    """In which order ready tasks of processes take their steps; None is asyncio's: first in, first out."""
+
+    def run_forever(self) -> None:
+        """Run until ``stop`` is called."""
+        self._runs_in = threading.get_ident()
+        try:
+            super().run_forever()
+        finally:
+            self._runs_in = None
+
+    def time(self) -> float:
+        """Return the time in seconds, as the clock of the caller's process shows it."""
+        return self.seen(super().time())
+
+    def seen(self, at: float) -> float:
+        """Return what the clock of the caller's process shows at a time of the loop's."""
+        process = _process.get() if self._slowed else None
+        return at if process is None else process.seen(at)
+
+    def _run_once(self) -> None:
+        inherited: Any = super()
+        if self.order is None and not self._pauses:
+            inherited._run_once()
+            return
+        later = self._put_off()
+        try:
+            inherited._run_once()
+        finally:
+            inside: Any = self
+            inside._ready.extend(later)
+
+    def _put_off(self) -> list[Any]:
+        """Put what is ready in the order that is asked for; return what waits for the next turn."""
+        inside: Any = self
+        ready: list[Any] = [*inside._ready]
+        steps: list[int] = []
+        tasks: list[object] = []
+        stay: set[int] = set()
+        for place, handle in enumerate(ready):
+            task: object = getattr(handle._callback, "__self__", None)
+            context: contextvars.Context | None = handle._context
+            if not isinstance(task, asyncio.Task) or context is None or handle.cancelled():
+                continue
+            process = context.get(_process)
+            if process is None:
+                continue
+            if process.keep(handle):
+                stay.add(place)
+            else:
+                steps.append(place)
+                tasks.append(cast("object", task))
+        now = [*range(len(steps))] if self.order is None or not steps else [*self.order.turn(tasks)]
+        chosen = [ready[steps[index]] for index in now]
+        waiting = [ready[steps[index]] for index in sorted({*range(len(steps))} - {*now})]
+        at = iter([*chosen, *waiting])
+        for place in steps:
+            ready[place] = next(at)
+        off = stay.union(steps[len(chosen) :])
+        inside._ready.clear()
+        inside._ready.extend(handle for place, handle in enumerate(ready) if place not in off)
+        return waiting
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon, unless its process is gone."""
+        if self._crashes and is_gone(context):
+            if not _is_of_a_transport(callback):
+                return self._never(callback, args)
+            context = contextvars.Context()
+        return super().call_soon(callback, *args, context=context)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon, from any thread.
+
+        Raises:
+            RuntimeError: If the caller is a thread of a process that is gone; it could wait for the answer for ever.
+        """
+        process = _process.get() if context is None else None
+        if process is None or threading.get_ident() == self._runs_in:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        if process.crashed:
+            raise RuntimeError(f"{process!r} is no more")
+        context = contextvars.copy_context()
+        context.run(_process.set, None)
+        context.run(_waiting_thread.set, process)
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have a callback called at a time, unless its process is gone."""
+        if self._crashes and is_gone(context):
+            handle = asyncio.TimerHandle(when, callback, args, self)
+            handle.cancel()
+            return handle
+        process = _process.get() if self._slowed else None  # by the clock of who asks, whoever is called
+        at = when if process is None else process.due(when)
+        return super().call_at(at, callback, *args, context=context)
+
+    def _never(self, callback: Callable[..., object], args: tuple[object, ...]) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self)
+        handle.cancel()
+        return handle
+
+    def create_task(self, coro: Any, **keywords: Any) -> asyncio.Task[Any]:
+        """Start a task; it belongs to the process of the context that it runs in."""
+        task = super().create_task(coro, **keywords)
+        context = keywords.get("context")
+        process = _process.get() if context is None else context.get(_process)
+        if process is not None:
+            process.took(task)
+        elif (waiting := _waiting_thread.get() if context is None else context.get(_waiting_thread)) is not None:
+            waiting.took(task, for_thread=True)
+        return task
+
+    async def create_connection(self, *args: Any, **keywords: Any) -> Any:
+        """Connect; the connection belongs to the process that asks."""
+        transport, protocol = await super().create_connection(*args, **keywords)
+        process = _process.get()
+        if process is not None:
+            process.connected(transport)
+        return transport, protocol
+
+    def _make_socket_transport(self, *args: Any, **keywords: Any) -> Any:
+        inherited: Any = super()
+        return self.accepted(inherited._make_socket_transport(*args, **keywords))
+
+    def _make_ssl_transport(self, *args: Any, **keywords: Any) -> Any:
+        inherited: Any = super()
+        return self.accepted(inherited._make_ssl_transport(*args, **keywords))
+
+    async def start_tls(self, *args: Any, **keywords: Any) -> Any:
+        """Make a connection an encrypted one, which ends with its process, too."""
+        return self.accepted(await super().start_tls(*args, **keywords))
+
+    def accepted(self, transport: T) -> T:
+        """Know a connection that somebody else has made to a process; it ends with that."""
+        process = _process.get()
+        if process is not None and transport is not None:
+            process.connected(cast("asyncio.BaseTransport", transport))
+        return transport
+
+    async def create_server(self, *args: Any, **keywords: Any) -> Any:
+        """Listen; the sockets belong to the process that asks."""
+        server = await super().create_server(*args, **keywords)
+        process = _process.get()
+        if process is not None:
+            process.connected(server)
+        return server
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Tell of an error, unless it is one of a process that is gone."""
+        if not (self._crashes and is_gone(None)):
+            super().call_exception_handler(context)
+
+    def has_slow_clocks(self) -> None:
+        """Ask processes for the time from now on; called by ``Process.slow_down``."""
+        self._slowed = True
+
+    def drop(self, process: Process) -> None:
+        """Run nothing of a process any more; called by ``Process.crash``."""
+        self._crashes += 1
+        inside: Any = self
+        for handle in (*inside._ready, *inside._scheduled):
+            if _belongs(handle, process) and not _is_of_a_transport(handle._callback):
+                handle.cancel()
+        selected: list[selectors.SelectorKey] = [*(inside._selector.get_map() or {}).values()]
+        for key in selected:
+            reader, writer = key.data
+            if reader is not None and _belongs(reader, process):
+                inside._remove_reader(key.fd)
+            if writer is not None and _belongs(writer, process):
+                inside._remove_writer(key.fd)
+
+    def not_missed(self, future: asyncio.Future[Any]) -> None:
+        """Have nobody complain that a future was never asked for what it has come to, once its process is gone."""
+        process = _process.get()
+        if process is not None:
+            future.add_done_callback(partial(_taken_note_of, process), context=contextvars.Context())
+
+    def go_on(self, handles: Iterable[asyncio.Handle], pauses: int) -> None:
+        """Know of a pause that has begun, or run what was kept in one; called by processes."""
+        self._pauses += pauses
+        inside: Any = self
+        inside._ready.extend(handles)
+
+    def _asyncgen_firstiter_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
+        inherited: Any = super()
+        inherited._asyncgen_firstiter_hook(agen)
+        process = _process.get()
+        if process is not None:
+            process.iterates(agen)
+
+    def forget_generators(self, generators: Iterable[AsyncGenerator[Any, Any]]) -> None:
+        """Do not close these at the end of the loop; called by ``Process.dispose``."""
+        inside: Any = self
+        known: weakref.WeakSet[AsyncGenerator[Any, Any]] = inside._asyncgens
+        for generator in generators:
+            known.discard(generator)
+
+    def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
+        process = _process.get()
+        if process is not None and process.crashed:
+            _close(agen.aclose())
+        else:
+            inherited: Any = super()
+            inherited._asyncgen_finalizer_hook(agen)
+
+
+def outside(context: contextvars.Context) -> contextvars.Context:
+    """Return a copy of a context that belongs to no process."""
+    copied = context.copy()
+    copied.run(_process.set, None)
+    copied.run(_waiting_thread.set, None)
+    return copied
+
+
+def is_gone(context: contextvars.Context | None) -> bool:
+    """Tell whether the process of a context, by default the caller's, has crashed."""
+    process = _process.get() if context is None else context.get(_process)
+    return process is not None and process.crashed
+
+
+def _is_of_a_transport(callback: object) -> bool:
+    """Tell whether a step is one that a system does for a process that has ended, such as to close its sockets."""
+    return isinstance(getattr(callback, "__self__", None), asyncio.BaseTransport)
+
+
+def _belongs(handle: Any, process: Process) -> bool:
+    context: contextvars.Context | None = handle._context  # `get_context` came with Python 3.12
+    return context is not None and context.get(_process) is process
+
+
+@final
+class Process:
+    """A program that runs on the present loop, beside others, and may crash."""
+
+    def __init__(self, name: str) -> None:
+        """Make a process; nothing runs in it yet.
+
+        Raises:
+            TypeError: If the running loop is no ``ProcessLoop``.
+        """
+        loop = asyncio.get_running_loop()
+        if not isinstance(loop, ProcessLoop):
+            raise TypeError(
+                f"the loop that runs, a {type(loop).__name__}, cannot crash a part of itself: run this by run_virtual, "
+                "by deltaloop's pytest plugin, or by asyncio.Runner(loop_factory=ProcessLoop)"
+            )
+        self.name = name
+        self.crashed: bool = False
+        self.paused: bool = False
+        self._kept: list[asyncio.Handle] = []
+        self._rate = 1.0
+        self._slowed_at = self._showed = 0.0
+        self._loop = loop
+        self._context = contextvars.copy_context()
+        self._context.run(_process.set, self)
+        # Ordered, so that a crash takes them in the order in which they began.
+        self._tasks: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
+        self._for_threads: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
+        self._connections: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
+        self._generators: weakref.WeakKeyDictionary[AsyncGenerator[Any, Any], None] = weakref.WeakKeyDictionary()
+        self._frozen: list[asyncio.Task[Any]] = []
+
+    def start(self, coroutine: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
+        """Run a coroutine as a task of this process."""
+        return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
+
+    def crash(self) -> None:
+        """End everything of this process, now, without clean-up; a second call does nothing.
+
+        What is called from inside the process itself goes on to its next ``await``, and never comes back from there.
+        """
+        if self.crashed:
+            return
+        self.crashed = True
+        self.resume()
+        connections = tuple(self._connections)  # what the loop drops may be all that holds them
+        for task in (*self._tasks, *self._for_threads, *self._made_beside()):
+            self._end(task)
+        self._loop.drop(self)
+        for connection in connections:
+            contextvars.Context().run(_cut, connection)  # of no process, so that the loop does it
+
+    def pause(self) -> None:
+        """Have its tasks take no step until ``resume``; what is called from inside goes on to its next await."""
+        if not self.paused and not self.crashed:
+            self.paused = True
+            self._loop.go_on((), 1)
+
+    def resume(self) -> None:
+        """Have it go on, with what has piled up; if it does not stand still, do nothing."""
+        if self.paused:
+            self.paused = False
+            kept, self._kept = self._kept, []
+            self._loop.go_on([] if self.crashed else kept, -1)
+
+    def slow_down(self, rate: float) -> None:
+        """Have its clock run at another rate from now on; it is not set back, and timers that wait already stay.
+
+        Args:
+            rate: Seconds of its clock for each of the loop's: 0.5 is half as fast.
+        """
+        at = contextvars.Context().run(self._loop.time)
+        self._showed, self._slowed_at, self._rate = self.seen(at), at, rate
+        self._loop.has_slow_clocks()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is a part of this process that a crash stops."""
+        return _process.get() is self
+
+    def cut_connections(self) -> None:
+        """Have the network end all connections of this process, which hears of it."""
+        for connection in tuple(self._connections):
+            if isinstance(connection, asyncio.WriteTransport):
+                connection.abort()
+
+    def dispose(self) -> None:
+        """Close what a crash has left standing, once nobody looks; nothing of it reaches anything, or is logged."""
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._context.run(self._close_all)
+        finally:
+            logging.disable(before)
+
+    def _close_all(self) -> None:
+        self._loop.forget_generators(tuple(self._generators))
+        while self._frozen:
+            _close(self._frozen.pop().get_coro())
+        for generator in tuple(self._generators):
+            _close(generator.aclose())
+
+    def _made_beside(self) -> list[asyncio.Task[Any]]:
+        """Return the tasks that nobody asked the loop for, in the order of their numbers.
+
+        From Python 3.12 on aiohttp's server makes its tasks itself, to have them begin at once (``eager_start``).
+        """
+        if sys.version_info < (3, 12):
+            return []
+        known = {*self._tasks, *self._for_threads}
+        others = [task for task in asyncio.all_tasks(self._loop) if task not in known]
+        found = [task for task in others if task.get_context().get(_process) is self]
+        return sorted(found, key=lambda task: (len(task.get_name()), task.get_name()))
+
+    # -- called by the loop
+
+    def seen(self, at: float) -> float:
+        """Return what its clock shows at a time of the loop's."""
+        return at if self._rate == 1.0 else self._showed + (at - self._slowed_at) * self._rate
+
+    def due(self, shown: float) -> float:
+        """Return the time of the loop's at which its clock shows this."""
+        if self._rate == 1.0:
+            return shown
+        # Rounded up: who wakes before its own clock shows the time would wait for nothing, again and again.
+        return self._slowed_at + (shown - self._showed) / self._rate + _ROUNDED
+
+    def keep(self, step: asyncio.Handle) -> bool:
+        """Keep a step of a task until it goes on, if it stands still; tell whether it does."""
+        if self.paused:
+            self._kept.append(step)
+        return self.paused
+
+    def took(self, task: asyncio.Task[Any], *, for_thread: bool = False) -> None:
+        """Know a task of this process; a thread that waits for one has to hear of a crash, since it cannot be ended."""
+        tasks = self._for_threads if for_thread else self._tasks
+        tasks[task] = None
+        if self.crashed:
+            self._end(task)
+
+    def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
+        """Know a connection, or a listening server."""
+        self._connections[connection] = None
+        if self.crashed:
+            contextvars.Context().run(_cut, connection)
+
+    def iterates(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Know an asynchronous generator."""
+        self._generators[generator] = None
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if task in self._for_threads:
+            contextvars.Context().run(task.cancel)
+        elif not task.done():
+            self._frozen.append(task)
+            asyncio._unregister_task(task)  # documented, for loops
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        elif not task.cancelled():
+            task.exception()  # nobody will look at it any more
+
+    def __repr__(self) -> str:
+        return f"<Process {self.name}, {'crashed' if self.crashed else 'alive'}>"
+
+
+def _cut(connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
+    if isinstance(connection, asyncio.AbstractServer):
+        connection.close()
+    elif isinstance(connection, asyncio.WriteTransport):
+        connection.set_protocol(asyncio.Protocol())  # the program hears nothing of it
+        connection.abort()
+
+
+def _close(awaitable: Any) -> None:
+    """End a coroutine, or the closing of an asynchronous generator, however often it waits for something on its way."""
+    for _ in range(_MOST_WAITS):
+        try:
+            awaitable.throw(_Gone())  # GeneratorExit would not reach into asynchronous generators
+        except BaseException:  # noqa: BLE001 - it is a dead program's, and nobody is there to hear of it
+            return
+    _unclosable.append(awaitable)  # dropping it would close it once more, aloud

@@ -1,0 +1,360 @@
+"""An event loop whose time is virtual: a wait of an hour takes no time, and ends at exactly one hour.
+
+The loop asks its selector without waiting. If there is I/O, it is handled at the present time; if there is none, time
+jumps to the next timer. When neither is left and no thread is at work for the loop, nothing can ever happen again, and
+``StalledError`` says so at once, naming the tasks that wait, instead of letting a test hang.
+
+Sockets: peers on the same loop work, because a byte that was sent on loopback can be read before the loop next looks.
+The room that a reader makes for a sender who waits for it comes a little later on a busy machine: for that the loop
+waits in real time. A peer in another thread or process does not work: while it thinks, time would jump. Use the real
+clock for those.
+
+Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time: the clock
+stands still until the last of them has returned, also when what waited for it was cancelled. A simulation has them take
+turns instead (``thread_turns.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import math
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
+
+from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
+from deltaloop.testing.deterministic_loop.processes import ProcessLoop, is_gone
+from deltaloop.testing.deterministic_loop.thread_turns import ThreadTurns
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_REAL_WAIT = 0.01
+_WAITS_BEFORE_STALLED = 20
+_ROOM_WITHIN = 0.1
+
+
+class StalledError(RuntimeError):
+    """Nothing is scheduled, no I/O is ready and no thread is at work: the test waits for something that cannot come."""
+
+
+class _ThreadCount:
+    """How many threads work for the loop; counted up and down by the loop and by the threads themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def add(self, change: int) -> None:
+        with self._lock:
+            self._count += change
+
+    def running(self, func: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
+        def counted(*args: *Ts) -> T:
+            self.add(1)
+            try:
+                return func(*args)
+            finally:
+                self.add(-1)
+
+        return counted
+
+
+class _VirtualSelector(selectors.BaseSelector):
+    """Answers at once, and moves the loop's time instead of waiting."""
+
+    def __init__(self, now: float) -> None:
+        self._real = selectors.DefaultSelector()
+        self._files = 0
+        self._empty_waits = 0
+        self._turns = 0
+        self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
+        self._senders: set[int] = set()  # files that wait until they can send
+        self._stuck: set[int] = set()  # those of them for which no room has come
+        self.now = now
+        self.resolution = _resolution(now)
+        self.threads = _ThreadCount()
+        self.next_timer_at: Callable[[], float | None] = lambda: None
+        self.who_waits: Callable[[], str] = lambda: ""
+        self.notes: list[str] = []
+        self._stalled_with: list[str] = []
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        # To the one file that a loop has by itself only threads send something, and what they do is ready anyway.
+        waits = timeout is None or timeout > 0
+        events = self._real.select(0) if waits or self._files > 1 else []
+        if events:
+            self._stuck = set()
+        elif waits and self._senders != self._stuck:
+            events = self._real.select(_ROOM_WITHIN)
+            self._stuck = set() if events else set(self._senders)
+        if events or not waits:
+            self._empty_waits = 0
+            self._turns += 1
+            if self._waiters:
+                self._answer(idle=False)
+            return events
+        if self.threads:
+            self._empty_waits = 0
+            return self._real.select(_REAL_WAIT)
+        if self._waiters:
+            self._answer(idle=True)
+            return []
+        if timeout is None:
+            return self._wait_or_stall()
+        self._jump(timeout)
+        self._empty_waits = 0
+        return []
+
+    def wait(self, waiter: asyncio.Future[bool], turns: int) -> None:
+        """Tell a future when there is nothing to do (True), or so many turns later (False)."""
+        self._waiters.append((waiter, self._turns + turns))
+
+    def not_idle(self) -> None:
+        """Tell all of them False."""
+        self._waiters = [(waiter, self._turns) for waiter, _ in self._waiters]
+        self._answer(idle=False)
+
+    def _answer(self, *, idle: bool) -> None:
+        due = [waiter for waiter, until in self._waiters if idle or until <= self._turns]
+        self._waiters = [entry for entry in self._waiters if entry[0] not in due]
+        for waiter in due:
+            if not waiter.done():
+                waiter.set_result(idle)
+
+    def _jump(self, timeout: float) -> None:
+        # To the timer's own time: adding the distance to it could miss it by a rounding error, and the loop asks for no
+        # more than a day at once.
+        timer_at = self.next_timer_at()
+        self.now = max(self.now, self.now + timeout if timer_at is None else timer_at)
+        self.resolution = _resolution(self.now)
+
+    def _wait_or_stall(self) -> list[tuple[selectors.SelectorKey, int]]:
+        # A callback from another thread may be on its way (call_soon_threadsafe); give it a moment of real time.
+        events = self._real.select(_REAL_WAIT)
+        if events:
+            self._empty_waits = 0
+            return events
+        self._empty_waits += 1
+        if self._empty_waits > _WAITS_BEFORE_STALLED:
+            self._empty_waits = 0
+            error = StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
+            self._stalled_with = [*self.notes] or self._stalled_with  # the clean-up after an error can stall, too
+            for note in self._stalled_with:
+                error.add_note(note)
+            raise error
+        return []
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        self._files += 1
+        return self._noted(self._real.register(fileobj, events, data))
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        key = self._real.unregister(fileobj)
+        self._files -= 1
+        self._senders.discard(key.fd)
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._noted(self._real.modify(fileobj, events, data))
+
+    def _noted(self, key: selectors.SelectorKey) -> selectors.SelectorKey:
+        if key.events & selectors.EVENT_WRITE:
+            self._senders.add(key.fd)
+        else:
+            self._senders.discard(key.fd)
+        return key
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()
+
+
+@final
+class VirtualLoop(ProcessLoop):
+    """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer.
+
+    Attributes:
+        is_virtual: True: nothing that is slow, or blocks, can be told by its clock.
+        turns: Has its threads take turns (``thread_turns.py``); None is that they go on beside the loop.
+    """
+
+    is_virtual: Final = True
+
+    def __init__(self, *, start: float = 0.0, network: MemoryNetwork | None = None) -> None:
+        """Make a loop whose clock shows ``start`` seconds.
+
+        Args:
+            start: Virtual seconds at the beginning.
+            network: Where its TCP goes; None is the machine's.
+        """
+        self.network = network
+        self.turns: ThreadTurns | None = None
+        self._virtual_selector = _VirtualSelector(start)
+        super().__init__(self._virtual_selector)
+        self._handles: deque[asyncio.Handle] = cast("Any", self)._ready  # noqa: SLF001 - its own
+        self._virtual_selector.next_timer_at = self._next_timer_at
+        self._virtual_selector.who_waits = self._who_waits
+
+    @property
+    def _clock_resolution(self) -> float:
+        """Two timers within this distance are due together: asked for at every turn."""
+        return self._virtual_selector.resolution
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _: float) -> None:
+        """Pass over what asyncio sets."""
+
+    def time(self) -> float:
+        """Return the virtual time in seconds, as the clock of the caller's process shows it."""
+        now = self._virtual_selector.now
+        return self.seen(now) if self._slowed else now
+
+    async def idle(self, *, turns: int = 10_000) -> bool:
+        """Wait until nothing is left to do before the next timer, and tell whether it came to that; no time passes.
+
+        Args:
+            turns: How often the loop may go round meanwhile: what wakes itself again and again never comes to an end.
+        """
+        waiter: asyncio.Future[bool] = self.create_future()
+        self._virtual_selector.wait(waiter, turns)
+        return await waiter
+
+    def not_idle(self) -> None:
+        """Tell those who wait for ``idle`` now that it is not to come."""
+        self._virtual_selector.not_idle()
+
+    @contextmanager
+    def noted(self, note: str) -> Generator[None, None, None]:
+        """Add a note to the ``StalledError`` that ends this block: no code in it can catch that."""
+        self._virtual_selector.notes.append(note)
+        try:
+            yield
+        finally:
+            self._virtual_selector.notes.remove(note)
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon; from another thread that is an error, without asyncio's debug mode, too.
+
+        Raises:
+            RuntimeError: If the loop runs in another thread than this one.
+        """
+        if self._runs_in is not None and self._runs_in != threading.get_ident():
+            raise _wrong_thread("call_soon")
+        if self._runs_in is None or self.get_debug() or (self._crashes and is_gone(context)):
+            return super().call_soon(callback, *args, context=context)
+        # As asyncio does it, without the four calls below this one: it is what a loop does most.
+        handle = asyncio.Handle(callback, args, self, context)
+        self._handles.append(handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have a callback called at a time, as ``call_later`` has, too; from another thread that is an error.
+
+        Raises:
+            RuntimeError: If the loop runs in another thread than this one.
+        """
+        if self._runs_in is not None and self._runs_in != threading.get_ident():
+            raise _wrong_thread("call_at")
+        return super().call_at(when, callback, *args, context=context)
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Run a function in a thread, holding virtual time until it has returned, or in turns with the loop."""
+        if self.turns is not None and self.turns.takes(executor):
+            in_turn = self.turns.start(executor, func, *args)
+            self.not_missed(in_turn)
+            return in_turn
+        # Counted twice: by the loop until the result has reached it, and by the thread until it has really returned,
+        # which is later if the waiting side was cancelled. What goes to other processes cannot count itself.
+        threads = self._virtual_selector.threads
+        if executor is None or isinstance(executor, ThreadPoolExecutor):
+            func = threads.running(func)
+        # In a context of no process: one that is gone would never count down.
+        context = contextvars.Context()
+        start = super().run_in_executor
+        future = context.run(lambda: start(executor, func, *args))
+        threads.add(1)
+        future.add_done_callback(lambda _: threads.add(-1), context=context)
+        return future
+
+    def _run_once(self) -> None:
+        if self.turns is not None:
+            self.turns.go_on()
+        super()._run_once()
+
+    async def shutdown_default_executor(self, *_: object, **__: object) -> None:
+        """Wait in real time for the default executor's threads; a time limit in virtual time would pass at once."""
+        self._virtual_selector.threads.add(1)
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._virtual_selector.threads.add(-1)
+
+    def _next_timer_at(self) -> float | None:
+        scheduled = cast("list[asyncio.TimerHandle]", self._scheduled)  # type: ignore[attr-defined]  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
+        return scheduled[0].when() if scheduled else None
+
+    def _who_waits(self) -> str:
+        waiting = sorted(f"{task.get_name()} ({_place_of(task)})" for task in asyncio.all_tasks(self))
+        shown = "; ".join(waiting[:10]) + ("; ..." if len(waiting) > 10 else "")
+        return f"; waiting: {shown}" if waiting else ""
+
+
+def _resolution(now: float) -> float:
+    """Return the distance within which two times are one.
+
+    The default of a real clock would merge exact times; less than the distance of two floats, which is 0.1 µs after
+    thirty years, would never let a timer become due.
+    """
+    return max(1e-9, 2 * math.ulp(now))
+
+
+def _wrong_thread(name: str) -> RuntimeError:
+    return RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
+
+
+def _place_of(task: asyncio.Task[Any]) -> str:
+    frames = task.get_stack(limit=1)
+    code = frames[0].f_code if frames else None
+    return f"{code.co_name}, line {frames[0].f_lineno}" if code is not None else "not started"
+
+
+def run_virtual(
+    main: Coroutine[Any, Any, T],
+    *,
+    start: float = 0.0,
+    debug: bool | None = None,
+    network: MemoryNetwork | None = None,
+) -> T:
+    """Run a coroutine to its end in virtual time, as ``asyncio.run`` does in real time.
+
+    Args:
+        main: What to run.
+        start: Virtual seconds at the beginning.
+        debug: asyncio's debug mode; by default as asyncio decides it (``PYTHONASYNCIODEBUG``, ``python -X dev``).
+
+        network: Connections in memory instead of TCP: ``MemoryNetwork()``; None is the machine's TCP.
+
+    Raises:
+        StalledError: If it waits for something that cannot come.
+    """
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        return VirtualLoop(start=start, network=network)
+
+    with asyncio.Runner(debug=debug, loop_factory=make_loop) as runner:
+        return runner.run(main)

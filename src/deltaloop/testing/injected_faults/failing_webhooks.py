@@ -1,0 +1,88 @@
+"""Server that stands in for webhooks and fails: it never responds, or rejects all reviews."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from contextlib import suppress
+from typing import Any, Final, final
+
+import msgspec
+
+from deltaloop.api.json_values import mapping, text
+from deltaloop.api.status import Status
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
+from deltaloop.webhooks.core.admission_review import admission_response
+from deltaloop.webhooks.core.conversion_review import unconverted_response
+
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_WRONG: Final = "webhooks are wrong: they refuse everything for a while"
+
+
+@final
+class FailingWebhooks:
+    """Listens on this machine, like a program with webhooks.
+
+    Attributes:
+        port: Port on which it listens; 0 before the start.
+    """
+
+    def __init__(self, how: FaultKind, context: ssl.SSLContext) -> None:
+        """Fail in one way.
+
+        Args:
+            how: ``WEBHOOK_TIMEOUT`` never responds, ``WEBHOOK_REJECTS`` rejects all reviews.
+            context: TLS context with the certificate of the program that it replaces.
+        """
+        self.port: int = 0
+        self._context = None if how is FaultKind.WEBHOOK_TIMEOUT else context
+        self._answers = how is not FaultKind.WEBHOOK_TIMEOUT
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
+        self.port = int(self._server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            if not self._answers:
+                await reader.read()  # until the one who asks gives up
+            while self._answers:
+                writer.write(_response(refusal_of(await _request(reader))))
+                await writer.drain()
+        writer.close()
+
+
+def refusal_of(review: bytes) -> bytes:
+    """Return the answer that refuses a review of admission or conversion.
+
+    Args:
+        review: As an API server sends it.
+    """
+    content = _decode(review)
+    uid = text(mapping(content.get("request")).get("uid"))
+    if content.get("kind") == "ConversionReview":
+        return unconverted_response(uid, _WRONG)
+    return admission_response(uid, refused=Status(code=403, reason="Forbidden", message=_WRONG))
+
+
+async def _request(reader: asyncio.StreamReader) -> bytes:
+    """Read one request, and return its body.
+
+    Raises:
+        IncompleteReadError: If no further one comes.
+    """
+    found = _LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
+    return await reader.readexactly(int(found[1]) if found else 0)
+
+
+def _response(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)

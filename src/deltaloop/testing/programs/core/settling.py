@@ -1,0 +1,187 @@
+"""Whether programs under test have anything left to do, and if they never come to an end, what keeps them busy.
+
+A program is *settled* when no key waits for a worker, none is reconciled, none is to be tried again after a failure,
+its caches hold what the server has, and it is not about to start. What is due later because a reconcile said so
+(``requeue_after``) is no work that is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from deltaloop._internal.root_error import DeltaloopError
+
+_HOT: Final = 8  # so often one key was at work, while others ran, and no time passed
+_MOST_LOOKS: Final = 500
+_MOST_NAMED: Final = 10
+
+
+@final
+class NotSettledError(DeltaloopError, AssertionError):
+    """Programs under test did not come to rest; the message says what is left, and what was done meanwhile.
+
+    Attributes:
+        left: What is left to do.
+    """
+
+    def __init__(self, message: str, *, left: tuple[str, ...]) -> None:
+        """Keep what is left."""
+        super().__init__(message)
+        self.left = left
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueState:
+    """The work queue of a controller.
+
+    Attributes:
+        controller: The controller's name.
+        waiting: How many keys wait for a worker.
+        running: Keys that are reconciled.
+        failing: Keys that are tried again after a failure, in how many seconds, and the type of what was raised; that
+            is empty if nobody knows.
+        runs: How many reconciles have begun so far.
+    """
+
+    controller: str
+    waiting: int = 0
+    running: tuple[str, ...] = ()
+    failing: tuple[tuple[str, float, str], ...] = ()
+    runs: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaState:
+    """One program.
+
+    Attributes:
+        name: What it is called.
+        starting: Whether it is about to start, or to start again.
+        ended_by: By which error it has ended, if it is started again for that.
+        stands_by: Whether another one leads, or nobody yet.
+        disconnected: Whether it cannot reach the server: its work has to wait.
+        paused: Whether it stands still.
+        does: What it is there for: names of its controllers. Another one that does the same stands in for it.
+        queues: The queues of its controllers.
+    """
+
+    name: str
+    starting: bool = False
+    ended_by: str = ""
+    stands_by: bool = False
+    disconnected: bool = False
+    paused: bool = False
+    does: str = ""
+    queues: tuple[QueueState, ...] = ()
+
+
+def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
+    """Return what is left to do, for people; nothing if all are settled."""
+    left = [_starts(replica) for replica in replicas if replica.starting]
+    running = [replica for replica in replicas if not replica.starting]
+    working = [replica for replica in running if not (replica.stands_by or replica.disconnected or replica.paused)]
+    if running and not working and not left:
+        left.append(f"nobody works: {', '.join(map(_why_not, running))}")
+    elif working:
+        done = {replica.does for replica in working}
+        held_up = [replica for replica in running if replica.disconnected or replica.paused]
+        left += [f"{_why_not(replica)}, and nobody stands in for it" for replica in held_up if replica.does not in done]
+    left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
+    return tuple(left)
+
+
+def _starts(replica: ReplicaState) -> str:
+    return f"{replica.name} starts" + (f" again, after {replica.ended_by}" if replica.ended_by else "")
+
+
+def _why_not(replica: ReplicaState) -> str:
+    why = (
+        "is disconnected from the server" if replica.disconnected else "stands still" if replica.paused else "stands by"
+    )
+    return f"{replica.name} {why}"
+
+
+def _left_in(name: str, queue: QueueState) -> Iterable[str]:
+    where = f"{name}: {queue.controller}"
+    if queue.waiting:
+        yield f"{where} has {queue.waiting} {'key' if queue.waiting == 1 else 'keys'} in line"
+    yield from (f"{where} reconciles {key}" for key in queue.running)
+    for key, delay, error in queue.failing:
+        yield f"{where} tries {key} again in {delay:.3g} s, after {f'{error}: see the log' if error else 'a failure'}"
+
+
+@final
+class Settling:
+    """One wait until programs have settled."""
+
+    def __init__(self, *, now: float, timeout: float) -> None:
+        """Begin.
+
+        Args:
+            now: Seconds of the event loop.
+            timeout: How many seconds they may take.
+        """
+        self._until = now + timeout
+        self._timeout = timeout
+        self._last_at = now
+        self._looks = 0  # since time last moved
+        self._hot: Counter[tuple[str, str, str]] = Counter()
+        self._began: dict[tuple[str, str], int] = {}
+        self._runs: dict[tuple[str, str], int] = {}
+        self._seen: Counter[tuple[str, str, str]] = Counter()
+        self._left: tuple[str, ...] = ()
+
+    def look(self, replicas: Sequence[ReplicaState], left: tuple[str, ...], *, now: float) -> bool:
+        """Take what was seen, and tell whether it takes too long.
+
+        Args:
+            replicas: The programs.
+            left: What is left to do.
+            now: Seconds of the event loop.
+        """
+        self._left = left
+        if now != self._last_at:
+            self._last_at, self._looks = now, 0
+            self._hot.clear()
+        self._looks += 1
+        for replica in replicas:
+            for queue in replica.queues:
+                self._look_at(replica.name, queue)
+        hottest = max(self._hot.values(), default=0)
+        runs_hot = hottest >= _HOT and 2 * hottest >= self._looks
+        return now >= self._until or runs_hot or self._looks >= _MOST_LOOKS
+
+    def _look_at(self, replica: str, queue: QueueState) -> None:
+        name = (replica, queue.controller)
+        began_more = queue.runs > self._runs.get(name, queue.runs)
+        self._began.setdefault(name, queue.runs)
+        self._runs[name] = queue.runs
+        keys = {*queue.running, *(key for key, _, _ in queue.failing)}
+        self._seen.update((*name, key) for key in keys)
+        if began_more:  # or it is one long run
+            self._hot.update((*name, key) for key in queue.running)
+
+    def report(self, writes: Iterable[str]) -> str:
+        """Say what is still busy, and what it has done meanwhile.
+
+        Args:
+            writes: What was written meanwhile, a text for each write.
+        """
+        lines = [f"not settled within {self._timeout:g} s; left to do:"]
+        lines += [f"  {text}" for text in self._left[:_MOST_NAMED]]
+        if len(self._left) > _MOST_NAMED:
+            lines.append(f"  and {len(self._left) - _MOST_NAMED} more")
+        for (replica, controller), runs in sorted(self._runs.items()):
+            ran = runs - self._began[replica, controller]
+            keys = [key for name, of, key in self._seen if (name, of) == (replica, controller)]
+            if ran:
+                busy = f", most often seen at work: {', '.join(keys[:_MOST_NAMED])}" if keys else ""
+                lines.append(f"  meanwhile {replica}: {controller} has reconciled {ran} times{busy}")
+        often = Counter(writes).most_common(3)
+        lines += [f"  meanwhile written {count} times: {text}" for text, count in often if count > 1]
+        return "\n".join(lines)

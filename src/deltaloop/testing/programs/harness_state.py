@@ -1,0 +1,260 @@
+"""State that the programs of one harness share: their server, the faults that are planned, and all that was written."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.apiserver import ApiServer
+from deltaloop.client import Client, ClientConfig
+from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.protocol import HttpRequest, Transport
+from deltaloop.events import EventDraft
+from deltaloop.testing.deterministic_loop.processes import Process, outside
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
+from deltaloop.testing.injected_faults.core.program_writes import (
+    LASTS,
+    FaultKind,
+    ProgramWrite,
+    UserStep,
+    WriteName,
+    WritePlan,
+)
+from deltaloop.testing.programs.noting_transport import in_foreground, text_of
+from deltaloop.testing.servers.cluster import close_in_time
+from deltaloop.testing.servers.direct_transport import DirectTransport
+
+if TYPE_CHECKING:
+    from deltaloop.testing.programs.webhook_service import WebhookProgram, WebhookService
+
+_CLOSES_WITHIN: Final = 0.01
+_TURNS: Final = 500
+_REAL_PAUSE: Final = 0.05
+_HOT_AT_ONCE: Final = 200  # times that a program may send the same write while no time passes
+
+
+@final
+class HarnessState:
+    """Server, writes and planned faults of the programs that one harness runs.
+
+    Attributes:
+        client: Client of the test, which no fault strikes.
+        server: Embedded server of this harness alone, or None.
+        programs: All programs that were started.
+        writes: Writes of objects by programs, oldest first, failed ones included.
+        steps: Writes by the test's own client, where the harness made it.
+        rests: Number of writes each time that programs had settled.
+        pasts: For each stale restart, the numbers of revisions behind at which it is shown another state, ascending.
+        others: For each change of the user and the environment, the number of writes of programs before it.
+        events: Events that programs recorded, oldest first, repeats included.
+        early_steps: Number of times that the test continued before programs had settled, because that was planned.
+        plan: Faults that are planned.
+        random: Function that draws what programs leave to chance.
+        webhook_service: Service of the programs' webhooks; None before the first.
+        after_writes: Functions called after each write that was carried out, before its program gets the response.
+        checks: Invariants, checked at the same moment.
+        violation: Error of the first invariant that failed.
+        hot: Write that a program sent again and again while no time passed; empty if none did.
+        buried: Crashed processes with their transports.
+        direct: Whether programs hand their requests to the server without a network.
+        settles_within: Seconds after which programs must have settled, unless a wait has its own timeout.
+    """
+
+    def __init__(self, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
+        self.client = client
+        self.server: ApiServer | None = server
+        self.programs: Sequence[WebhookProgram] = ()
+        self.writes: list[ProgramWrite] = []
+        self.steps: list[UserStep] = []
+        self.rests: list[int] = []
+        self.pasts: list[tuple[int, ...]] = []
+        self.others: list[int] = []
+        self.events: list[EventDraft] = []
+        self.early_steps: int = 0
+        self.random: Callable[[], float] = random.Random(seed).random
+        self.plan: WritePlan = WritePlan(self.random)
+        self.webhook_service: WebhookService | None = None
+        self.after_writes: list[Callable[[ProgramWrite], Awaitable[object]]] = []
+        self.checks: list[Callable[[Client], Awaitable[object]]] = []
+        self.violation: BaseException | None = None
+        self.hot: str = ""
+        self.buried: list[tuple[Process, Transport]] = []
+        self.direct: bool = False
+        self.settles_within: float = 60.0
+        self._outside = contextvars.Context()  # of the checks
+        self._checking: set[asyncio.Task[None]] = set()
+        self._instant = 0.0
+        self._at_once: Counter[str] = Counter()  # equal writes at that instant
+        self._others_wrote = (0, 0)  # revision of the server, number of writes of programs
+        self._later: list[tuple[int, WriteName, Callable[[], object]]] = []  # crashes by the number of others' changes
+        self._foreground = False
+        self._early: Process | None = None  # the test continues although this program has not settled
+        self._paused_early: Process | None = None  # it stands still until the next wait of the test
+
+    def open_transport(self, config: ClientConfig) -> Transport:
+        """Open a transport to the server."""
+        if self.direct and self.server is not None:
+            return DirectTransport(config, self.server)
+        return open_transport(config, self.client.options.http)
+
+    async def idle(self) -> bool:
+        """Wait until nothing happens before the next timer (on the real clock, a moment); False if that takes long."""
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            return await loop.idle(turns=_TURNS)
+        await asyncio.sleep(_REAL_PAUSE)
+        return True
+
+    def check_always(self, check: Callable[[Client], Awaitable[object]]) -> None:
+        """Call a check after each write that was carried out."""
+        self.checks.append(check)
+        self._outside = outside(contextvars.copy_context())
+
+    async def close(self) -> None:
+        """Cancel checks that still run, and dispose of what crashed programs have left."""
+        for checking in tuple(self._checking):
+            checking.cancel()
+        await asyncio.gather(*self._checking, return_exceptions=True)
+        if self.webhook_service is not None:
+            self.webhook_service.close()
+        for process, transport in self.buried:
+            # Before the program's own clean-up would, and get stuck half way.
+            await close_in_time(transport.close(), _CLOSES_WITHIN)
+            process.dispose()
+
+    # -- writes of programs
+
+    def wrote(self, write: ProgramWrite) -> None:
+        """Record a write of a program when its end is known, even if the program crashed at it."""
+        self.writes.append(write)
+        if write.at != self._instant:
+            self._instant = write.at
+            self._at_once.clear()
+        self._at_once[str(write)] += 1
+        if self._at_once[str(write)] == _HOT_AT_ONCE and not self.hot:
+            # On a virtual clock no time would pass any more, so the program stands still and the test continues.
+            self.hot = f"{write.replica}: {write} was sent {_HOT_AT_ONCE} times while no time passed"
+            for program in self.programs:
+                if program.name == write.replica:
+                    program.pause()
+
+    async def carried_out(self, write: ProgramWrite) -> None:
+        """Check the invariants; the program does not know yet that its write was carried out."""
+        for look in self.after_writes:
+            await look(write)
+        if not self.checks or self.violation is not None:
+            return
+        # A task of the test: connections that the checks open must not end with the program, and a crash does not end
+        # the checks.
+        checking = asyncio.get_running_loop().create_task(self._check(write), context=self._outside.copy())
+        self._checking.add(checking)
+        checking.add_done_callback(self._checking.discard, context=contextvars.Context())
+        await checking
+
+    async def _check(self, write: ProgramWrite) -> None:
+        for check in self.checks:
+            if self.violation is not None:
+                return
+            try:
+                await check(self.client)
+            except Exception as error:  # noqa: BLE001 - `settled` raises it, the program has nothing to do with it
+                error.add_note(f"after {write}")
+                self.violation = error
+
+    # -- writes of others
+
+    def user_writes(self, request: HttpRequest) -> HttpRequest | None:
+        """Record what the test's client is about to write; return the request to send instead, if any."""
+        text = text_of(request)
+        if text:
+            now = asyncio.get_running_loop().time()
+            self.steps.append(UserStep(at=now, text=text, after=len(self.writes)))
+        return in_foreground(request) if self._foreground and request.method == "DELETE" else None
+
+    def others_wrote(self, _: HttpRequest) -> None:
+        """Count a change that may have been made just now, and was not a program's."""
+        if self.server is not None:
+            self._others_wrote = (self.server.revision, len(self.writes))
+        self.others.append(len(self.writes))
+        due = [crash for at, _, crash in self._later if at == len(self.others)]
+        self._later = [each for each in self._later if each[0] > len(self.others)]
+        for crash in due:
+            crash()
+
+    # -- planned faults that strike more than the request
+
+    @property
+    def to_come(self) -> tuple[WriteName, ...]:
+        """Writes whose planned fault has not happened."""
+        return (*self.plan.planned, *(name for _, name, _ in self._later))
+
+    def crash_later(self, changes: int, write: ProgramWrite, crash: Callable[[], object]) -> None:
+        """Crash a program after a number of changes by others, if it has not ended by then."""
+        self._later.append((len(self.others) + changes, write.name, crash))
+
+    def restore_backup(self) -> None:
+        """Restore the server from a backup that was made right after the last change that was not a program's.
+
+        Raises:
+            InvalidArgumentError: If the server is not an embedded one of the harness's own.
+        """
+        if self.server is None:
+            raise InvalidArgumentError("a backup needs an embedded server of the harness's own")
+        revision, written = self._others_wrote
+        self.server.faults.restore_backup(revision)
+        self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
+
+    def delete_in_foreground(self) -> None:
+        """Have the test's client delete in the foreground from now on, unless a deletion has another policy."""
+        self._foreground = True
+
+    def lead_webhooks(self) -> None:
+        """Route the Service of webhooks to a program that serves them now; called when one comes or goes."""
+        if self.webhook_service is not None:
+            self.webhook_service.lead_to(self.programs)
+
+    async def fail_webhooks(self, how: FaultKind) -> None:
+        """Have the webhooks of all programs fail for a while; without webhooks, do nothing."""
+        service = self.webhook_service
+        if service is None:
+            return
+        loop, context = asyncio.get_running_loop(), contextvars.Context()  # a program does not take it along
+        await loop.create_task(service.fail(how), context=context)
+        loop.call_later(LASTS, self._recover_webhooks, service, context=context)
+
+    def _recover_webhooks(self, service: WebhookService) -> None:
+        service.recover()
+        self.lead_webhooks()
+
+    def continue_early(self, process: Process) -> None:
+        """Have the test's wait end, or its next one; a program stands still until the test waits again."""
+        self.early_steps += 1
+        self._early = process
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            loop.not_idle()
+        loop.call_later(LASTS, process.resume, context=contextvars.Context())
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the test is to continue before programs have settled."""
+        return self._early is not None
+
+    def begin_wait(self) -> None:
+        """Resume the program that stood still until the test waits again."""
+        if self._paused_early is not None:
+            self._paused_early.resume()
+
+    def ends_early(self) -> bool:
+        """Tell whether the test's wait ends now, although programs have not settled."""
+        if self._early is None:
+            return False
+        self._paused_early, self._early = self._early, None
+        self.rests.append(len(self.writes))
+        return True

@@ -1,0 +1,80 @@
+"""Transport that reports the requests that may write something, and passes all requests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Final, final
+
+import msgspec
+
+from deltaloop.apiserver.embedding import describe_request
+from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
+from deltaloop.testing.injected_faults.core.program_writes import is_object_write, key_of, object_of, verb_of
+
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _nothing(_: HttpRequest) -> None:
+    return
+
+
+@final
+class NotingTransport:
+    """Transport that passes requests on, and calls functions before and after those that may write.
+
+    Attributes:
+        writes: Function called before such a request; a request that it returns is sent instead.
+        wrote: Function called after it, answered or not.
+    """
+
+    def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
+        self.writes: Callable[[HttpRequest], HttpRequest | None] = _nothing
+        self.wrote: Callable[[HttpRequest], object] = wrote
+        self._inner = inner
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        """Send a request and return the whole response.
+
+        Raises:
+            TransportError: If there is none.
+        """
+        if request.method in _READS:
+            return await self._inner.request(request)
+        request = self.writes(request) or request
+        try:
+            return await self._inner.request(request)
+        finally:
+            self.wrote(request)
+
+    def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
+        """Open a stream.
+
+        Raises:
+            TransportError: On entering, if there is no response.
+        """
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._inner.close()
+
+
+def text_of(request: HttpRequest) -> str:
+    """Return what a request writes, for people; empty if that is not an object."""
+    info = describe_request(request.method, request.path, request.query)
+    if info.resource is None or not is_object_write(info, request.query):
+        return ""
+    verb = verb_of(info, request.headers.get("Content-Type", ""))
+    part = f"/{info.resource.subresource}" if info.resource.subresource else ""
+    return f"{verb} {info.group_resource}{part} {key_of(info, object_of(request.body or b''))}"
+
+
+def in_foreground(request: HttpRequest) -> HttpRequest:
+    """Return a deletion with foreground propagation, unless it specifies a policy."""
+    options: dict[str, object] = msgspec.json.decode(request.body, type=dict[str, object]) if request.body else {}
+    if options.get("propagationPolicy") or "propagationPolicy" in request.query or "orphanDependents" in options:
+        return request
+    body = msgspec.json.encode({**options, "propagationPolicy": "Foreground"})
+    return replace(request, body=body, headers={**request.headers, "Content-Type": "application/json"})

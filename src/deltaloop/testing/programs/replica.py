@@ -1,0 +1,393 @@
+"""Program under test: a workload in a simulated process that may crash, with a transport that can fail."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.apiserver import ApiServer, Fault
+from deltaloop.client import Client, ClientConfig
+from deltaloop.events import EventRecorder
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
+from deltaloop.runtime import Controller, Manager, ManagerOptions
+from deltaloop.testing.deterministic_loop.processes import Process
+from deltaloop.testing.injected_faults.core.program_writes import LASTS, WriteReason
+from deltaloop.testing.programs.core.settling import ReplicaState
+from deltaloop.testing.programs.harness_state import HarnessState
+from deltaloop.testing.programs.program_transport import ProgramTransport
+from deltaloop.testing.programs.workloads import ManagedControllers, OtherProgram, Workload
+
+if TYPE_CHECKING:
+    from deltaloop.webhooks.declaring import Webhook
+
+_RESTART_AFTER: Final = 1.0
+_FIRST_PAUSE: Final = 0.01
+_log: Final = logging.getLogger("deltaloop.testing")
+_STARTS_WITHIN: Final = 1.0
+MANAGER: Final = "deltaloop-harness"
+"""Field manager of what a harness installs, and name of the lease that its replicas contend for."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    """Controllers and webhooks for ``Harness.start``; ``election`` None is no leader election."""
+
+    controllers: tuple[Controller, ...]
+    options: ManagerOptions
+    election: LeaderElectionConfig | None
+    webhooks: tuple[Webhook, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Main:
+    """Function for ``Harness.run``, settled after ``quiet_after`` seconds without a write."""
+
+    function: Callable[[Client], Awaitable[object]]
+    quiet_after: float
+
+
+@final
+class Replica:
+    """Program under test, started by ``Harness.start`` or ``Harness.run``.
+
+    Attributes:
+        name: Name of the program, kept over restarts.
+        identity: Identity of its current life, another one after each restart.
+    """
+
+    def __init__(
+        self,
+        state: HarnessState,
+        name: str,
+        runs: Controllers | Main,
+        config: ClientConfig,
+    ) -> None:
+        """Prepare a program; harnesses call this."""
+        self.name = name
+        self.identity: str = name
+        self._state = state
+        self._runs = runs
+        self._config = config
+        self._starts = 0
+        self._first_write = 0
+        self._restart: asyncio.Task[None] | None = None
+        self._ended_by = ""
+        self._errors = ErrorSummaries()
+        self._disconnected = self._refuses = False
+
+    # -- state
+
+    @property
+    def manager(self) -> Manager:
+        """The manager of its current life, or of the last one.
+
+        Raises:
+            InvalidArgumentError: If the program was started by ``Harness.run``.
+        """
+        if not isinstance(self._workload, ManagedControllers):
+            raise InvalidArgumentError(f"{self.name} was started by run(), so that it has no manager")
+        return self._workload.manager
+
+    @property
+    def controllers(self) -> tuple[Controller, ...]:
+        """Controllers of the program; empty if it was started by ``Harness.run``."""
+        return self._runs.controllers if isinstance(self._runs, Controllers) else ()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return not self._process.crashed and not self._task.done()
+
+    @property
+    def webhook_port(self) -> int:
+        """Port of its webhooks; 0 if they cannot be reached."""
+        if self._disconnected or not self.alive or not isinstance(self._workload, ManagedControllers):
+            return 0
+        server = self._workload.manager.webhook_server
+        return 0 if server is None or server.not_ready() else server.port
+
+    @property
+    def leads(self) -> bool:
+        """Whether its controllers work: it leads, or there is no election."""
+        return self.alive and self._workload.leads
+
+    @property
+    def held_up(self) -> bool:
+        """Whether it is disconnected from the server or paused, and so does nothing for now."""
+        return self.alive and (self._transport.disconnected or self._process.paused)
+
+    def state(self) -> ReplicaState | None:
+        """Return its work that is left; None if the program has ended.
+
+        Raises:
+            Exception: Error of its manager, or a mistake of a reconciler that parks its key: ``InvalidArgumentError``,
+                ``InvalidResultError``, ``NotAwaitedError``, ``UndeclaredAccessError``, ``WaitOnLoopError``.
+        """
+        if self._restart is not None and not self._restart.done():
+            return ReplicaState(name=self.name, starting=True, ended_by=self._ended_by)
+        if self._process.crashed:
+            return None
+        if self._task.done():
+            self._task.result()
+            return None
+        queues = self._workload.queues()
+        return ReplicaState(
+            name=self.name,
+            starting=not self._workload.is_up,
+            stands_by=not self.leads,
+            disconnected=self._transport.disconnected,
+            paused=self._process.paused,
+            does=", ".join(controller.name for controller in self.controllers) or self.name,
+            queues=queues,
+        )
+
+    async def behind(self) -> tuple[str, ...]:
+        """Return texts about changes that it has not seen, or Events that it has not sent."""
+        return () if self.held_up else await self._workload.behind()
+
+    # -- life
+
+    async def start(self, behind: int = 0) -> None:
+        """Start the program, with empty caches and, after an end, another identity.
+
+        Args:
+            behind: Number of revisions by which the state is behind that its caches receive at first.
+
+        Raises:
+            Exception: Error of its manager's start.
+        """
+        self._starts += 1
+        self._first_write = len(self._state.writes)
+        if self._starts > 1:
+            self.identity = f"{self.name}-{self._starts}"
+        self._inner = self._state.open_transport(self._config)
+        self._process = process = Process(self.name)
+        try:
+            self._begin(process, behind)
+        except BaseException:
+            self.bury()  # there is no task that would end
+            raise
+        while not process.crashed and not self._task.done() and not self._workload.is_up:
+            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
+        if self._task.done() and isinstance(self._runs, Controllers):
+            self._task.result()
+        self._state.lead_webhooks()
+
+    def _begin(self, process: Process, behind: int) -> None:
+        self._transport = ProgramTransport(
+            self._inner,
+            state=self._state,
+            process=process,
+            crash=self.crash_and_restart,
+            reason=self._reason,
+            lags_until=asyncio.get_running_loop().time() + LASTS if behind else 0.0,
+        )
+        if behind:
+            self._show_the_past(behind, self._transport)
+        if self._disconnected:
+            self._transport.disconnect(refuse=self._refuses)
+        client = Client(self._config, transport=self._transport, options=self._state.client.options)
+        self._workload = self._made(client, process)
+        self._task = process.start(self._workload.run(), name=self.identity)
+        if isinstance(self._runs, Main):
+            self._task.add_done_callback(partial(self._ended, process), context=contextvars.Context())
+
+    def _made(self, client: Client, process: Process) -> Workload:
+        runs, state = self._runs, self._state
+        if not isinstance(runs, Controllers):
+            return OtherProgram(
+                self.name, client, runs.function, quiet_after=runs.quiet_after, last_write_at=self._last_write_at
+            )
+        clock = asyncio.get_running_loop().time
+        recorder = EventRecorder(
+            client,
+            component=runs.controllers[0].name if runs.controllers else "webhooks",
+            instance=self.identity,
+            watchers=[state.events.append],
+            clock=clock,
+            chance=state.random,
+        )
+        elector = self._elector(client, runs.election, process)
+        options, service = runs.options, state.webhook_service
+        if service is not None and runs.webhooks:
+            from deltaloop.testing.programs.webhook_service import LISTEN
+
+            options = replace(options, webhooks=LISTEN)
+        manager = Manager(
+            client,
+            runs.controllers,
+            elector=elector,
+            recorder=recorder,
+            webhooks=runs.webhooks,
+            certificates=None if service is None else service.certificate,
+            options=options,
+        )
+        return ManagedControllers(self.name, client, recorder, manager, server=state.server)
+
+    def _reason(self) -> WriteReason | None:
+        own = [write for write in self._state.writes[self._first_write :] if write.replica == self.name]
+        reason = self._workload.reason(own)
+        return None if reason is None else replace(reason, life=self._starts)
+
+    def _last_write_at(self) -> float:
+        return next((write.at for write in reversed(self._state.writes) if write.replica == self.name), 0.0)
+
+    def _elector(self, client: Client, election: LeaderElectionConfig | None, process: Process) -> LeaderElector | None:
+        if election is None:
+            return None
+        lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
+        config = replace(election, own_thread=False)  # it would live on, when this program crashes
+        clock, chance = asyncio.get_running_loop().time, self._state.random
+        return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
+
+    async def stop(self) -> None:
+        """Stop the program gracefully, as SIGTERM does; if it does not run, do nothing.
+
+        Raises:
+            Exception: Error of its manager.
+        """
+        if self._restart is not None:
+            self._restart.cancel()
+        if not self._process.crashed:
+            self._process.resume()
+            self._workload.stop()
+            await asyncio.wait({self._task})
+            self._state.lead_webhooks()
+            if not self._task.cancelled():
+                self._task.result()
+
+    async def crash(self) -> None:
+        """Crash the program between two awaits: no clean-up runs, no request is sent, its connections are cut.
+
+        It does not run until ``restart``.
+        """
+        if self._restart is not None:
+            self._restart.cancel()
+        self.bury()
+        await self._state.idle()  # the server notices
+
+    def crash_and_restart(self, behind: int = 0) -> None:
+        """Crash, and start again a second later, as a kubelet does it; for planned crashes.
+
+        Args:
+            behind: Number of revisions by which the state is behind that its caches receive then.
+        """
+        self.bury()
+        later = self._start_later(behind)
+        self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
+
+    def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
+        """Start a program again that has ended by an error."""
+        error = None if process.crashed or task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._ended_by = type(error).__name__
+        message, now = "a program has ended by an error and is started again", asyncio.get_running_loop().time()
+        self._errors.log(_log, logging.WARNING, message, error, now=now, extra={"replica": self.identity})
+        self.crash_and_restart()
+
+    def bury(self) -> None:
+        """Crash its process, if there is one that has not crashed."""
+        if not self._process.crashed:
+            self._process.crash()
+            self._state.buried.append((self._process, self._inner))
+            self._state.lead_webhooks()
+
+    async def _start_later(self, behind: int) -> None:
+        await asyncio.sleep(_RESTART_AFTER)
+        await self.start(behind)
+
+    def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
+        """Have each list and watch of its caches begin in the past."""
+        server, cached = self._state.server, self._workload.cached
+        if server is None:
+            raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
+        # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
+        # shown the past in its place.
+        for kind in cached or ():
+            server.faults.add(Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=behind, count=1))
+        if cached is not None:
+            self._note_pasts(server, server.revision, cached)
+            return
+        number = server.faults.add(Fault(do="stale", verbs=("list", "watch"), behind=behind))
+        started = partial(self._has_started, server, number, server.revision, transport)
+        asyncio.get_running_loop().call_later(_STARTS_WITHIN, started, context=contextvars.Context())
+
+    def _has_started(self, server: ApiServer, fault: int, revision: int, transport: ProgramTransport) -> None:
+        server.faults.remove(fault)
+        self._note_pasts(server, revision, transport.listed)
+
+    def _note_pasts(self, server: ApiServer, revision: int, kinds: Collection[str]) -> None:
+        found = [revision - changed + 1 for changed in server.revisions_of(kinds) if changed <= revision]
+        self._state.pasts.append(tuple(sorted(found)))
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """Restart the program, with empty caches and another identity.
+
+        Args:
+            crash: Whether to crash it instead of stopping it gracefully.
+        """
+        await (self.crash() if crash else self.stop())
+        await self.start()
+
+    def pause(self) -> None:
+        """Pause the program until ``resume``, as SIGSTOP or a long garbage collection do; its connections stay."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """Continue after ``pause``."""
+        self._process.resume()
+
+    def slow_down(self, rate: float) -> None:
+        """Slow its clock down until the program ends; after a restart the clock is right again.
+
+        Args:
+            rate: Seconds of its clock for each second of the server's, greater than 0 and at most 1.
+
+        Raises:
+            InvalidArgumentError: If the rate is out of range.
+        """
+        if not 0 < rate <= 1:
+            raise InvalidArgumentError(f"rate must be greater than 0 and at most 1, got {rate}")
+        self._process.slow_down(rate)
+
+    # -- network
+
+    @contextmanager
+    def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
+        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do."""
+        self.disconnect(refuse=refuse)
+        try:
+            yield
+        finally:
+            self.reconnect()
+
+    def disconnect(self, *, refuse: bool = False) -> None:
+        """Disconnect it from the server until ``reconnect``, also after a restart.
+
+        Args:
+            refuse: Whether to cut its connections and refuse new ones. By default nothing arrives until it is
+                reconnected, and it receives no error.
+        """
+        self._disconnected, self._refuses = True, refuse
+        self._transport.disconnect(refuse=refuse)
+        self._state.lead_webhooks()
+
+    def reconnect(self) -> None:
+        """Let it reach the server again."""
+        self._disconnected = False
+        self._transport.reconnect()
+        self._state.lead_webhooks()
+
+    def __repr__(self) -> str:
+        return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"

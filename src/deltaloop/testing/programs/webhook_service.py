@@ -1,0 +1,127 @@
+"""Service of the webhooks of programs under test: it leads an embedded server to the first program that is ready.
+
+If no program is ready, the server learns that there are no endpoints, and failure policies decide.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final, Protocol, final
+
+from deltaloop.apiserver import ApiServer
+from deltaloop.apiserver.embedding import CertificateAuthority
+from deltaloop.client import Client
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind
+from deltaloop.testing.injected_faults.failing_webhooks import FailingWebhooks
+from deltaloop.webhooks import FixedCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
+from deltaloop.webhooks.declaring import Webhook
+from deltaloop.webhooks.registering import register
+
+NAME: Final = "deltaloop-harness"
+LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_patience=0.0)
+
+
+@cache
+def authority() -> CertificateAuthority:
+    """Return the authority of all harnesses of this process.
+
+    A simulation asks for it before its time begins: the library that makes certificates keeps the class of times that
+    it meets first.
+
+    Raises:
+        MissingExtraError: If the extra ``server`` is not installed.
+    """
+    return CertificateAuthority.make()
+
+
+class WebhookProgram(Protocol):
+    """A program under test."""
+
+    name: str
+
+    @property
+    def webhook_port(self) -> int:
+        """Port on which its webhooks answer; 0 if they do not."""
+        ...
+
+    def pause(self) -> None:
+        """Have it stand still."""
+        ...
+
+
+@final
+class WebhookService:
+    """Service of all webhooks of one harness."""
+
+    def __init__(self, server: ApiServer, client: Client) -> None:
+        """Make a Service without endpoints.
+
+        Args:
+            server: Calls the webhooks.
+            client: The test's client, which registers them.
+        """
+        self._server = server
+        self._client = client
+        self._namespace = client.namespace
+        host = f"{NAME}.{self._namespace}.svc"
+        self._context = authority().server_context(host=host)
+        self.certificate: FixedCertificate = FixedCertificate(self._context)
+        self._registered: list[Webhook] = []
+        self._failing: list[FailingWebhooks | None] = []
+        self._failures: list[FailingWebhooks] = []
+        self.lead_to(())
+
+    @property
+    def fails(self) -> bool:
+        """Whether its webhooks are made to fail now."""
+        return bool(self._failing)
+
+    async def register(self, webhooks: Sequence[Webhook]) -> None:
+        """Have the server ask webhooks, with those that were registered before.
+
+        Raises:
+            InvalidArgumentError: If a definition is missing whose objects are converted.
+            InvalidWebhookError: If they do not fit together.
+        """
+        added = [each for each in webhooks if each not in self._registered]
+        if not added:
+            return
+        self._registered += added
+        bundle = base64.b64encode(authority().ca_pem).decode()
+        address = WebhookAddress(namespace=self._namespace, service=NAME, ca_bundle=bundle)
+        await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
+
+    def lead_to(self, programs: Iterable[WebhookProgram]) -> None:
+        """Send the server to the first of these that answers; to nobody if none does."""
+        port = next((each.webhook_port for each in programs if each.webhook_port), 0)
+        if self._failing:
+            port = 0 if (instead := self._failing[-1]) is None else instead.port
+        self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
+
+    async def fail(self, how: FaultKind) -> None:
+        """Send the server to nobody, or to somebody who fails, until ``recover``; the last failure counts.
+
+        Args:
+            how: Whether webhooks are away, answer too late, or refuse everything.
+        """
+        instead = None
+        if how is not FaultKind.WEBHOOK_UNAVAILABLE:
+            instead = FailingWebhooks(how, self._context)
+            await instead.start()
+            self._failures.append(instead)
+        self._failing.append(instead)
+        self.lead_to(())
+
+    def recover(self) -> None:
+        """End the oldest failure."""
+        del self._failing[0]
+
+    def close(self) -> None:
+        """Let nobody listen any more who fails."""
+        for each in self._failures:
+            each.close()
+
+    def __repr__(self) -> str:
+        return f"<WebhookService {self._namespace}/{NAME}>"

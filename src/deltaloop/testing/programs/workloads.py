@@ -1,0 +1,250 @@
+"""Workloads of programs under test: controllers with their manager, or a function with a client.
+
+The queues and caches of controllers can be inspected. Any other program counts as settled after it has written nothing
+for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final, TypeAlias, final
+
+from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver import ApiServer
+from deltaloop.cache import Informer
+from deltaloop.cache.core.consistency import compare, state_of
+from deltaloop.client import Client
+from deltaloop.events import EventRecorder
+from deltaloop.runtime import Manager
+from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
+from deltaloop.runtime.core.readiness import Leadership
+from deltaloop.runtime.errors import UndeclaredAccessError, WaitOnLoopError
+from deltaloop.runtime.reconcile.execution import running_reconcile
+from deltaloop.runtime.reconcile.loop import ReconcileLoop
+from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteReason, made
+from deltaloop.testing.programs.core.settling import QueueState
+from deltaloop.workqueue.delaying import DelayedItem
+
+_FLUSH: Final = 5.0
+_MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, UndeclaredAccessError, WaitOnLoopError)
+
+
+@final
+class ManagedControllers:
+    """Controllers with their manager."""
+
+    def __init__(
+        self, name: str, client: Client, recorder: EventRecorder, manager: Manager, *, server: ApiServer | None = None
+    ) -> None:
+        """Take what belongs to one life of a program.
+
+        Args:
+            name: Of the program, for people.
+            client: Its client.
+            recorder: Records its Events.
+            manager: Runs its controllers.
+            server: The embedded server, if it is in this process: what has not changed there need not be listed.
+        """
+        self.manager = manager
+        self._name = name
+        self._server = server
+        self._client = client
+        self._recorder = recorder
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is ready, as its probe says."""
+        return all(check.ok for check in self.manager.readiness())
+
+    @property
+    def leads(self) -> bool:
+        """Whether its controllers work: it leads, or there is no election."""
+        return self.manager.leadership is not Leadership.STANDBY
+
+    @property
+    def cached(self) -> tuple[str, ...]:
+        """The resources of its informers."""
+        return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
+
+    def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
+        """Return the reconcile that the calling code is part of, why it runs, and what its caches have not seen yet.
+
+        Args:
+            own: What this life of the program has written so far: it need not see that.
+        """
+        running = running_reconcile()
+        if running is None:
+            return None
+        told = f"{running.controller} {running.request}, reconcile {running.number}"
+        told += f", attempt {running.attempts}" if running.attempts > 1 else ""
+        return WriteReason(
+            reconcile=told + (", clean-up" if running.cleanup else ""),
+            triggers=tuple(map(str, running.triggers)),
+            unseen=tuple(self._unseen(own)),
+            controller=running.controller,
+            number=running.number,
+        )
+
+    def _unseen(self, own: Sequence[ProgramWrite]) -> Iterator[str]:
+        for informer in self.manager.informers:
+            version, resource = informer.resource_version, informer.resource_type.group_resource
+            if self._server is None or not version or not self._server.has_changed(resource, after=int(version)):
+                continue
+            found: dict[str, list[str]] = {}
+            for change in self._server.changes_of(resource, after=int(version)):
+                if not any(made(write, resource, change.key, change.revision) for write in own):
+                    how = "deleted " if change.new is None else ""
+                    found.setdefault(change.key, []).append(f"{how}{change.revision}")
+            for key, versions in found.items():
+                yield f"{resource} {key} ({', '.join(versions)})"
+
+    def queues(self) -> tuple[QueueState, ...]:
+        """Return what is in the queues of its controllers.
+
+        Raises:
+            Exception: A mistake of a reconciler, which parks its key.
+        """
+        letters = [letter for loop in self.manager.loops for letter in loop.queue.dead_letters()]
+        for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
+            raise mistake
+        return tuple(map(_queue_state, self.manager.loops))
+
+    async def behind(self) -> tuple[str, ...]:
+        """Return where its caches, or the Events that it records, are behind; for people."""
+        trackers = [loop.tracker for loop in self.manager.loops if loop.tracker is not None]
+        tracked = [informer for tracker in trackers for informer in tracker.informers]
+        left = [text for informer in (*self.manager.informers, *tracked) for text in await self._compared(informer)]
+        if not await self._recorder.flush(_FLUSH):
+            left.append(f"{self._name}: Events wait to be sent")
+        return tuple(left)
+
+    async def _compared(self, informer: Informer[Resource]) -> tuple[str, ...]:
+        version, resource = informer.resource_version, informer.resource_type.group_resource
+        if self._server is not None and version and not self._server.has_changed(resource, after=int(version)):
+            return ()
+        try:
+            served = await informer.lister_watcher.list(ListOptions())
+        except DeltaloopError as error:
+            return (f"{self._name}: its cache of {informer.name} cannot be compared: {type(error).__name__}",)
+        cached, kept = state_of(informer.indexer.list()), state_of(served.items)
+        report = compare(cached, kept, resource_version=served.resource_version)
+        keys = (*report.missing, *report.left_over, *report.different)
+        return (f"{self._name}: its cache of {informer.name} is behind: {', '.join(keys[:5])}",) if keys else ()
+
+    async def run(self) -> None:
+        """Run the manager until ``stop``."""
+        async with self._client, self._recorder:
+            await self.manager.run()
+
+    def stop(self) -> None:
+        """Have the manager end in good order, as SIGTERM does."""
+        self.manager.stop()
+
+
+@final
+class OtherProgram:
+    """Whatever a function does with a client."""
+
+    def __init__(
+        self,
+        name: str,
+        client: Client,
+        main: Callable[[Client], Awaitable[object]],
+        *,
+        quiet_after: float,
+        last_write_at: Callable[[], float],
+    ) -> None:
+        """Take what belongs to one life of a program.
+
+        Args:
+            name: Of the program, for people.
+            client: Its client.
+            main: Runs until it is cancelled.
+            quiet_after: Seconds without a write after which nothing more is expected of it.
+            last_write_at: When it wrote last, on the loop's clock.
+        """
+        self._name = name
+        self._client = client
+        self._main = main
+        self._quiet_after = quiet_after
+        self._last_write_at = last_write_at
+        self._began_at = asyncio.get_running_loop().time()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has begun; nobody knows more."""
+        return self._task is not None
+
+    @property
+    def leads(self) -> bool:
+        """True: whether it does is its own affair."""
+        return True
+
+    @property
+    def cached(self) -> None:
+        """None: nobody knows."""
+        return None
+
+    def reason(self, own: Sequence[ProgramWrite]) -> None:  # noqa: ARG002 - others are told
+        """None: nobody knows."""
+        return
+
+    def queues(self) -> tuple[QueueState, ...]:
+        """Return none: they are its own affair."""
+        return ()
+
+    async def behind(self) -> tuple[str, ...]:
+        """Return that it may still do something, for as long as it has not been quiet."""
+        now = asyncio.get_running_loop().time()
+        left = max(self._began_at, self._last_write_at()) + self._quiet_after - now
+        return (f"{self._name} has not been quiet for {self._quiet_after:g} s yet",) if left > 0 else ()
+
+    async def run(self) -> None:
+        """Run the function until it ends, or ``stop``."""
+        self._task = asyncio.current_task()
+        async with self._client:
+            await self._main(self._client)
+
+    def stop(self) -> None:
+        """Cancel it, as most programs do with themselves on SIGTERM."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+Workload: TypeAlias = ManagedControllers | OtherProgram
+"""What runs in a program's process."""
+
+
+def _queue_state(loop: ReconcileLoop) -> QueueState:
+    queue = loop.queue
+    numbers = queue.statistics()
+    failed = [each for each in queue.delayed() if _is_left(loop, each)]
+    return QueueState(
+        controller=loop.controller.name,
+        waiting=numbers.queued,
+        running=tuple(each.item for each in queue.processing()),
+        failing=tuple((each.item, each.delay, loop.last_error(each.item)) for each in failed),
+        runs=numbers.taken,
+    )
+
+
+def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
+    """Tell whether a program has not come to rest before a key runs again.
+
+    Not if the reconcile asked for it, and not if it is to be tried again though a later run, for another reason, has
+    done its work meanwhile: that retry still comes, and finds nothing to do.
+    """
+    if loop.queue.num_requeues(delayed.item) or loop.last_error(delayed.item):
+        return True
+    return not (delayed.rate_limited or _asked(delayed))
+
+
+def _asked(delayed: DelayedItem[str]) -> bool:
+    """Tell whether a reconcile asked for a delay, with ``requeue_after``; other reasons may have come since."""
+    return any(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)

@@ -1,0 +1,164 @@
+"""Cluster of a test: the embedded server or a real one, with a namespace for the test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast, final
+from urllib.parse import urlsplit
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.api.yaml_writer import write_yaml
+from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS
+from deltaloop.client import Client
+
+_PATHS: Final = {
+    "clusters": ("cluster", ("certificate-authority",)),
+    "users": ("user", ("client-certificate", "client-key", "tokenFile")),
+}
+_LONGEST_STEM: Final = 40
+_CLOSES_WITHIN: Final = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a test runs.
+
+    Attributes:
+        kubeconfig: A kubeconfig as a mapping; its current context is the one to use, its paths are absolute.
+        embedded: Whether it is the embedded server; else somebody's cluster, on which nothing may be left behind.
+        shared: Whether other tests use it, too, so that a test has only its namespace for itself.
+    """
+
+    kubeconfig: Mapping[str, Any] = field(repr=False)
+    embedded: bool
+    shared: bool
+
+    @property
+    def server(self) -> str:
+        """The server's URL."""
+        context = _named(self.kubeconfig, "contexts", str(self.kubeconfig.get("current-context", "")))
+        cluster = _named(self.kubeconfig, "clusters", str(context["context"].get("cluster", "")))
+        return str(cluster["cluster"].get("server", ""))
+
+    def in_namespace(self, namespace: str) -> dict[str, Any]:
+        """Return the kubeconfig with another default namespace."""
+        current = self.kubeconfig.get("current-context")
+        contexts = [
+            {**entry, "context": {**entry["context"], "namespace": namespace}} if entry["name"] == current else entry
+            for entry in cast("list[dict[str, Any]]", self.kubeconfig["contexts"])
+        ]
+        return {**self.kubeconfig, "contexts": contexts}
+
+    def with_server_name(self) -> dict[str, Any]:
+        """Return the kubeconfig with the server's own host as the name that its certificate is checked for.
+
+        So the server can be reached by another address, that of a relay.
+        """
+        clusters: list[dict[str, Any]] = []
+        for entry in cast("list[dict[str, Any]]", self.kubeconfig["clusters"]):
+            found = urlsplit(str(entry["cluster"].get("server", "")))
+            name = {"tls-server-name": found.hostname} if found.scheme == "https" else {}
+            clusters.append({**entry, "cluster": {**name, **entry["cluster"]}})
+        return {**self.kubeconfig, "clusters": clusters}
+
+
+def default_server_options() -> ServerOptions:
+    """Return the options of a test's server: plain HTTP, which saves certificates, and what a cluster cleans up."""
+    return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
+
+
+def real_cluster(path: str, context: str | None) -> Cluster:
+    """Read a kubeconfig file and choose a context.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read, or has no such context.
+    """
+    file = Path(path).expanduser().absolute()
+    try:
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: {error.strerror}") from None
+    if not isinstance(content, dict):
+        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: this is not a kubeconfig")
+    config = cast("dict[str, Any]", content)
+    current = context or str(config.get("current-context", ""))
+    _named(config, "contexts", current)
+    for section, (part, names) in _PATHS.items():
+        for entry in cast("list[dict[str, Any]]", config.get(section) or []):
+            inner = cast("dict[str, Any]", entry.get(part) or {})
+            inner.update({name: str(file.parent / str(inner[name])) for name in names if inner.get(name)})
+            plugin = cast("dict[str, Any]", inner.get("exec") or {})
+            if os.sep in str(plugin.get("command", "")):  # a bare name is looked for in PATH
+                plugin["command"] = str(file.parent / str(plugin["command"]))
+    return Cluster({**config, "current-context": current}, embedded=False, shared=True)
+
+
+def _named(config: Mapping[str, Any], section: str, name: str) -> dict[str, Any]:
+    entries = cast("list[dict[str, Any]]", config.get(section) or [])
+    for entry in entries:
+        if entry.get("name") == name:
+            return entry
+    known = ", ".join(repr(entry.get("name")) for entry in entries) or "none"
+    raise InvalidArgumentError(f"the kubeconfig has no {section[:-1]} {name!r}; known: {known}")
+
+
+def namespace_for(test: str) -> str:
+    """Return a namespace that says which test it belongs to, and belongs to no other."""
+    stem = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:_LONGEST_STEM].strip("-")
+    return f"{stem or 'test'}-{secrets.token_hex(4)}"
+
+
+@asynccontextmanager
+async def own_namespace(client: Client, name: str, *, keep: bool) -> AsyncGenerator[str, None]:
+    """Make a namespace, and delete it at the end without waiting for that; ``keep`` leaves it to the server's end.
+
+    The client is closed at the end.
+    """
+    async with client:
+        await client.create(kinds.NAMESPACE, {"metadata": {"name": name}})
+        try:
+            yield name
+        finally:
+            if not keep:
+                await client.delete(kinds.NAMESPACE, name)
+
+
+@asynccontextmanager
+async def closing_in_time(client: Client) -> AsyncGenerator[Client, None]:
+    """Close a client at the end of the block, even if one of its connections never ends."""
+    try:
+        yield client
+    finally:
+        await close_in_time(client.close(), _CLOSES_WITHIN)
+
+
+async def close_in_time(closing: Coroutine[Any, Any, None], seconds: float) -> None:
+    """Wait until something is closed, at most for some seconds.
+
+    A connection that a crashed program has opened was cut, and its protocol does not learn of that.
+    """
+    task = asyncio.ensure_future(closing)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if done:
+        await task
+        return
+    task.cancel()
+    await asyncio.wait({task}, timeout=seconds)
+
+
+def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
+    """Write a kubeconfig that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(write_yaml([dict(config)]))

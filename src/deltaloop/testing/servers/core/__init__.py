@@ -1,0 +1,1 @@
+"""Pure decisions about binaries and arguments of a real server."""

@@ -1,0 +1,196 @@
+"""``deltaloop generate crd`` prints definitions that the server accepts, and the differences of a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.apiserver.core.crds.definition import default_crd
+from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.cli.app import app
+from deltaloop.cli.load_controllers import LoadError
+from deltaloop.errors import InvalidArgumentError, InvalidKindError
+
+MODULE = """
+from typing import Annotated, Literal
+
+import msgspec
+
+import deltaloop as dl
+from deltaloop.crds import keyed_by
+
+class Port(msgspec.Struct):
+    name: str
+
+KEYED = keyed_by("name")
+
+class Spec(msgspec.Struct):
+    replicas: Annotated[int, msgspec.Meta(le=9)] = 1
+    ports: Annotated[list[Port], KEYED] = []
+    others: Annotated[list[Port], KEYED] = []
+    mode: Literal["fast", "safe"] = "safe"
+
+@dl.custom_resource(group="example.com", version="v1", storage=True)
+class Database(msgspec.Struct):
+    "A database \\u2014 of ours."
+    spec: Spec
+
+@dl.custom_resource(group="example.com", version="v1beta1", kind="Database")
+class OldDatabase(msgspec.Struct):
+    spec: Spec
+
+@dl.custom_resource(group="example.com", version="v1")
+class Backup(msgspec.Struct):
+    spec: Spec
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    # A file that is as long as before is taken for the same one within a second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "kinds_of_the_test.py"
+    file.write_text(MODULE)
+    yield file
+    sys.modules.pop(file.stem, None)
+
+
+def run(*arguments: str) -> Result:
+    importlib.invalidate_caches()
+    return CliRunner().invoke(app, ["generate", "crd", *arguments])
+
+
+def test_it_prints_each_kind_once_and_the_server_takes_it(module: Path) -> None:
+    done = run(module.name)
+    assert done.exit_code == 0, done.output
+    databases, backups = read_yaml_documents(done.stdout)
+    assert [each["metadata"]["name"] for each in (databases, backups)] == [
+        "databases.example.com",
+        "backups.example.com",
+    ]
+    assert [each["name"] for each in databases["spec"]["versions"]] == ["v1", "v1beta1"]
+    for crd in (databases, backups):
+        whole = {**default_crd(crd), "status": {"storedVersions": ["v1"]}}
+        assert validate_crd(whole) == []
+    assert "&id" not in done.stdout  # what is the same twice is written twice
+    assert "\u2014" in done.stdout
+
+
+def test_one_class_may_be_named(module: Path) -> None:
+    [backups] = read_yaml_documents(run(f"{module.name}:Backup").stdout)
+    assert backups["spec"]["names"]["kind"] == "Backup"
+
+
+def test_a_file_that_has_it_is_right_whatever_else_is_in_it(module: Path) -> None:
+    file = module.with_name("crd.yaml")
+    file.write_text(run(module.name).stdout + "---\nkind: Namespace\nmetadata: {name: a}\n")
+    done = run(module.name, "--check", "crd.yaml")
+    assert (done.exit_code, done.output) == (0, "")
+
+
+def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> None:
+    file = module.with_name("crd.yaml")
+    file.write_text(run(f"{module.name}:Backup").stdout + "---\n" + GONE)
+    module.write_text(MODULE.replace("replicas: ", "servers: ").replace('"fast", ', ""))
+    done = run(module.name, "--check", "crd.yaml")
+    assert done.exit_code == 1
+    place = "  spec.versions[v1].schema.openAPIV3Schema.properties.spec.properties"
+    assert done.stderr.splitlines() == [
+        "crd.yaml has no definition databases.example.com",
+        "crd.yaml: backups.example.com is not what the class says",
+        f"{place}.replicas: an object is there; no class says it",
+        f"{place}.mode.enum: ['fast', 'safe'] is there; it is ['safe']",
+        f"{place}.servers: missing; it is an object",
+        "  The change breaks stored objects:",
+        "    v1: spec.replicas: field removed: the server drops it from stored objects",
+        "    v1: spec.mode: value removed: 'fast' may not be there any more",
+        "crd.yaml has a definition gone.example.com, of which there is no class",
+        "deltaloop generate crd kinds_of_the_test.py > crd.yaml updates it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            'v1")\nclass Backup',
+            'v1", plural="copies")\nclass Backup',
+            ["spec.names.plural: name changed: 'backups' is 'copies': stored objects are of another kind"],
+        ),
+        (
+            "class Backup",
+            "class Copy",
+            [
+                "spec.names.kind: name changed: 'Backup' is 'Copy': stored objects are of another kind",
+                "spec.names.plural: name changed: 'backups' is 'copies': stored objects are of another kind",
+            ],
+        ),
+        (
+            "example.com",
+            "example.org",
+            ["spec.group: name changed: 'example.com' is 'example.org': stored objects are of another kind"] * 2,
+        ),
+        ('v1")\nclass Backup', 'v1", short_names=["b"])\nclass Backup', []),
+    ],
+    ids=["plural", "kind", "group", "short name"],
+)
+def test_a_definition_of_another_name_is_found_again(module: Path, before: str, after: str, told: list[str]) -> None:
+    module.with_name("crds.yaml").write_text(run(module.name).stdout)
+    assert before in MODULE
+    module.write_text(MODULE.replace(before, after))
+    del sys.modules[module.stem]
+    lines = [line.strip() for line in run(module.name, "--check", "crds.yaml").stderr.splitlines()]
+    assert [line for line in lines if "name changed" in line] == told
+    assert not [line for line in lines if "has no definition" in line or "there is no class" in line]
+    assert ("The change breaks stored objects:" in lines) == bool(told)
+
+
+def test_a_file_with_other_objects_is_not_to_be_written_over(module: Path) -> None:
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
+    file = module.with_name("crd.yaml")
+    file.write_text(run(module.name).stdout + "---\n" + config_map)
+    assert run(module.name, "--check", "crd.yaml").exit_code == 0
+    file.write_text(config_map)
+    done = run(module.name, "--check", "crd.yaml")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == (
+        "deltaloop generate crd kinds_of_the_test.py prints what belongs there; the other objects of crd.yaml stay"
+    )
+
+
+GONE = "kind: CustomResourceDefinition\nmetadata: {name: gone.example.com}\n"
+
+
+@pytest.mark.parametrize(
+    ("replaced", "target", "error", "words"),
+    [
+        ((), "kinds_of_the_test.py:Port", LoadError, "Port is no class that @dl.custom_resource decorates"),
+        ((), "kinds_of_the_test.py:Nobody", LoadError, "has no 'Nobody'"),
+        (("@dl.custom_resource", "# "), "kinds_of_the_test.py", LoadError, "has no kind; decorate a class"),
+        ((", storage=True", ""), "kinds_of_the_test.py", InvalidKindError, "Database, OldDatabase: none of them says"),
+        (("v1beta1", "v1"), "kinds_of_the_test.py", InvalidKindError, "OldDatabase: Database is .* too"),
+        (("le=9", "le=0"), "kinds_of_the_test.py", InvalidKindError, r"its default is not valid: Invalid value: 1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(
+    module: Path, replaced: tuple[str, str] | tuple[()], target: str, error: type[Exception], words: str
+) -> None:
+    module.write_text(MODULE.replace(*replaced) if replaced else MODULE)
+    done = run(target)
+    assert isinstance(done.exception, error), done.output
+    with pytest.raises(error, match=words):
+        raise done.exception
+
+
+def test_a_file_that_is_not_there_is_an_error(module: Path) -> None:
+    done = run(module.name, "--check", "nowhere.yaml")
+    assert isinstance(done.exception, InvalidArgumentError)
+    assert "nowhere.yaml cannot be read" in str(done.exception)

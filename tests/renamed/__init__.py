@@ -1,1 +1,0 @@
-"""Old names in programs."""

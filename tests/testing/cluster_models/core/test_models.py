@@ -1,0 +1,27 @@
+"""Which models there are, and what each brings."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.testing.cluster_models.core.models import NAMES, kinds_of, with_what_they_need
+
+
+def test_a_model_brings_what_it_needs() -> None:
+    assert with_what_they_need(["deployments"]) == ("pods", "volumes", "replicasets", "deployments")
+    assert with_what_they_need(["volumes"]) == ("volumes",)
+    assert with_what_they_need([]) == NAMES
+
+
+def test_kinds_are_named_once() -> None:
+    found = kinds_of(NAMES)
+    assert len({*found}) == len(found)
+    assert kinds.DEPLOYMENT in found
+    assert kinds_of(("volumes",)) == (kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS)
+
+
+def test_a_wrong_name_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InvalidArgumentError, match="no model 'deploymets'; known are pods, volumes, replicasets"):
+        with_what_they_need(["jobs", "deploymets"])
