@@ -10,8 +10,8 @@ import pytest
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping
 from deltaloop.api.kubernetes_version import MINOR
-from deltaloop.apiserver.core.answers import openapi, openapi_v2
 from deltaloop.apiserver.builtin_tables import published_schemas
+from deltaloop.apiserver.core.answers import openapi, openapi_v2
 from tests.apiserver.core.built_in import built_in_registry
 from tests.conformance import openapi_reader
 from tests.conformance.target import Api, conformance, widget_crd
