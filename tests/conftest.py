@@ -11,6 +11,8 @@ from typing import Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import warm
+from tests.nightly import NIGHTLY, examples
 from tests.parity.session import EveryNamedTestPasses
 from tests.parity.tables import named_tests
 
@@ -22,6 +24,7 @@ pytest_plugins = ["pytester", "tests.time_limit"]
 settings.register_profile(
     "deltaloop",
     deadline=None,
+    max_examples=examples(100),
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
 )
@@ -32,6 +35,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Watch the run from the process that sees all of it: not from the workers of pytest-xdist."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(EveryNamedTestPasses(named_tests()), "every named test passes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests and the tests of tests to the night, unless they are named."""
+    if NIGHTLY or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("nightly") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
 
 
 @pytest.hookimpl(trylast=True)
@@ -69,6 +82,13 @@ class WithoutTracebacksOfGarbage(logging.Filter):
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
     logging.getLogger("asyncio").addFilter(WithoutTracebacksOfGarbage())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_interpreter() -> Iterator[None]:
+    """End the interpreter that tests fork, if one did."""
+    yield
+    warm.close()
 
 
 @pytest.fixture(autouse=True)

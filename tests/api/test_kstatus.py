@@ -255,6 +255,7 @@ SEEDED = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("standing", "wrong"), SEEDED)
 def test_a_wrong_rule_is_found(standing: str, wrong: str) -> None:
     assert wrong_verdicts(edited_module(kstatus, (standing, wrong))["object_status"])

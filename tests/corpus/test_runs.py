@@ -116,6 +116,7 @@ def _no_finalizers(_request: Request, outcome: Outcome) -> Outcome:
     return replace(outcome, body=body)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.parametrize(
     ("change", "what"),

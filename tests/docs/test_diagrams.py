@@ -114,6 +114,7 @@ def test_an_identity_that_is_too_coarse_is_found() -> None:
     assert Step("few", "more", "many") in missed(machine, steps)
 
 
+@pytest.mark.nightly
 def test_a_seeded_bug_is_another_picture() -> None:
     right, wrong = _line_of(QueueCore), _line_of(_TwoWorkers)
     assert [step.after for step in right if step.what == "add"] == [

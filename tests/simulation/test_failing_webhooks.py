@@ -82,6 +82,7 @@ async def takes_silence_for_done(_: dl.Request, ctx: dl.Context) -> None:
 AWAY, SLOW, WRONG = FaultKind.WEBHOOKS_AWAY, FaultKind.WEBHOOKS_SLOW, FaultKind.WEBHOOKS_WRONG
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bug", "webhook", "found_by"),
     [

@@ -114,6 +114,7 @@ def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> N
     assert not Simulation(app(looks), SimulationOptions(runs=20, faults=kinds)).explore().failures
 
 
+@pytest.mark.nightly
 def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     bites_not = edited(
         "BitesNot", RevisionStore, ("{change.resource for change in self._newer_than(revision)}", "list[str]()")
@@ -170,6 +171,7 @@ def test_one_cache_is_behind_while_others_go_on() -> None:
     assert "no watch of secrets brings anything" in parse_schedule("held-kind:create:secrets:1")[0].story
 
 
+@pytest.mark.nightly
 def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     bites_not = edited("BitesNot", ProgramTransport, ("if own_kind else", "and 'none' if own_kind else"))
     monkeypatch.setattr(ProgramTransport, "_follows", vars(bites_not)["_follows"])

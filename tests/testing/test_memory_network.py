@@ -135,6 +135,7 @@ def test_a_peer_that_does_not_read_holds_the_writer_back_until_it_does() -> None
     assert left <= 2**16
 
 
+@pytest.mark.nightly
 def test_a_seeded_bug_of_holding_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_network, "MemoryTransport", _NEVER_HOLDS_BACK)
     before, _ = _held_back(MemoryNetwork())

@@ -225,6 +225,7 @@ def never_answered(path: str, body: bytes) -> Answer:
     return answer
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("bug", "how"), [(refused_later, "cannot be read"), (never_answered, "no answer within")])
 def test_seeded_bugs_are_found(bug: Ask, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.webhooks.test_fuzz.LONGEST", 0.2)

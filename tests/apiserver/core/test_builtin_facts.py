@@ -124,6 +124,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
     return ()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "part", "broken", "plural"),
     [

@@ -15,10 +15,11 @@ from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike, Watch
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from tests.cache.machines import Step, show_the_bug, step
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x", "/version")
 SETTINGS = settings(
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=20,
     derandomize=True,
     database=None,
@@ -218,6 +219,7 @@ def test_the_book_does_as_the_model() -> None:
     run_state_machine_as_test(make_machine(FaultBook), settings=SETTINGS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", HISTORIES)
 def test_seeded_bugs_are_found(mutant: type) -> None:
     show_the_bug(make_machine(FaultBook), make_machine(mutant), HISTORIES[mutant])
@@ -268,6 +270,7 @@ def test_an_open_watch_does_what_was_ordered_last() -> None:
     assert history_of(WatchTrouble()) == [*HISTORY, WatchFate.SEND]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_seeded_bugs_of_an_open_watch_are_found(trouble: type[WatchTrouble]) -> None:
     assert history_of(trouble()) != [*HISTORY, WatchFate.SEND]

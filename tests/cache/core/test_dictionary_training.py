@@ -187,6 +187,7 @@ HISTORIES: dict[type[DictionaryTraining], list[Step]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", HISTORIES)
 def test_the_machine_catches(mutant: type[DictionaryTraining]) -> None:
     show_the_bug(SOUND, make_machine(lambda: mutant(OPTIONS)), HISTORIES[mutant])

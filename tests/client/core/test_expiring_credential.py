@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from deltaloop.client.core.credential import Credential, bearer
 from deltaloop.client.core.expiring_credential import ExpiringCredential
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 A, B = bearer("a"), bearer("b")
 ERROR = ValueError("no")
@@ -160,7 +161,7 @@ class Machine(RuleBasedStateMachine):
             assert (usable == credential) == (left > margin)
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
+Machine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=20)
 TestMachine = Machine.TestCase
 
 
@@ -174,6 +175,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_machine_sees_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
     class Mutated(Machine):

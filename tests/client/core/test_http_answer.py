@@ -228,6 +228,7 @@ BUGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", BUGS)
 def test_each_seeded_bug_is_seen(bug: str) -> None:
     mutant = edited("Mutant", AnswerReader, *BUGS[bug], what=bug)

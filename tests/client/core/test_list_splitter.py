@@ -18,6 +18,7 @@ from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.resource_list import ResourceList
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 
 def split(body: bytes, sizes: list[int], *, step: int = 64) -> tuple[ResourceList[Resource], int]:
@@ -69,7 +70,7 @@ def body_of(specs: list[Any], *, custom: bool, metadata_last: bool, indent: int 
     return json.dumps(fields, indent=indent, separators=separators, ensure_ascii=False).encode()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(VALUES, max_size=12),
     st.booleans(),
@@ -85,7 +86,7 @@ def test_the_list_is_the_same_as_decoded_at_once(
     assert same(found, body)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(VALUES, min_size=3, max_size=8), st.integers(0, 400), st.lists(st.integers(1, 90), min_size=1))
 def test_a_body_that_is_cut_off_is_refused(specs: list[Any], missing: int, sizes: list[int]) -> None:
     body = body_of(specs, custom=False, metadata_last=False, indent=None)

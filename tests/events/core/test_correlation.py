@@ -22,6 +22,7 @@ from deltaloop.events.core.correlation import (
 )
 from deltaloop.events.core.draft import Correlated, EventDraft
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -272,7 +273,7 @@ histories = st.lists(
 
 
 @given(histories)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(history: list[Happening]) -> None:
     assert run(EventCorrelator(OPTIONS), history) == judged(history)
 
@@ -287,6 +288,7 @@ NeverForgetsMessages = edited(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", [ForgetsTheFirst, NeverForgetsMessages])
 def test_the_model_catches_a_seeded_bug(bug: Callable[[CorrelatorOptions], EventCorrelator]) -> None:
     history: list[Happening] = [("a", "x", 0.0), ("a", "y", 1.0), ("a", "z", 16.0), ("a", "z", 8.0), ("a", "z", 16.0)]

@@ -14,6 +14,7 @@ from deltaloop.client.errors import TransportError
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import EventApi
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
 
@@ -203,7 +204,7 @@ answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
 
 
 @given(answer_lists, st.booleans(), st.sampled_from(EventApi))
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
     delivery = make(is_update=is_update, api=api, max_tries=4)
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)
@@ -226,6 +227,7 @@ TriesRefusalsAgain = edited(
 WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(chance if self.tries == 1 else 1.0)", "1.0"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bug", "answers"),
     [

@@ -15,6 +15,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
 from tests.mutants.edited import edited
+from tests.nightly import examples
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -216,7 +217,7 @@ histories = st.lists(
 
 
 @given(histories)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)
 
@@ -256,6 +257,7 @@ IDLE: list[Step] = [("a", 0.0), ("b", 1.0), ("a", 1.0), ("c", 1.0)]
 CROWDED: list[Step] = [("a", 0.0), ("a", 0.0), ("a", 0.0), ("b", 0.0), ("c", 0.0)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bug", "history"),
     [

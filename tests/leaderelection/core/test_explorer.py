@@ -149,6 +149,7 @@ BUGS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BUGS)
 def test_a_seeded_bug_is_found(name: str) -> None:
     result = explore(BUGS[name], depth=30, progress=False)

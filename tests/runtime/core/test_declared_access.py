@@ -58,6 +58,7 @@ def test_what_is_declared_is_what_the_role_allows() -> None:
     assert differences(DeclaredAccess) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("was", "is_now"),
     [

@@ -256,6 +256,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_walk_finds_seeded_bugs(mutant: type[FinalizerRun]) -> None:
     with pytest.raises(AssertionError):

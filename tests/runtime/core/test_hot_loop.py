@@ -265,6 +265,7 @@ LooksAtItsOwnEcho = edited(
 LooksEachTime = edited("LooksEachTime", HotLoops, ("written.marked = False", "pass"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
 def test_looks_at_the_wrong_time_or_without_bound_are_seen(mutant: type[HotLoops]) -> None:
     loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, quiet=20.0))
@@ -478,6 +479,7 @@ TakesEveryForeignWriteForAFight = edited(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "mutant", [CoolsByTheEchoOfAFight, NeverForgetsStrikes, SeesNoFight, TakesEveryForeignWriteForAFight]
 )

@@ -48,6 +48,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_walk_finds_seeded_bugs(mutant: type[Memories]) -> None:
     with pytest.raises(AssertionError):

@@ -44,6 +44,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_the_model_finds_seeded_bugs(mutant: type[Polled]) -> None:
     check(Polled(), SEEDED)

@@ -172,6 +172,7 @@ def bugs() -> Iterator[tuple[str, type[Tracking]]]:
         yield what, edited("Mutant", Tracking, *edits, what=what)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("what", "mutant"), [*bugs()])
 def test_a_seeded_bug_is_found(what: str, mutant: type[Tracking]) -> None:
     with pytest.raises((AssertionError, KeyError)):

@@ -280,6 +280,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", MUTANTS)
 def test_the_explorer_sees_a_seeded_bug(bug: type[RateLimitingCore[str]]) -> None:
     with pytest.raises(AssertionError) as caught:

@@ -10,9 +10,10 @@ from deltaloop.workqueue.core.facts import Added
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from tests.mutants.edited import edited
+from tests.nightly import examples
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
-CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
+CHECK = settings(max_examples=examples(30), stateful_step_count=40, derandomize=True, database=None)
 FIND = settings(
     max_examples=400,
     stateful_step_count=40,
@@ -144,6 +145,7 @@ RATE_LIMITING_BUGS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", QUEUE_BUGS)
 def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> None:
     class Mutant(QueueMachine):
@@ -153,6 +155,7 @@ def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> No
         run_state_machine_as_test(Mutant, settings=FIND)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", RATE_LIMITING_BUGS)
 def test_machine_sees_a_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
     class Mutant(RateLimitingMachine):

@@ -20,6 +20,7 @@ from deltaloop.workqueue.core.orders import (
 )
 from deltaloop.workqueue.core.queue import QueueCore
 from tests.mutants.edited import edited
+from tests.nightly import examples
 from tests.workqueue.core.order_bounds import PATIENCE, Item, MakeOrder, Step, all_schedules, check, flow_of
 
 TAKE: Step = ("take",)
@@ -80,7 +81,7 @@ STEPS = st.lists(
 def test_the_bounds_hold_in_large_schedules(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
 ) -> None:
-    @settings(max_examples=150, derandomize=True, database=None)
+    @settings(max_examples=examples(150), derandomize=True, database=None)
     @given(STEPS)
     def run(steps: list[Step]) -> None:
         check(make_order, steps, ageing=ageing, fair=fair)
@@ -147,6 +148,7 @@ MUTANTS: list[tuple[MakeOrder, bool, bool, str]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "case"), MUTANTS)
 def test_the_explorer_sees_a_seeded_bug(make_order: MakeOrder, ageing: bool, fair: bool, case: str) -> None:
     *_, alphabet, length = CASES[case]

@@ -18,6 +18,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.core.built_in import built_in_registry
+from tests.nightly import examples
 
 STAMP = Stamp(now=0, uid="someone")
 
@@ -82,7 +83,7 @@ class GarbageMachine(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=30, stateful_step_count=30, derandomize=True, database=None,
+    max_examples=examples(30), stateful_step_count=30, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     print_blob=False,
 )  # fmt: skip
@@ -119,6 +120,7 @@ class _KeepsReferences:
         return self.real.run(stamps=stamps)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("broken", [_LooksOnce, _KeepsReferences])
 def test_the_machine_finds_seeded_faults(broken: Any) -> None:
     class Machine(GarbageMachine):

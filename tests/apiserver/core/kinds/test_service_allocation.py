@@ -18,6 +18,7 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import merge_patch
 from deltaloop.schemas.json_values import at, integer, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
+from tests.nightly import examples
 
 TYPES = st.sampled_from(("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"))
 NAMES = st.sampled_from("abcd")
@@ -120,7 +121,9 @@ class ServiceMachine(RuleBasedStateMachine):
         assert len(ports) == len(set(ports))
 
 
-SHORT = settings(max_examples=40, stateful_step_count=12, derandomize=True, database=None, phases=[Phase.generate])
+SHORT = settings(
+    max_examples=examples(40), stateful_step_count=12, derandomize=True, database=None, phases=[Phase.generate]
+)
 
 
 def test_the_machine() -> None:
@@ -147,6 +150,7 @@ def _false(*_: object) -> bool:
     return False
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "part", "broken"),
     [

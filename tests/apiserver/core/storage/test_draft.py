@@ -25,6 +25,7 @@ from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import defined
+from tests.nightly import examples
 
 T = TypeVar("T")
 
@@ -241,7 +242,7 @@ class AsTheStore(RuleBasedStateMachine):
         assert self.draft.count("a") == self.store.count("a")
 
 
-AsTheStore.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
+AsTheStore.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=20)
 TestAsTheStore = AsTheStore.TestCase
 
 

@@ -55,6 +55,7 @@ def test_events_at_once_are_what_they_are_one_by_one(sent: list[WatchEvent], ver
     assert events_at_once(ReflectorMachine, sent, version) == events_one_by_one(ReflectorMachine, sent, version)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "edit",
     [

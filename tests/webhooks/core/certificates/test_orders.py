@@ -31,6 +31,7 @@ def test_a_server_that_takes_every_write_is_found() -> None:
         follow(first_start, switches=1, last_write_wins=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bug", "moment"),
     [

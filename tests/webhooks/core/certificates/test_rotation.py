@@ -21,6 +21,7 @@ from deltaloop.webhooks.core.certificates.rotation import (
     decide,
 )
 from tests.mutants.edited import edited_module
+from tests.nightly import examples
 from tests.webhooks.core.certificates.world import DAY, HOUR, START, TARGETS, HandshakeError, World, user_authority
 
 
@@ -260,7 +261,7 @@ def machine(decides: Any, **options: Any) -> None:
 
 
 def test_whatever_happens_ready_replicas_are_trusted() -> None:
-    machine(decide, max_examples=12, stateful_step_count=15)
+    machine(decide, max_examples=examples(12), stateful_step_count=15)
 
 
 BUGS = {
@@ -315,6 +316,7 @@ def test_an_eventful_life_passes() -> None:
     eventful(decide)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_seeded_bug_fails_a_handshake(bug: str) -> None:
     with pytest.raises(AssertionError):
@@ -356,6 +358,7 @@ def test_one_webhook_that_does_not_trust_a_certificate_is_enough(missing: int) -
     assert [each.certificates for each in found.bundles] == [trusted]
 
 
+@pytest.mark.nightly
 def test_the_check_says_what_happened() -> None:
     world = World()
     world.advance(HOUR)
