@@ -31,6 +31,7 @@ from tests.apiserver.serving import (
     widget_crd,
 )
 from tests.cli.processes import WATCHED_COMMAND
+from tests.nightly import by_day
 
 SERVICES = "/api/v1/namespaces/default/services"
 
@@ -235,7 +236,7 @@ READY = re.compile(rb"ready at (http://\S+)")
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("flags", [(), ("--fsync",)])
+@pytest.mark.parametrize("flags", by_day([(), ("--fsync",)], [()]))
 async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """Four writers at once; the process is killed in the middle of them."""
     process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs while it starts

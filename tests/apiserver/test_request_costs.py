@@ -314,6 +314,7 @@ async def seconds_of(make: Input, size: int) -> float:
         return time.process_time() - began
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["owner_references", "finalizers", "tolerations"])
 async def test_time_grows_with_the_input(name: str) -> None:
     gc.disable()

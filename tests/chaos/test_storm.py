@@ -28,6 +28,7 @@ async def test_everything_converges_through_failures_and_restarts(caplog: pytest
     assert len(report.lines()) == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_standby_process_takes_over_from_a_leader_that_is_killed_at_work() -> None:

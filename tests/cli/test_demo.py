@@ -16,6 +16,7 @@ import pytest
 from deltaloop.cli.demo.run import DemoOptions, run_demo
 from deltaloop.cli.demo.screen import Json
 from tests.cli.processes import children_of
+from tests.nightly import by_day
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "demo"]
 
@@ -35,6 +36,7 @@ def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["replica-1.log", "replica-2.log"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_step_that_does_not_happen_is_named() -> None:
@@ -48,6 +50,7 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
     assert asyncio.get_running_loop().time() - begun < 12
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
@@ -57,7 +60,10 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shown", ["ready at", "leads: its workers run", "create Foo", "kill -9", "SIGTERM to"])
+@pytest.mark.parametrize(
+    "shown",
+    by_day(["ready at", "leads: its workers run", "create Foo", "kill -9", "SIGTERM to"], ["leads: its workers run"]),
+)
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

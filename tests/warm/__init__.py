@@ -31,11 +31,9 @@ class WarmInterpreter:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="warm-"))
         self.socket = self.folder / "socket"
-        for name in ("deltaloop", "pytest"):
-            shim = (_HERE / "shim.py").read_text()
-            path = self.folder / name
-            path.write_text(f"#!{sys.executable} -IS\n{shim}")
-            path.chmod(0o700)
+        self.command = self.folder / "deltaloop"
+        self.command.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'shim.py').read_text()}")
+        self.command.chmod(0o700)
         self._process = subprocess.Popen(
             [sys.executable, str(_HERE / "server.py"), str(self.socket)],
             stdin=subprocess.PIPE,
@@ -70,13 +68,13 @@ def close() -> None:
 
 
 def folder() -> Path:
-    """Return the folder of the commands ``deltaloop`` and ``pytest``, for a ``PATH``."""
+    """Return the folder of the command, for a ``PATH``."""
     return interpreter().folder
 
 
 def command() -> str:
     """Return the path of ``deltaloop``."""
-    return str(folder() / "deltaloop")
+    return str(interpreter().command)
 
 
 @final

@@ -219,6 +219,7 @@ def _decode_at_once(slices: Iterator[bytes]) -> ResourceList[Resource]:
 ITEM = b'{"metadata":{"name":"p-NUMBER","namespace":"n"},"spec":{"containers":[{"name":"a"},{"name":"b"}],"x":"%s"}}'
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_20000_objects_need_their_memory_once() -> None:
     item = ITEM % (b"x" * 1000)
