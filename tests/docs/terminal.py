@@ -189,7 +189,7 @@ class Terminals:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            process_group=0,
+            start_new_session=True,
         )
 
     def _led(self, command: str) -> str:

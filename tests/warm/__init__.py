@@ -143,7 +143,6 @@ def start(
         "argv": ["deltaloop", *arguments],
         "cwd": str(cwd or Path.cwd()),
         "env": dict(os.environ if env is None else env),
-        "group": os.getpgid(0),
     }
     with Path(os.devnull).open("r+b") as nothing:
         files = [nothing if file == subprocess.DEVNULL else file for file in (stdin, stdout, stderr)]

@@ -34,8 +34,7 @@ def run(message: dict[str, Any], files: list[int]) -> NoReturn:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    with contextlib.suppress(PermissionError):  # the group is one of another session
-        os.setpgid(0, message["group"])
+    os.setpgid(0, 0)
     os.environ.clear()
     os.environ.update(message["env"])
     os.chdir(message["cwd"])
@@ -79,7 +78,7 @@ def serve(listener: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
             for key, _ in selector.select():
                 if key.fileobj == 0:
                     for pid in connections:
-                        os.kill(pid, signal.SIGKILL)
+                        _kill(pid)
                         os.waitpid(pid, 0)
                     return None
                 if key.fileobj is waking:
@@ -104,7 +103,14 @@ def serve(listener: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
                     connection.sendall(b"%d\n" % pid)
                 elif key.data in connections:  # whoever started it is gone
                     selector.unregister(key.fileobj)
-                    os.kill(key.data, signal.SIGKILL)
+                    _kill(key.data)
+
+
+def _kill(pid: int) -> None:
+    """Kill a child and what it has started; it may not have made its group yet."""
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _reap(connections: dict[int, socket.socket], selector: selectors.BaseSelector) -> None:

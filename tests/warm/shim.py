@@ -9,15 +9,14 @@ import signal
 import socket
 import sys
 
-# The command is in the process group, so it receives the signals of the group, too.
-signal.signal(signal.SIGINT, signal.SIG_IGN)
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "socket"))  # noqa: PTH100, PTH118, PTH120 - a quick start
-    message = {"argv": sys.argv, "cwd": os.getcwd(), "env": dict(os.environ), "group": os.getpgid(0)}  # noqa: PTH109 - see above
+    message = {"argv": sys.argv, "cwd": os.getcwd(), "env": dict(os.environ)}  # noqa: PTH109 - see above
     socket.send_fds(connection, [json.dumps(message).encode() + b"\n"], [0, 1, 2])
     with connection.makefile("rb") as answers:
         pid = int(answers.readline())
-        signal.signal(signal.SIGTERM, lambda number, _: os.kill(pid, number))
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, lambda number, _: os.kill(pid, number))
         code = int(answers.readline() or -9)
 if code < 0:
     signal.signal(-code, signal.SIG_DFL)
