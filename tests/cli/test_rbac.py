@@ -17,7 +17,7 @@ import deltaloop as dl
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
+from deltaloop.apiserver import ServerOptions, StaticUser, read_manifests
 from deltaloop.cli.access_file import read_access
 from deltaloop.cli.rbac import print_roles
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
@@ -28,6 +28,7 @@ from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.pages import Listen
 from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import eventually
+from tests.servers import api_server
 
 CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
 FOO = dl.ResourceType[dl.Resource]("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
@@ -94,7 +95,7 @@ async def grant(admin: dl.Client, documents: Iterable[Any]) -> None:
 async def cluster(folder: Path) -> AsyncGenerator[dl.Client]:
     """Start a server where roles count; the operator's kubeconfig is ``config`` in the folder."""
     options = ServerOptions(authorization_mode="RBAC", users=(OPERATOR, SCRAPER))
-    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+    async with api_server(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
         server.load(read_manifests(CRD))
         await admin.create(dl.kinds.NAMESPACE, {"metadata": {"name": "ops"}})
         (folder / "config").write_text(write_yaml([server.kubeconfig(token=OPERATOR.token)]))
