@@ -15,6 +15,7 @@ from time import monotonic
 import pytest
 
 from tests.cli.test_commands import serving
+from tests.nightly import by_day
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller"
 KUBECTL = shutil.which("kubectl")
@@ -84,7 +85,7 @@ def test_what_kubectl_applies_is_reconciled(kubeconfig: Path, controller: subpro
     eventually(lambda: replicas() is None, "the Deployment goes with its Foo")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", by_day([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: signal.Signals) -> None:
     controller.send_signal(number)
     _, errors = controller.communicate(timeout=20)
@@ -92,6 +93,7 @@ def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: s
     assert "Traceback" not in errors
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -7,9 +7,10 @@ from examples.simulation import ordinary
 
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.simulation.core.schedules import parse_schedule
+from tests.nightly import by_day
 
 
-@pytest.mark.parametrize("name", ordinary.SCENARIOS)
+@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner", "database"]))
 def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures

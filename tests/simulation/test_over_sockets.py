@@ -10,6 +10,7 @@ from examples.simulation.ordinary import SCENARIOS
 from deltaloop.simulation import Simulation, SimulationRun, simulator
 from deltaloop.simulation.core.end_states import differences
 from tests.mutants.edited import edited_module
+from tests.nightly import by_day
 
 OVER_SOCKETS: Any = edited_module(
     simulator, ("network=MemoryNetwork()", "network=None"), ("direct=True", "direct=False")
@@ -18,7 +19,7 @@ OWN_PORT = frozenset({("v1/Service", "default/kubernetes", "spec", "ports")})
 """The port of the server itself: the machine's choice over sockets."""
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", by_day(SCENARIOS, ["provisioner"]))
 def test_a_run_has_the_same_trace_and_the_same_end(name: str) -> None:
     in_memory = Simulation(SCENARIOS[name]).run()
     over_sockets: SimulationRun = OVER_SOCKETS(SCENARIOS[name]).run()

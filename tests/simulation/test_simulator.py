@@ -476,7 +476,11 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "write"), [("broker", "create:configmaps:3"), ("provisioner", "create:persistentvolumes:1")]
+    ("name", "write"),
+    [
+        ("broker", "create:configmaps:3"),
+        pytest.param("provisioner", "create:persistentvolumes:1", marks=pytest.mark.nightly),
+    ],
 )
 def test_every_state_of_the_past_is_shown_once(name: str, write: str) -> None:
     """A restart that is left out goes as the one that shows the same state did; the others go other ways."""
@@ -636,6 +640,7 @@ print(run.trace, sorted(run.end.objects.items()))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_other_processes_come_to_the_same() -> None:
     other_hashes = {**os.environ, "PYTHONHASHSEED": "1" if sys.flags.hash_randomization else "2"}
