@@ -2,8 +2,8 @@
 
     make test PYTEST_FLAGS="-p tools.test_cost --cost-limit"
 
-The cost of a run is the CPU time of its processes (with pytest-xdist: of all workers) and of their children, divided by
-the CPU time of a fixed loop in the same Python. So figures of different machines can be compared.
+The cost of a run is the CPU time of its process and of all children, divided by the CPU time of a fixed loop in the
+same Python. So figures of different machines can be compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Generator, Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
 import pytest
 
@@ -23,7 +23,7 @@ LIMIT: Final = 120.0
 _SHOWN: Final = 25
 _LOOP: Final = "total = 0\nfor number in range(20_000_000): total += number"
 _COLLECTION: Final = "(imports and collection)"
-_OTHER: Final = "(between tests)"
+_OTHER: Final = "(other: between tests, collection by workers)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the processes that run tests, and report in the one that was started."""
+    """Measure and report each run."""
     config.pluginmanager.register(CostMeter(config), "cost meter")
 
 
@@ -58,44 +58,44 @@ def calibration_seconds() -> float:
 
 @final
 class CostMeter:
-    """Measures CPU seconds by test id; a worker of pytest-xdist sends them to the process that started it."""
+    """Measures the CPU seconds of each test where it runs, and adds them up where the run was started."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Measure and report one run."""
-        self._output: dict[str, Any] | None = getattr(config, "workeroutput", None)
         self._limit: float | None = config.getoption("--cost-limit")
-        self._distributed = bool(config.getoption("numprocesses", None))
+        self._reports = not hasattr(config, "workerinput")  # what only the workers of pytest-xdist have
         self._seconds: defaultdict[str, float] = defaultdict(float)
-        self._loop = 0.0
+        self._before = 0.0
+        self._total = self._loop = 0.0
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """Note what imports and collection cost."""
-        self._seconds[_COLLECTION] += cpu_seconds()
+        """Note what imports and collection cost in this process."""
+        self._seconds[_COLLECTION] = cpu_seconds()
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure one test with its fixtures."""
-        before = cpu_seconds()
-        try:
-            return (yield)
-        finally:
-            self._seconds[item.nodeid] += cpu_seconds() - before
+    def pytest_runtest_logstart(self) -> None:
+        """Begin to measure a test."""
+        self._before = cpu_seconds()
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Add what a worker has measured."""
-        for test, seconds in getattr(node, "workeroutput", {}).get("test_cost", {}).items():
-            self._seconds[test] += seconds
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the CPU seconds of a test's phase into its report, in which they come to the process that was started."""
+        report = yield
+        before, self._before = self._before, cpu_seconds()
+        vars(report)["cpu_seconds"] = self._before - before
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the phase of a test."""
+        self._seconds[report.nodeid] += vars(report).get("cpu_seconds", 0.0)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Let a run that would have passed fail above the limit."""
-        if not self._distributed or self._output is not None:
-            self._seconds[_OTHER] += cpu_seconds() - sum(self._seconds.values())
-        if self._output is not None:
-            self._output["test_cost"] = dict(self._seconds)
+        if not self._reports:
             return
+        self._total = cpu_seconds()
+        self._seconds[_OTHER] = self._total - sum(self._seconds.values())
         self._loop = calibration_seconds()
         if self._limit is not None and self.cost > self._limit and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -109,13 +109,13 @@ class CostMeter:
         terminalreporter.line(f"{_table(files)}\n\n{_table(self._seconds)}\n")
         failed = self._limit is not None and self.cost > self._limit
         limit = "" if self._limit is None else f", limit {self._limit:g}"
-        total = f"{sum(self._seconds.values()):.0f} CPU s, calibration loop {self._loop:.2f} s"
+        total = f"{self._total:.0f} CPU s, calibration loop {self._loop:.2f} s"
         terminalreporter.line(f"cost {self.cost:.0f} ({total}{limit})", red=failed, bold=True)
 
     @property
     def cost(self) -> float:
         """Calibration loops that the run costs."""
-        return sum(self._seconds.values()) / self._loop
+        return self._total / self._loop
 
 
 def _table(seconds: Mapping[str, float]) -> str:
