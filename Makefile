@@ -41,9 +41,10 @@ demo: $(VENV)/.runtime  ## Run a controller against the embedded API server (end
 	@$(BIN)/deltaloop demo $(DEMO_FLAGS)
 
 # WORKERS=0 runs them in one process (for a debugger).
-# Three for two cores: a quarter of the time they wait for processes, connections and clocks.
+# Three for two cores: tests also wait for processes, connections and clocks.
+# NIGHTLY=1 runs the long form: more examples, and the tests marked nightly.
 test: $(VENV)/.dev  ## Run the tests
-	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),3) --dist worksteal $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -p tools.forked_tests --forks $(or $(WORKERS),3) $(PYTEST_FLAGS)
 
 # Real loops refuse calls from foreign threads in asyncio's debug mode only; virtual ones do so always.
 test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode
@@ -169,13 +170,13 @@ test-lowest: $(VENV)/.created  ## Run the tests with the lowest versions that py
 	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
 	@build/lowest/bin/python -m tools.release.lowest > build/lowest.txt
 	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --constraint build/lowest.txt $(EVERYTHING)
-	@build/lowest/bin/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
+	@build/lowest/bin/python -m pytest -p tools.forked_tests --forks $(or $(WORKERS),2) $(PYTEST_FLAGS)
 
 test-newest: $(VENV)/.created  ## Run the tests with the newest versions that there are
 	@$(PYTHON) -m venv build/newest
 	@build/newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
 	@build/newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --upgrade-strategy eager $(EVERYTHING)
-	@build/newest/bin/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
+	@build/newest/bin/python -m pytest -p tools.forked_tests --forks $(or $(WORKERS),2) $(PYTEST_FLAGS)
 
 # MUTANTS_FLAGS="--room cache --sample 200 --seed 1"; all of a room takes up to half an hour. Not in CI.
 mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that its tests let pass
@@ -271,7 +272,7 @@ soak-year: $(VENV)/.dev  ## The same in virtual time, for a year
 	@$(BIN)/python -m tests.soak --days $(or $(DAYS),365) $(SOAK_FLAGS)
 
 test-soak: $(VENV)/.dev  ## Show that the soak, in processes, sees what is left behind, and nothing else
-	@DELTALOOP_SOAK=1 $(BIN)/python -m pytest --quiet --numprocesses 2 tests/soak $(PYTEST_FLAGS)
+	@NIGHTLY=1 DELTALOOP_SOAK=1 $(BIN)/python -m pytest --quiet --numprocesses 2 tests/soak $(PYTEST_FLAGS)
 
 bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M items
 	@$(BIN)/python bench/workqueue.py $(BENCH_SIZES)
