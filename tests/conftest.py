@@ -30,6 +30,8 @@ settings.register_profile(
 )
 settings.load_profile("deltaloop")
 
+_LONG_RUN = 3000  # tests
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch the run from the process that sees all of it: not from the workers of pytest-xdist."""
@@ -48,11 +50,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the garbage collector pass over what lives as long as the run: modules, and more than ten thousand tests.
 
-    It collects more rarely, too: that is a tenth of the run's CPU.
+    It collects more rarely, too: that is a tenth of the run's CPU. The forks of a long run share one warm interpreter.
     """
+    if session.config.getoption("--forks", 0) > 1 and len(session.items) > _LONG_RUN:
+        warm.interpreter()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
@@ -84,9 +88,15 @@ def pytest_sessionstart() -> None:
     logging.getLogger("asyncio").addFilter(WithoutTracebacksOfGarbage())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """End the interpreter that tests fork, if there is one."""
+    warm.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def warm_interpreter() -> Iterator[None]:
-    """End the interpreter that tests fork, if one did."""
+    """End the interpreter of a process that has no end of its session: a fork."""
     yield
     warm.close()
 

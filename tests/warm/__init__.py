@@ -34,8 +34,10 @@ class WarmInterpreter:
         self.command = self.folder / "deltaloop"
         self.command.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'shim.py').read_text()}")
         self.command.chmod(0o700)
+        self._owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, str(_HERE / "server.py"), str(self.socket)],
+            env={**os.environ, "PYTHONHASHSEED": "0"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -43,7 +45,9 @@ class WarmInterpreter:
         assert self._process.stdout.readline() == b"ready\n"
 
     def close(self) -> None:
-        """End it, and what it has started."""
+        """End it, and what it has started; not in a fork of the process that has started it."""
+        if self._owner != os.getpid():
+            return
         self._process.communicate(timeout=60)
         shutil.rmtree(self.folder)
 

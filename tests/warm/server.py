@@ -19,6 +19,7 @@ import socket
 import sys
 import threading
 import traceback
+from pathlib import Path
 from typing import Any, NoReturn
 
 
@@ -39,7 +40,9 @@ def run(message: dict[str, Any], files: list[int]) -> NoReturn:
     os.environ.update(message["env"])
     os.chdir(message["cwd"])
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ.setdefault("PYTHONHASHSEED", "0")  # as this interpreter has it
     sys.argv = message["argv"]
+    sys.orig_argv = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), *sys.argv[1:]]
     from deltaloop.cli.main import main
 
     code: object = 0
@@ -127,11 +130,13 @@ def _reap(connections: dict[int, socket.socket], selector: selectors.BaseSelecto
 def warm_up() -> None:
     """Import and build what commands use."""
     del sys.path[0]
-    for room in ("deltaloop.cli", "deltaloop.apiserver", "deltaloop.runtime", "deltaloop.testing"):
-        package = importlib.import_module(room)
-        for module in pkgutil.walk_packages(package.__path__, f"{room}."):
-            if not module.name.endswith("__main__"):
-                importlib.import_module(module.name)
+    import deltaloop
+
+    modules = [each.name for each in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.")]
+    for module in (*modules, "typer._adapters", "cryptography.x509", "prometheus_client", "encodings.idna"):
+        if not module.endswith("__main__"):
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module)
     gc.collect()
     gc.freeze()
 
