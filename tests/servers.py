@@ -19,5 +19,6 @@ def api_server(options: ServerOptions) -> ApiServer:
 
 @lru_cache(maxsize=8)
 def _first_objects(mode: str, wall_clock: Callable[[], datetime]) -> StoreState:
-    key = {} if mode == "RBAC" else {"insecure_http": True}
-    return ApiServer(ServerOptions(**key, authorization_mode=mode, wall_clock=wall_clock)).first_objects()
+    insecure = mode != "RBAC"  # which needs users
+    options = ServerOptions(insecure_http=insecure, authorization_mode=mode, wall_clock=wall_clock)
+    return ApiServer(options).first_objects()
