@@ -17,10 +17,24 @@ import selectors
 import signal
 import socket
 import sys
-import threading
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn
+
+_codes: list[int] = []
+"""The exit code of a child that ends."""
+
+
+@atexit.register
+def leave() -> None:
+    """End a child without the hundred milliseconds in which an interpreter frees what was imported.
+
+    It is registered before all others, so it is called after them.
+    """
+    if _codes:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_codes[0])
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
@@ -56,12 +70,8 @@ def run(message: dict[str, Any], files: list[int]) -> NoReturn:
     if code is not None and not isinstance(code, int):
         print(code, file=sys.stderr)
         code = 1
-    # The end of an interpreter, without the hundred milliseconds in which it frees all that was imported.
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code or 0)
+    _codes.append(code or 0)
+    sys.exit(code)
 
 
 def serve(listener: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
