@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import warm
-from tests.nightly import NIGHTLY, examples
+from tests.nightly import NIGHTLY, examples, is_for_the_night
 from tests.parity.session import EveryNamedTestPasses
 from tests.parity.tables import named_tests
 
@@ -43,10 +43,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave the long tests and the tests of tests to the night, unless they are named."""
     if NIGHTLY or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if item.get_closest_marker("nightly") is not None]
+    left_out = [item for item in items if is_for_the_night(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
+        chosen = {*items}.difference(left_out)
+        items[:] = [item for item in items if item in chosen]
 
 
 @pytest.hookimpl(trylast=True)

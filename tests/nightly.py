@@ -1,10 +1,11 @@
-"""The short form of the suite, and the long one: ``NIGHTLY=1`` runs more examples and the tests marked ``nightly``."""
+"""The short form of the suite; ``NIGHTLY=1`` is the long one: more examples, each transport, tests marked ``nightly``."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable
 from typing import Any, Final
+from zlib import crc32
 
 import pytest
 
@@ -15,6 +16,16 @@ _FEWER: Final = 5
 def examples(full: int) -> int:
     """Return the number of examples that a test draws: all of them at night, a fifth by day."""
     return full if NIGHTLY else max(5, full // _FEWER)
+
+
+def is_for_the_night(item: pytest.Item) -> bool:
+    """Tell whether a test is left out by day: it says so, or it runs over the other one of two transports."""
+    if item.get_closest_marker("nightly") is not None:
+        return True
+    callspec = getattr(item, "callspec", None)
+    transport = callspec.params.get("each_transport") if callspec is not None else None
+    name = item.nodeid.partition("[")[0]
+    return transport is not None and transport != ("aiohttp", "asyncio")[crc32(name.encode()) % 2]
 
 
 def by_day(parameters: Iterable[Any], chosen: Container[Any]) -> list[Any]:

@@ -59,6 +59,7 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
     assert summary.failed.startswith("the story took longer than 0.05 seconds and stopped in: one replica leads")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "shown",

@@ -32,8 +32,9 @@ class WarmInterpreter:
         self.folder = Path(tempfile.mkdtemp(prefix="warm-"))
         self.socket = self.folder / "socket"
         self.command = self.folder / "deltaloop"
-        self.command.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'shim.py').read_text()}")
-        self.command.chmod(0o700)
+        for path in (self.command, self.folder / "pytest"):
+            path.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'shim.py').read_text()}")
+            path.chmod(0o700)
         self._owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, str(_HERE / "server.py"), str(self.socket)],
@@ -72,7 +73,7 @@ def close() -> None:
 
 
 def folder() -> Path:
-    """Return the folder of the command, for a ``PATH``."""
+    """Return the folder of the commands ``deltaloop`` and ``pytest``, for a ``PATH``."""
     return interpreter().folder
 
 

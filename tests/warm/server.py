@@ -57,11 +57,17 @@ def run(message: dict[str, Any], files: list[int]) -> NoReturn:
     os.environ.setdefault("PYTHONHASHSEED", "0")  # as this interpreter has it
     sys.argv = message["argv"]
     sys.orig_argv = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), *sys.argv[1:]]
+    import pytest
+
     from deltaloop.cli.main import main
 
     code: object = 0
     try:
-        main()
+        if os.path.basename(sys.argv[0]) == "pytest":  # noqa: PTH119 - a quick start
+            sys.argv[1:1] = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # all is imported already
+            code = pytest.console_main()
+        else:
+            main()
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 - as an interpreter ends
