@@ -1,4 +1,4 @@
-"""The short form of the suite; ``NIGHTLY=1`` is the long one: more examples, each transport, tests marked ``nightly``."""
+"""The short form of the suite, and with ``NIGHTLY=1`` the long one: all examples, both transports, marked tests."""
 
 from __future__ import annotations
 
