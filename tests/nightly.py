@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable
-from typing import Any, Final
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Final, TypeVar
 from zlib import crc32
 
 import pytest
+
+T = TypeVar("T")
 
 NIGHTLY: Final = os.environ.get("NIGHTLY") == "1"
 _FEWER: Final = 5
@@ -16,6 +18,11 @@ _FEWER: Final = 5
 def examples(full: int) -> int:
     """Return the number of examples that a test draws: all of them at night, a fifth by day."""
     return full if NIGHTLY else max(5, full // _FEWER)
+
+
+def share(rows: Sequence[T]) -> Sequence[T]:
+    """Return the rows of a recorded table that one test goes through: all at night, every third by day."""
+    return rows if NIGHTLY else rows[::3]
 
 
 def is_for_the_night(item: pytest.Item) -> bool:

@@ -17,6 +17,7 @@ from tests.chaos.storm_load import Report, Storm
 from tests.chaos.storm_processes import storm_of_processes
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_everything_converges_through_failures_and_restarts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep tracebacks, and those memory

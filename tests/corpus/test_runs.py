@@ -71,6 +71,7 @@ async def run(change: Change, project: Project = PROJECT) -> Counts:
     return sender.counts
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_two_servers_that_are_alike_agree_and_nothing_is_left_of_the_project(tmp_path: Path) -> None:
     recording = await recorded()

@@ -43,6 +43,7 @@ def test_what_was_found_once_stays_mended(name: str, faults: str) -> None:
     assert Simulation(ordinary.SCENARIOS[name]).replay(parse_schedule(faults)) is None
 
 
+@pytest.mark.nightly
 def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["ordinary", "--runs", "4", "provisioner"])
     assert ordinary.main() == 0

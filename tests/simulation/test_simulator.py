@@ -136,6 +136,7 @@ async def repairs(request: dl.Request, ctx: dl.Context) -> None:
     await ctx.client.delete(CONFIG_MAP, "mark")
 
 
+@pytest.mark.nightly
 def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
     options = SimulationOptions(
         runs=25,
@@ -170,6 +171,7 @@ def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
     assert simulation.replay(parse_schedule("lost:create:configmaps:1")) is None
 
 
+@pytest.mark.nightly
 def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
     runs = 0
 
@@ -604,6 +606,7 @@ def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
     assert {kind for kind, _ in run.end.objects} == {"v1/ConfigMap"}
 
 
+@pytest.mark.nightly
 def test_faults_that_meet_no_write_are_counted() -> None:
     async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
         try:

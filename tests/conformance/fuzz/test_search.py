@@ -107,6 +107,7 @@ def _search(
     return search
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_two_servers_that_are_alike_agree() -> None:
     search = _search("", examples=40)

@@ -144,6 +144,7 @@ def explore(make: type[Tracking]) -> int:
     return len(seen)
 
 
+@pytest.mark.nightly
 def test_every_order() -> None:
     assert explore(Tracking) > 2000
 

@@ -59,6 +59,7 @@ def explore(make_order: MakeOrder, alphabet: list[Step], length: int, *, ageing:
         check(make_order, steps, ageing=ageing, fair=fair)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "alphabet", "length"), CASES.values(), ids=CASES)
 def test_the_bounds_hold_in_each_small_schedule(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
