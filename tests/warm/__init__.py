@@ -35,7 +35,7 @@ class WarmInterpreter:
         for path in (self.command, self.folder / "pytest"):
             path.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'shim.py').read_text()}")
             path.chmod(0o700)
-        self._owner = os.getpid()
+        self.owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, str(_HERE / "server.py"), str(self.socket)],
             env={**os.environ, "PYTHONHASHSEED": "0"},
@@ -46,9 +46,7 @@ class WarmInterpreter:
         assert self._process.stdout.readline() == b"ready\n"
 
     def close(self) -> None:
-        """End it, and what it has started; not in a fork of the process that has started it."""
-        if self._owner != os.getpid():
-            return
+        """End it, and what it has started."""
         self._process.communicate(timeout=60)
         shutil.rmtree(self.folder)
 
@@ -65,9 +63,9 @@ def interpreter() -> WarmInterpreter:
 
 
 def close() -> None:
-    """End the interpreter of this process."""
+    """End the interpreter that this process has started, not the one of a process that it is a fork of."""
     global _interpreter  # noqa: PLW0603 - see above
-    if _interpreter is not None:
+    if _interpreter is not None and _interpreter.owner == os.getpid():
         _interpreter.close()
         _interpreter = None
 
