@@ -38,7 +38,7 @@ def worth(sign: str, whole: str, rest: str, suffix: str) -> Fraction:
 
 
 def check_quantities() -> None:
-    @settings(max_examples=examples(120), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
+    @settings(max_examples=examples(400), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     @given(written, st.booleans())
     @example(parts=("", "1000", "", "Ki"), of_resource=False)  # no multiple of a power of two is one of a thousand
     def check(parts: tuple[str, str, str, str], of_resource: bool) -> None:

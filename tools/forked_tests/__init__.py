@@ -84,6 +84,7 @@ class Forks:
             return None  # pytest's own loop ends the run
         if (terminal := self._config.pluginmanager.get_plugin("terminalreporter")) is not None:
             terminal.showfspath = False  # files are not run one after another
+        _temporary_folders(self._config).getbasetemp()  # forks make theirs in it
         files = [[*items] for _, items in groupby(session.items, key=lambda item: item.path)]
         numbers, writing = os.pipe()
         os.write(writing, b"".join(number.to_bytes(_NUMBER) for number in range(len(files))))
@@ -219,9 +220,14 @@ def _isolate(config: pytest.Config, number: int) -> None:
     assert capture is not None
     capture.stop_global_capturing()
     capture.start_global_capturing()
-    factory = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - pytest has no public name for it
+    factory = _temporary_folders(config)
     factory._basetemp = factory.getbasetemp() / f"fork-{number}"  # noqa: SLF001 - as above
     factory._basetemp.mkdir(mode=0o700)  # noqa: SLF001 - as above
+
+
+def _temporary_folders(config: pytest.Config) -> pytest.TempPathFactory:
+    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - it has no public name
+    return factory
 
 
 def _run_files(session: pytest.Session, files: list[list[pytest.Item]], numbers: int) -> None:
