@@ -41,9 +41,10 @@ demo: $(VENV)/.runtime  ## Run a controller against the embedded API server (end
 	@$(BIN)/deltaloop demo $(DEMO_FLAGS)
 
 # WORKERS=0 runs them in one process (for a debugger).
-# Three for two cores: a quarter of the time they wait for processes, connections and clocks.
+# Three for two cores: tests also wait for processes, connections and clocks.
+# NIGHTLY=1 runs the long form: more examples, and the tests marked nightly.
 test: $(VENV)/.dev  ## Run the tests
-	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),3) --dist worksteal $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -p tools.forked_tests --forks $(or $(WORKERS),3) $(PYTEST_FLAGS)
 
 # Real loops refuse calls from foreign threads in asyncio's debug mode only; virtual ones do so always.
 test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode

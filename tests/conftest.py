@@ -11,6 +11,9 @@ from typing import Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import warm
+from tests.nightly import NIGHTLY, examples, is_for_the_night
+
 # The plugins are tested by running pytest inside a test. pytest takes this from the topmost conftest only.
 pytest_plugins = ["pytester", "tests.time_limit"]
 
@@ -19,18 +22,34 @@ pytest_plugins = ["pytester", "tests.time_limit"]
 settings.register_profile(
     "deltaloop",
     deadline=None,
+    max_examples=examples(100),
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
 )
 settings.load_profile("deltaloop")
 
+_LONG_RUN = 3000  # tests
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests and the tests of tests to the night, unless they are named."""
+    if NIGHTLY or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if is_for_the_night(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        chosen = {*items}.difference(left_out)
+        items[:] = [item for item in items if item in chosen]
+
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the garbage collector pass over what lives as long as the run: modules, and more than ten thousand tests.
 
-    It collects more rarely, too: that is a tenth of the run's CPU.
+    It collects more rarely, too: that is a tenth of the run's CPU. The forks of a long run share one warm interpreter.
     """
+    if session.config.getoption("--forks", 0) > 1 and len(session.items) > _LONG_RUN:
+        warm.interpreter()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
@@ -60,6 +79,19 @@ class WithoutTracebacksOfGarbage(logging.Filter):
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
     logging.getLogger("asyncio").addFilter(WithoutTracebacksOfGarbage())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """End the interpreter that tests fork, if there is one."""
+    warm.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_interpreter() -> Iterator[None]:
+    """End the interpreter of a process that has no end of its session: a fork."""
+    yield
+    warm.close()
 
 
 @pytest.fixture(autouse=True)

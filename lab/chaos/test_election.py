@@ -9,6 +9,7 @@ import pytest
 from lab.chaos.election import FAULTS, OURS, Outcome, merged, run
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_eight_leadership_changes_by_force(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from lab.chaos.storm_load import Report, Storm
 from lab.chaos.storm_processes import storm_of_processes
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_everything_converges_through_failures_and_restarts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep tracebacks, and those memory
@@ -28,6 +29,7 @@ async def test_everything_converges_through_failures_and_restarts(caplog: pytest
     assert len(report.lines()) == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_standby_process_takes_over_from_a_leader_that_is_killed_at_work() -> None:

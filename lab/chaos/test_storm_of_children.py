@@ -96,6 +96,7 @@ async def storm(harness: Harness, server: ApiServer, seed: int) -> Cluster:
     return cluster
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 async def test_nothing_is_lost_and_hardly_a_request_changes_nothing(
     deltaloop_harness: Harness, deltaloop_server: ApiServer

@@ -25,7 +25,12 @@ COLUMNS = ("passed", "failed", "skipped")
 def run(server: str, arguments: list[str]) -> tuple[int, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="deltaloop-conformance-") as folder:
         results = Path(folder) / "results.json"
-        environment = {**os.environ, "DELTALOOP_CONFORMANCE": server, "DELTALOOP_CONFORMANCE_RESULTS": str(results)}
+        environment = {
+            **os.environ,
+            "NIGHTLY": "1",
+            "DELTALOOP_CONFORMANCE": server,
+            "DELTALOOP_CONFORMANCE_RESULTS": str(results),
+        }
         command = [sys.executable, "-m", "pytest", "-q", "tests/conformance", *arguments]
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=SECONDS, check=False)
         return done.returncode, json.loads(results.read_text()) if results.exists() else {}

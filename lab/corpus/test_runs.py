@@ -71,6 +71,7 @@ async def run(change: Change, project: Project = PROJECT) -> Counts:
     return sender.counts
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_two_servers_that_are_alike_agree_and_nothing_is_left_of_the_project(tmp_path: Path) -> None:
     recording = await recorded()
@@ -116,6 +117,7 @@ def _no_finalizers(_request: Request, outcome: Outcome) -> Outcome:
     return replace(outcome, body=body)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.parametrize(
     ("change", "what"),

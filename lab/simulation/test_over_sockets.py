@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from examples.simulation.ordinary import SCENARIOS
+from tests.nightly import by_day
 
 from deltaloop.simulation import Simulation, SimulationRun, simulator
 from deltaloop.simulation.core.end_states import differences
@@ -19,7 +20,7 @@ OVER_SOCKETS: Any = edited_module(
 OWN_PORT = frozenset({("v1/Service", "default/kubernetes", "spec", "ports")})
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", by_day(SCENARIOS, ["provisioner"]))
 def test_a_run_has_the_same_trace_and_the_same_end(name: str) -> None:
     in_memory = Simulation(SCENARIOS[name]).run()
     over_sockets: SimulationRun = OVER_SOCKETS(SCENARIOS[name]).run()

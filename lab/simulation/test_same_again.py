@@ -29,6 +29,7 @@ def test_an_example_goes_the_same_way_again(name: str, faults: str) -> None:
     assert not SameAgain(SCENARIOS[name]).difference(parse_schedule(faults))
 
 
+@pytest.mark.nightly
 def test_plain_functions_go_the_same_way_again() -> None:
     kind = dl.kinds.CONFIG_MAP
 

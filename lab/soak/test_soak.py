@@ -39,6 +39,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep what they are about
 
 
+@pytest.mark.nightly
 async def test_days_of_troubles_end_as_they_began(tmp_path: Path) -> None:
     outcome = await virtual_soak(DAYS, tmp_path)
     assert outcome.missing == []
@@ -50,6 +51,7 @@ async def test_days_of_troubles_end_as_they_began(tmp_path: Path) -> None:
     assert {"server restarted", "410s", "tokens revoked", "leader restarted"} <= {*outcome.happened}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("leak", "grows"), [("handlers", "tasks"), pytest.param("tasks", "tasks", marks=pytest.mark.slow)]
 )

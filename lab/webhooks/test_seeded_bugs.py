@@ -188,6 +188,7 @@ BUGS: list[tuple[ModuleType, str, str, Callable[[Names], None]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("module", "old", "new", "looks"), BUGS, ids=[f"{bug[0].__name__}: {bug[1]}" for bug in BUGS])
 def test_a_seeded_bug_is_found(module: ModuleType, old: str, new: str, looks: Callable[[Names], None]) -> None:
     looks(vars(module))

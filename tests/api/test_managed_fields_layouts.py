@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deltaloop.api import managed_fields
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import ReceivedMetadata, Resource
+from tests.nightly import examples
 
 KEY = "managedFields"
 ESCAPED = "managed\\u0046ields"
@@ -81,7 +82,7 @@ def naive(raw: bytes) -> Any:
     return fields
 
 
-@settings(max_examples=150, database=None, derandomize=True)
+@settings(max_examples=examples(150), database=None, derandomize=True)
 @given(
     metadata=members(),
     before=st.dictionaries(NAMES, VALUES, max_size=2),
@@ -182,7 +183,7 @@ def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert wrong
 
 
-@settings(max_examples=100, database=None, derandomize=True)
+@settings(max_examples=examples(100), database=None, derandomize=True)
 @given(text=st.text(st.sampled_from('"]}[{,:\\1a'), max_size=30))
 def test_no_end_of_the_list_is_right_by_chance(text: str) -> None:
     raw = msgspec.json.encode({"metadata": {"name": "a", KEY: [text, [text]], "x": text}, text: {"y": [text]}})

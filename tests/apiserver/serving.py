@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 
 from deltaloop.apiserver import ApiServer, ServerOptions
+from tests.servers import api_server
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -142,7 +143,7 @@ class Serving:
 @asynccontextmanager
 async def serving(**options: Any) -> AsyncGenerator[Serving]:
     options = {"insecure_http": True, "controllers": frozenset[str](), "wall_clock": loop_clock, **options}
-    async with ApiServer(ServerOptions(**options)) as server:
+    async with api_server(ServerOptions(**options)) as server:
         timeout = aiohttp.ClientTimeout(total=None)
         connector = aiohttp.TCPConnector(limit=0, force_close=False)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector, read_bufsize=2**20) as session:

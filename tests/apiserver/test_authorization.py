@@ -15,6 +15,7 @@ import pytest
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_token_table
 from tests.apiserver.serving import CONFIG_MAPS, Answer, Caller, config_map, loop_clock
+from tests.servers import api_server
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -60,7 +61,7 @@ class Secured:
 @asynccontextmanager
 async def secured(**options: Any) -> AsyncGenerator[Secured]:
     options = {"users": USERS, "authorization_mode": "RBAC", "wall_clock": loop_clock, **options}
-    async with ApiServer(ServerOptions(**options)) as server:
+    async with api_server(ServerOptions(**options)) as server:
         trust = ssl.create_default_context(cadata=(server.ca_pem or b"").decode())
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
             yield Secured(server, Caller(session, server.url))

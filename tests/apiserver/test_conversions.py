@@ -13,11 +13,12 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
 from deltaloop.apiserver.tls import CertificateAuthority
 from tests.apiserver.serving import Caller, loop_clock, serving
 from tests.conformance.conversions import Object, answered, converted, gadget_crd
 from tests.conformance.target import CRDS
+from tests.servers import api_server
 
 GROUP = "example.com"
 AUTHORITY = CertificateAuthority.make()
@@ -175,7 +176,7 @@ async def test_a_server_that_closes_waits_for_no_webhook() -> None:
         loop = asyncio.get_running_loop()
         options = ServerOptions(insecure_http=True, controllers=frozenset(), wall_clock=loop_clock)
         async with aiohttp.ClientSession() as session:
-            async with ApiServer(options) as server:
+            async with api_server(options) as server:
                 call = Caller(session, server.url)
                 await fill(call, hook, 1)
                 hook.does = hang

@@ -93,6 +93,7 @@ def definition() -> dict[str, Any]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time  # what is measured is a thread beside the loop's
 async def test_the_loop_goes_on_while_a_large_object_is_written_read_and_deleted() -> None:
     """Each of these takes tenths of a second of computing; the loop's own part of it is a small one."""

@@ -19,6 +19,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.persistence import FILE_NAME, DataFile
 from deltaloop.errors import DataDirectoryError
+from tests import warm
 from tests.apiserver.serving import (
     CONFIG_MAPS,
     CRDS,
@@ -30,7 +31,7 @@ from tests.apiserver.serving import (
     widget,
     widget_crd,
 )
-from tests.cli.processes import WATCHED_COMMAND
+from tests.nightly import by_day
 
 SERVICES = "/api/v1/namespaces/default/services"
 
@@ -235,12 +236,11 @@ READY = re.compile(rb"ready at (http://\S+)")
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("flags", [(), ("--fsync",)])
+@pytest.mark.parametrize("flags", by_day([(), ("--fsync",)], [()]))
 async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """Four writers at once; the process is killed in the middle of them."""
     process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs while it starts
-        [*WATCHED_COMMAND, "apiserver", "--insecure-http", "--data-dir", str(tmp_path), *flags],
-        stdin=subprocess.PIPE,
+        [warm.command(), "apiserver", "--insecure-http", "--data-dir", str(tmp_path), *flags],
         stdout=subprocess.PIPE,
     )
     acknowledged: dict[str, str] = {}

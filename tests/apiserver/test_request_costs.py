@@ -38,6 +38,7 @@ from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
 from tests.conformance.target import widget_crd
+from tests.nightly import by_day
 
 APPLY, MERGE, STRATEGIC = (
     f"application/{name}" for name in ("apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json")
@@ -301,7 +302,7 @@ async def calls_of(make: Input, size: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", by_day(INPUTS, [*INPUTS][::4]))
 async def test_calls_grow_with_the_input(name: str) -> None:
     await calls_of(INPUTS[name], 1)  # what is read once for all
     least, few, many = [await calls_of(INPUTS[name], size) for size in (1, FEW, MANY)]
@@ -316,6 +317,7 @@ async def seconds_of(make: Input, size: int) -> float:
         return time.process_time() - began
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["owner_references", "finalizers", "tolerations"])
 async def test_time_grows_with_the_input(name: str) -> None:
     gc.disable()

@@ -7,8 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
 from deltaloop.blocking import BackgroundLoop
+from tests.servers import api_server
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def serving() -> Generator[dict[str, Any]]:
     """Run an embedded server; give its kubeconfig."""
     with BackgroundLoop(name="server") as loop:
         options = ServerOptions(insecure_http=True, controllers=frozenset({"gc", "namespace"}))
-        yield loop.enter(ApiServer(options)).kubeconfig()
+        yield loop.enter(api_server(options)).kubeconfig()
 
 
 def config_map(name: str, *, namespace: str = "default", **data: str) -> dict[str, Any]:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import INVARIANT_MARKER, RuleBasedStateMachine, run_state_machine_as_test
 
+from tests.nightly import examples
+
 SOUND = settings(
-    max_examples=50,
+    max_examples=examples(50),
     stateful_step_count=20,
     database=None,
     derandomize=True,

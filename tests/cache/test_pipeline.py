@@ -24,6 +24,7 @@ from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.testing import run_virtual
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless
+from tests.nightly import examples
 
 FAULTS: dict[str, Callable[[], Exception]] = {
     "expired": expired,
@@ -181,7 +182,7 @@ class Play:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

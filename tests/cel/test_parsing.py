@@ -11,6 +11,7 @@ from deltaloop.cel.parser import DEEPEST, LONGEST, TOO_DEEP
 from deltaloop.cel.syntax import Comprehension, FunctionCall, ListLiteral, Literal, Name, Select
 from tests.cel.answers import ENVIRONMENT
 from tests.cel.expressions import trees
+from tests.nightly import examples
 
 
 def faults(source: str) -> list[tuple[int, int, str]]:
@@ -103,7 +104,7 @@ def test_a_text_that_is_too_long_is_a_fault() -> None:
     assert faults(" " * LONGEST + "1")[0][2] == "expression code point size exceeds limit: size: 100001, limit 100000"
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(trees())
 def test_a_tree_written_as_text_is_read_as_the_same_tree(tree: cel.Node) -> None:
     assert ENVIRONMENT.parse(cel.unparse(tree)) == tree
@@ -114,7 +115,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.one_of(
         st.text(max_size=60),

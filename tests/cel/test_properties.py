@@ -12,6 +12,7 @@ from deltaloop.cel import operators, types
 from deltaloop.cel.faults import InternalError
 from tests.cel.answers import BINDINGS, ENVIRONMENT, OBJECT, PORT
 from tests.cel.expressions import texts, trees
+from tests.nightly import examples
 
 
 def has_type(value: object, declared: cel.Type) -> bool:
@@ -39,7 +40,7 @@ def assert_is_no_mismatch(source: str, message: str) -> None:
     assert of_no_type or "found no matching overload" not in message
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts())
 def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
     try:
@@ -65,7 +66,7 @@ def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
         assert not plain or operators.equal(counted_value, value) or value != value or "NaN" in source
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees())
 def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> None:
     variables = dict.fromkeys(["a", "b", "x", "self", "_c1", "for_"], cel.DYN)
@@ -77,7 +78,7 @@ def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> Non
         pass
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(texts("bool"), texts("bool"))
 @example("false", "[].slice(0, 1).sort().isSorted()")
 def test_and_and_or_do_not_mind_the_order(left: str, right: str) -> None:

@@ -26,7 +26,7 @@ import typer
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.cli.main import main
 from deltaloop.cli.until_signal import run_until_signal
-from tests.cli.processes import WATCHED_COMMAND
+from tests import warm
 from tests.conformance.token_keys import manager_keys, token_in_secret
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
@@ -39,10 +39,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @contextmanager
 def serving(*arguments: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """Run ``deltaloop apiserver`` until its line; the process is ended in any case."""
-    command = [*WATCHED_COMMAND, "apiserver", *arguments]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [warm.command(), "apiserver", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline()

@@ -42,6 +42,7 @@ def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["replica-1.log", "replica-2.log"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_step_that_does_not_happen_is_named() -> None:
@@ -55,6 +56,7 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
     assert asyncio.get_running_loop().time() - begun < 12
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
@@ -63,6 +65,7 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
     assert summary.failed.startswith("the story took longer than 0.05 seconds and stopped in: one replica leads")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("shown", ["ready at", "kill -9"])
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:

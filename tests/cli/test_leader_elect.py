@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -21,9 +20,10 @@ from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.main import main
 from deltaloop.client import connect
 from deltaloop.leaderelection import LEADER_ANNOTATION
+from tests import warm
 from tests.leaderelection.serving import serving
+from tests.warm import WarmProcess
 
-COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "leader-elect"]
 LINE = re.compile(r"[IWEF][0-9]{4} [0-9:]{8}\.[0-9]{6} +[0-9]+ [a-z_]+\.py:[0-9]+\] (?P<text>.*)")
 
 PATIENCE = 60.0  # a process takes a second to start, and much longer on a machine with much else to do
@@ -41,7 +41,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @dataclass
 class Candidate:
-    process: subprocess.Popen[bytes]
+    process: WarmProcess
     log: Path
 
     def lines(self) -> list[str]:
@@ -87,13 +87,13 @@ def candidate(
 ) -> Generator[Candidate]:
     log = folder / f"{identity}.log"
     command = [
-        *COMMAND,
+        "leader-elect",
         *("--kubeconfig", str(kubeconfig), "--logtostderr", "--lease-lock-name", name),
         *("--lease-lock-namespace", "default", "--id", identity, "-v", "4"),
         *("--lease-duration", timing[0], "--renew-deadline", timing[1], "--retry-period", timing[2]),
         *arguments,
     ]
-    with log.open("wb") as file, subprocess.Popen(command, stderr=file, stdout=file) as process:
+    with log.open("wb") as file, warm.start(*command, stderr=file, stdout=file) as process:
         try:
             yield Candidate(process, log)
         finally:

@@ -42,6 +42,7 @@ def files(folder: Path) -> dict[str, str]:
     return {str(each.relative_to(folder)): each.read_text() for each in found}
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_a_new_project_passes_its_tests_and_checks(folder: Path) -> None:
     done = run("new", "paint-operator", "--group", "paint.example.org")

@@ -19,7 +19,7 @@ import deltaloop as dl
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
 from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import load_controllers
 from deltaloop.cli.packaging.core.chart import definitions_text
@@ -30,6 +30,7 @@ from deltaloop.events import EventApi
 from deltaloop.testing import eventually
 from tests.cli.commands import command_of
 from tests.client.loopback import free_port
+from tests.servers import api_server
 
 MODULE = """
 from typing import Annotated
@@ -94,7 +95,7 @@ async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(mod
     controllers = load_controllers(module.name)
     paint = dl.ResourceType[dl.Resource]("example.com", "v1", "Paint", "paints")
     options = ServerOptions(authorization_mode="RBAC", controllers=frozenset({"gc", "namespace"}), insecure_http=False)
-    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+    async with api_server(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
         for each in objects:
             await admin.create(f"{each['apiVersion']}/{each['kind']}", each)
         await admin.wait_for(dl.kinds.CUSTOM_RESOURCE_DEFINITION, "paints.example.com", dl.wait.established())
@@ -403,7 +404,7 @@ async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks
         controllers=frozenset({"gc", "namespace"}),
         webhook_services={"studio/paints": f"127.0.0.1:{port}"},
     )
-    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+    async with api_server(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
         for each in objects:
             await admin.create(f"{each['apiVersion']}/{each['kind']}", each)
         asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}

@@ -25,6 +25,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError, load_controllers
 from deltaloop.events import EventApi
+from tests import warm
 from tests.cli.commands import command_of
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
@@ -275,7 +276,7 @@ async def program(server: ApiServer | None, file: Path, *flags: str) -> AsyncGen
         cluster = ["--kubeconfig", str(config)]
     common = ["--log-format", "json", "--metrics-bind-address", "0"]
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, "run", str(file), *cluster, *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
+        warm.command(), "run", str(file), *cluster, *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
     )
     try:
         yield process

@@ -18,6 +18,7 @@ from examples.sample_controller import controller as sample
 
 from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from tests.blocking.serving import serving
+from tests.nightly import by_day
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller"
 KUBECTL = shutil.which("kubectl")
@@ -88,7 +89,7 @@ def test_what_kubectl_applies_is_reconciled(kubeconfig: Path, controller: subpro
     eventually(lambda: replicas() is None, "the Deployment goes with its Foo")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", by_day([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: signal.Signals) -> None:
     controller.send_signal(number)
     _, errors = controller.communicate(timeout=20)
@@ -96,6 +97,7 @@ def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: s
     assert "Traceback" not in errors
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -53,6 +53,7 @@ def simulated(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_an_interrupted_search_prints_what_it_has_found(program: str) -> None:
     file = Path(program)

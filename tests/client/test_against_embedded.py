@@ -29,6 +29,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, ClientOptions, DeleteOptions, PatchType, WriteOptions, connect
 from deltaloop.errors import WaitTimeoutError
 from tests.client.fake_transport import logged
+from tests.servers import api_server
 
 pytestmark = [pytest.mark.real_time]
 
@@ -64,7 +65,7 @@ WIDGET_CRD: dict[str, Any] = {
 async def served(**options: Any) -> AsyncGenerator[Client, None]:
     """A client of a fresh server, over plain HTTP."""
     server_options = ServerOptions(insecure_http=True, controllers=frozenset(), **options)
-    async with ApiServer(server_options) as server, Client(ClientConfig(server=server.url)) as client:
+    async with api_server(server_options) as server, Client(ClientConfig(server=server.url)) as client:
         yield client
 
 

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from deltaloop.client import AiohttpTransport, load_kubeconfig
 from deltaloop.errors import ConfigError
 from tests.client.authority import Authority, base64_text
+from tests.nightly import examples
 
 SECRET = "planted-secret"
 _settings = settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

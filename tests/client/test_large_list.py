@@ -10,6 +10,7 @@ from aiohttp import web
 from deltaloop.api import kinds
 from deltaloop.client import Client, ClientConfig
 from tests.client.loopback import serving
+from tests.nightly import by_day
 
 # Text that gzip makes a good deal smaller, as it does pods.
 TEXT = b"".join(b"%x" % (number * number * 7919) for number in range(150))
@@ -32,7 +33,7 @@ async def pods(request: web.Request) -> web.StreamResponse:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("compression", [False, True])
+@pytest.mark.parametrize("compression", by_day([False, True], [True]))
 async def test_a_full_list_needs_its_memory_once(compression: bool) -> None:
     async with serving(pods) as address:
         config = ClientConfig(server=f"http://{address}", compression=compression)

@@ -11,10 +11,11 @@ from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
 from deltaloop.client import Client, ClientConfig, HttpResponse
 from deltaloop.client.verbs.resource_list import UnreadableItemsError
 from tests.client.fake_transport import FakeTransport, Stream, collect, page, pod
+from tests.servers import api_server
 
 LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 WATCH = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -67,7 +68,7 @@ async def test_a_class_does_not_matter_and_bad_items_are_named() -> None:
 @pytest.mark.real_time
 async def test_the_embedded_server_sends_metadata_and_nothing_else() -> None:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
-    async with ApiServer(options) as server, Client(ClientConfig(server=server.url)) as client:
+    async with api_server(options) as server, Client(ClientConfig(server=server.url)) as client:
         config_map: dict[str, Any] = {"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v" * 1000}}
         made = await client.create(kinds.CONFIG_MAP, config_map, namespace="default")
         found = await client.list("ConfigMap", namespace="default", metadata_only=True)

@@ -7,6 +7,7 @@ import pytest
 from deltaloop.client import ClientConfig
 from deltaloop.client.transport.opening import open_transport
 from deltaloop.errors import ConfigError
+from tests.nightly import by_day
 
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
@@ -38,7 +39,10 @@ WRONG_PROXIES = [
 ]
 
 
-@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "proxy-url"])
+VARIABLES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "proxy-url"]
+
+
+@pytest.mark.parametrize("variable", by_day(VARIABLES, ["http_proxy", "HTTP_PROXY", "proxy-url"]))
 def test_proxy_that_cannot_be_used_is_a_config_error(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = "http://far.example" if variable.lower() == "http_proxy" else "https://far.example"
     for proxy in WRONG_PROXIES:

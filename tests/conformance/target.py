@@ -24,10 +24,11 @@ import pytest
 
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.redaction import SecretText
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
 from deltaloop.testing.servers.control_plane import ControlPlane
 from tests.apiserver.serving import Answer, Caller, Watch
 from tests.conformance.token_keys import known_keys
+from tests.servers import api_server
 
 CASE_SECONDS = 40.0
 EVENT_SECONDS = 15.0
@@ -314,7 +315,7 @@ class EmbeddedTarget:
 
 @asynccontextmanager
 async def _embedded(options: ServerOptions) -> AsyncGenerator[Api]:
-    async with ApiServer(options) as server:
+    async with api_server(options) as server:
 
         async def compact() -> None:
             server.compact()

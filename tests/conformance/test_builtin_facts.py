@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.builtin_facts import ask, expected, plural_of, read_facts, sender
 from tests.conformance.target import Api, conformance
 
 FACTS = read_facts()
+
+pytestmark = pytest.mark.nightly  # the same facts are checked without a server by day
 
 
 @conformance(

@@ -16,6 +16,7 @@ from tests.conformance.kubectl_script import (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_first_commands() -> None:
     versions = {minor_version(path): path for path in find_kubectls()}

@@ -26,6 +26,7 @@ import threading
 import time
 from pathlib import Path
 
+from tests import warm
 from tests.docs import console
 
 RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "helm", "kubectl", "pytest"})
@@ -178,7 +179,7 @@ class Terminals:
         return printed
 
     def _open(self, command: str) -> subprocess.Popen[bytes]:
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{warm.folder()}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         own = {"PATH": path, "PYTHONPATH": str(self._folder), "COLUMNS": "120", "PYTEST_ADDOPTS": _PYTEST_ADDOPTS}
         return subprocess.Popen(
             # Of a list of commands the shell stays; alone it becomes the program, which then is the one to be ended.

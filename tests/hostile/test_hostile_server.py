@@ -20,6 +20,7 @@ from deltaloop.client.errors import StreamEndedError
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFault, Reset, Stall, Throttle
 from tests.hostile.scene import Scene, scene
 from tests.hostile.scripted_server import HTML, Reply, WatchList, event_line, status_reply
+from tests.nightly import by_day
 
 pytestmark = pytest.mark.usefixtures("each_transport")
 
@@ -291,7 +292,7 @@ async def test_an_answer_that_is_no_answer() -> None:
         assert errors(made) == [MalformedObjectError] * 4
 
 
-@pytest.mark.parametrize("pieces", [1, 300])
+@pytest.mark.parametrize("pieces", by_day([1, 300], [300]))
 async def test_a_twenty_megabyte_object(pieces: int) -> None:
     async with scene() as made:
         stream = await made.stream()
@@ -308,6 +309,7 @@ async def test_a_twenty_megabyte_object(pieces: int) -> None:
         made.server.expire()
 
 
+@pytest.mark.nightly
 async def test_a_twenty_megabyte_object_in_a_list() -> None:
     async with scene(wait=False) as made:
         made.server.put_silently("large", "x" * 20_000_000)

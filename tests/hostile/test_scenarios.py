@@ -13,6 +13,7 @@ from tests.client.authority import Authority
 from tests.hostile.leaks import nothing_kept
 from tests.hostile.scenarios import SCENARIOS
 from tests.hostile.scene import Variant, played_as
+from tests.nightly import by_day
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def authority() -> Authority:
     return Authority(trustme.CA())
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", by_day(SCENARIOS, ["cut mid-object", "410 as an event"]))
 async def test_over_tls(name: str, authority: Authority) -> None:
     with played_as(Variant(authority, QueueKind.REAL_FIFO)), nothing_kept():
         await SCENARIOS[name]()

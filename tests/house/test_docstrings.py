@@ -96,6 +96,7 @@ def test_a_good_docstring_passes_and_none_does_not() -> None:
     assert docstrings.faults(example("def wait() -> None:\n    pass\n")) == ["no docstring"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", BAD)
 def test_a_seeded_fault_is_found(fault: str) -> None:
     good, bad = BAD[fault]

@@ -44,6 +44,7 @@ def test_every_delay_that_a_server_asks_for_is_bounded() -> None:
     assert {*found} == {*ELSEWHERE}, found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("line", ["delay = max(delay, error.retry_after or 0.0)", "await sleep(error.retry_after)"])
 def test_a_seeded_bug_is_found(line: str) -> None:
     assert reads(line) == [1]

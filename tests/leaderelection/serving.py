@@ -8,7 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ServerOptions
+from tests.servers import api_server
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def serving() -> Generator[dict[str, Any]]:
     async def serve() -> None:
         nonlocal loop, stop
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        async with ApiServer(ServerOptions(insecure_http=True)) as server:
+        async with api_server(ServerOptions(insecure_http=True)) as server:
             kubeconfig.update(server.kubeconfig())
             ready.set()
             await stop.wait()

@@ -19,6 +19,7 @@ from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseL
 from deltaloop.runtime import Controller, Manager, ManagerOptions, ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
+from tests.servers import api_server
 
 CM = kinds.CONFIG_MAP
 
@@ -72,7 +73,7 @@ class World:
 @asynccontextmanager
 async def world() -> AsyncGenerator[World, None]:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
-    async with ApiServer(options) as server, Client(ClientConfig(server=server.url, namespace="default")) as client:
+    async with api_server(options) as server, Client(ClientConfig(server=server.url, namespace="default")) as client:
         yield World(server, client)
 
 

@@ -10,6 +10,7 @@ import pytest
 from deltaloop.schemas.decoding import apply_defaults
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.work import MOST_GROWN, Account, GrowthError, limited, unbounded_growth
+from tests.nightly import by_day
 
 
 def _tree(default: Any, *, of_maps: bool = False) -> Any:
@@ -19,7 +20,7 @@ def _tree(default: Any, *, of_maps: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("of_maps", [False, True])
-@pytest.mark.parametrize("size", [0, 1000])
+@pytest.mark.parametrize("size", by_day([0, 1000], [1000]))
 def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_maps: bool) -> None:
     tree = _tree({"x": "y" * size}, of_maps=of_maps)
     many = MOST_GROWN // (size + 29)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from deltaloop.schemas import quantity
 from deltaloop.schemas.quantity import MalformedQuantityError, amount, canonical_quantity
+from tests.nightly import examples
 
 _POWERS = {
     **{name: Fraction(1000) ** (place - 3) for place, name in enumerate(("n", "u", "m", "", "k", "M", "G", "T"))},
@@ -37,7 +38,7 @@ def worth(sign: str, whole: str, rest: str, suffix: str) -> Fraction:
 
 
 def check_quantities() -> None:
-    @settings(max_examples=120, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
+    @settings(max_examples=examples(400), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     @given(written, st.booleans())
     @example(parts=("", "1000", "", "Ki"), of_resource=False)  # no multiple of a power of two is one of a thousand
     def check(parts: tuple[str, str, str, str], of_resource: bool) -> None:
@@ -57,6 +58,7 @@ def test_the_canonical_form_is_worth_the_same() -> None:
     check_quantities()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [
@@ -98,7 +100,7 @@ def test_what_is_no_quantity(sent: str, why: str) -> None:
 
 
 @given(st.text(alphabet="0123456789.+-eEKiMmn ", max_size=12))
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 def test_any_text_is_read_or_refused(sent: str) -> None:
     try:
         found = canonical_quantity(sent)

@@ -7,8 +7,10 @@ from examples.simulation.bugs.__main__ import BUGS, main
 from examples.simulation.bugs.parts import Bug
 
 from deltaloop.simulation import Simulation, parse_schedule
+from tests.nightly import by_day
 
-OF_ALL = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+ONE_OF_EACH_PATTERN = [*{bug.pattern: bug for bug in BUGS}.values()]
+OF_ALL = pytest.mark.parametrize("bug", by_day(BUGS, ONE_OF_EACH_PATTERN), ids=lambda bug: bug.name)
 
 
 @OF_ALL
@@ -42,6 +44,7 @@ def test_reports_are_named_once() -> None:
     assert {bug.pattern for bug in BUGS} == {"intermediate", "stale", "unobserved"}
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_the_table_says_what_was_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["bugs", "rabbitmq-782", "--runs", "15"])

@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 from collections.abc import Sequence
 
+import pytest
+
 import deltaloop as dl
 from deltaloop.simulation import Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.end_states import EndState
@@ -92,6 +94,7 @@ async def stays_open(world: Harness) -> None:
     await world.settled()
 
 
+@pytest.mark.nightly
 def test_a_crash_at_any_await_goes_as_one_at_a_write() -> None:
     named = Simulation(stays_open)
     writes = [f"{side}:create:configmaps:{number}" for number in (1, 2, 3) for side in ("crash-before", "crash-after")]

@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import msgspec
+import pytest
 
 import deltaloop as dl
 from deltaloop.crds import crd_of
@@ -68,6 +69,7 @@ def simulation_of(*, mended: bool) -> Simulation:
     return Simulation(made_scenario([operator(mended=mended)], [crd_of(Cache)]), CRASHES)
 
 
+@pytest.mark.nightly
 def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made() -> None:
     report = simulation_of(mended=False).explore()
     (failure,) = report.failures
@@ -85,6 +87,7 @@ def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made
     assert "<td>the user</td><td></td><td>delete caches.example.com" in report_page(report, title="a")
 
 
+@pytest.mark.nightly
 def test_a_program_that_writes_down_what_it_draws_raises_no_alarm() -> None:
     simulation = simulation_of(mended=True)
     assert not simulation.explore().failures

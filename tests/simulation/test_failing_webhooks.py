@@ -82,6 +82,7 @@ async def takes_silence_for_done(_: dl.Request, ctx: dl.Context) -> None:
 AWAY, SLOW, WRONG = FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBHOOK_TIMEOUT, FaultKind.WEBHOOK_REJECTS
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bug", "webhook", "found_by"),
     [

@@ -103,6 +103,7 @@ def test_what_the_user_has_done_outlasts_the_backup_and_the_environment_goes_on(
     assert not simulation.run(RESTORED).unused_faults
 
 
+@pytest.mark.nightly
 def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> None:
     assert FaultKind.RESTORED in ON_REQUEST
     assert FaultKind.RESTORED not in ALL_KINDS

@@ -7,9 +7,10 @@ from examples.simulation import ordinary
 
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.simulation.core.schedules import parse_schedule
+from tests.nightly import by_day
 
 
-@pytest.mark.parametrize("name", ordinary.SCENARIOS)
+@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner", "database"]))
 def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures
@@ -42,6 +43,7 @@ def test_what_was_found_once_stays_mended(name: str, faults: str) -> None:
     assert Simulation(ordinary.SCENARIOS[name]).replay(parse_schedule(faults)) is None
 
 
+@pytest.mark.nightly
 def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["ordinary", "--runs", "4", "provisioner"])
     assert ordinary.main() == 0

@@ -72,6 +72,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_tests_that_name_the_world_are_run_under_faults_and_what_is_wrong_with_them_is_said(
     pytester: pytest.Pytester,

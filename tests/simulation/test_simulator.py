@@ -137,6 +137,7 @@ async def repairs(request: dl.Request, ctx: dl.Context) -> None:
     await ctx.client.delete(CONFIG_MAP, "mark")
 
 
+@pytest.mark.nightly
 def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
     options = SimulationOptions(
         runs=25,
@@ -173,6 +174,7 @@ def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
     assert simulation.replay(parse_schedule("lost-response:create:configmaps:1")) is None
 
 
+@pytest.mark.nightly
 def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
     runs = 0
 
@@ -480,7 +482,11 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "write"), [("broker", "create:configmaps:3"), ("provisioner", "create:persistentvolumes:1")]
+    ("name", "write"),
+    [
+        ("broker", "create:configmaps:3"),
+        pytest.param("provisioner", "create:persistentvolumes:1", marks=pytest.mark.nightly),
+    ],
 )
 def test_every_state_of_the_past_is_shown_once(name: str, write: str) -> None:
     """A restart that is left out goes as the one that shows the same state did; the others go other ways."""
@@ -604,6 +610,7 @@ def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
     assert {kind for kind, _ in run.end.objects} == {"v1/ConfigMap"}
 
 
+@pytest.mark.nightly
 def test_faults_that_meet_no_write_are_counted() -> None:
     async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
         try:
@@ -638,6 +645,7 @@ print(run.trace, sorted(run.end.objects.items()))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_other_processes_come_to_the_same() -> None:
     other_hashes = {**os.environ, "PYTHONHASHSEED": "1" if sys.flags.hash_randomization else "2"}

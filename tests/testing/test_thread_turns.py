@@ -189,6 +189,7 @@ def test_a_pool_runs_as_many_calls_at_once_as_it_has_threads() -> None:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_thousands_of_calls_have_a_few_threads() -> None:
     async def main() -> int:

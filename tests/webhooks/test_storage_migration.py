@@ -26,6 +26,7 @@ from deltaloop.webhooks.core.storage_migration import (
 )
 from deltaloop.webhooks.core.storage_migration import stored_versions as read_versions
 from tests.apiserver.serving import widget, widget_crd
+from tests.servers import api_server
 
 CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
 NAME = "widgets.example.com"
@@ -56,7 +57,7 @@ async def world(**options: Any) -> AsyncGenerator[tuple[Client, ApiServer]]:
     """A server with widgets that are stored as v1beta1, and a definition that stores v1."""
     options = {"insecure_http": True, "controllers": frozenset[str](), **options}
     async with (
-        ApiServer(ServerOptions(**options)) as server,
+        api_server(ServerOptions(**options)) as server,
         Client(ClientConfig(server=server.url, namespace="default")) as client,
     ):
         await client.create(CRD, definition("v1beta1"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deltaloop.testing import StalledError, run_virtual
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from deltaloop.workqueue.queue import WorkQueue
+from tests.nightly import examples
 
 
 async def steps(count: int) -> None:
@@ -143,13 +144,14 @@ async def churn(seed: int, queue: RateLimitingQueue[int]) -> None:
     await asyncio.gather(*workers)
 
 
-@settings(max_examples=15, derandomize=True, database=None)
+@settings(max_examples=examples(15), derandomize=True, database=None)
 @given(st.integers(min_value=0, max_value=10_000))
 def test_no_item_is_lost_whatever_is_cancelled(seed: int) -> None:
     queue = RateLimitingQueue[int](rate_limiter=ItemExponentialFailureRateLimiter(0.1, 2.0))
     run_virtual(churn(seed, queue))
 
 
+@pytest.mark.nightly
 def test_a_woken_get_that_does_not_pass_its_turn_on_would_be_seen() -> None:
     """A seeded bug: the queue does not look again when a get was cancelled."""
 

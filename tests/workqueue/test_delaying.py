@@ -60,6 +60,7 @@ async def test_a_plain_add_does_not_cancel_a_delay() -> None:
     assert await arrivals(queue, 2) == [("a", 0.0), ("a", 5.0)]
 
 
+@pytest.mark.nightly
 async def test_any_number_of_delays_is_one_timer() -> None:
     queue = DelayingQueue[int]()
     for number in range(100_000):

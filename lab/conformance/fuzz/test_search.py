@@ -107,6 +107,7 @@ def _search(
     return search
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_two_servers_that_are_alike_agree() -> None:
     search = _search("", examples=40)
@@ -114,6 +115,7 @@ def test_two_servers_that_are_alike_agree() -> None:
     assert search.tried[0] >= 30
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 def test_a_seeded_bug_is_found_and_shortened() -> None:
     search = _search("a dry run is none", examples=400, requests=("create",), kinds=("ConfigMap",))
@@ -197,6 +199,7 @@ _FINDS: Final[dict[str, list[Step]]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_a_selector_that_is_passed_over_shows_in_a_watch() -> None:
     steps = [
@@ -211,6 +214,7 @@ async def test_a_selector_that_is_passed_over_shows_in_a_watch() -> None:
         assert (found.number, found.events) == (1, True)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.skipif(not os.environ.get("DELTALOOP_FUZZ"), reason="takes minutes: DELTALOOP_FUZZ=1")
 @pytest.mark.timeout(600)
@@ -219,6 +223,7 @@ def test_chance_finds_each_seeded_bug(bug: str) -> None:
     assert 0 < found_after(bug, examples=ENOUGH) <= ENOUGH
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.parametrize("bug", sorted(_FINDS))
 async def test_each_seeded_bug_shows_in_a_sequence(bug: str) -> None:

@@ -46,6 +46,7 @@ def test_there_are_shapes_of_most_kinds() -> None:
     assert len({(shape["apiVersion"], shape["kind"]) for shape in read_shapes()}) >= 60
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 async def test_one_object_of_each_kind_is_created_updated_applied_and_deleted() -> None:
     async with serving() as one:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -35,6 +36,7 @@ import pytest
 if TYPE_CHECKING:
     from deltaloop import blocking
     from deltaloop.apiserver import ApiServer, ServerOptions
+    from deltaloop.apiserver.core.storage.store import StoreState
     from deltaloop.blocking import BackgroundLoop
     from deltaloop.client import Client
     from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOP = pytest.StashKey["ItemLoop"]()
+_FIRST_OBJECTS = pytest.StashKey["dict[str, StoreState]"]()
 _KUBECONFIG = "--deltaloop-kubeconfig"
 _SIMULATED = "deltaloop_world"
 _CONTEXT = "--deltaloop-context"
@@ -240,8 +243,21 @@ def deltaloop_server(
     from deltaloop.apiserver import ApiServer
 
     _need_embedded(request, "deltaloop_server")
-    with _entered(_place(request), ApiServer(deltaloop_server_options)) as server:
+    begins_with = _first_objects(request.config, deltaloop_server_options)
+    with _entered(_place(request), ApiServer(deltaloop_server_options, begins_with=begins_with)) as server:
         yield server
+
+
+def _first_objects(config: pytest.Config, options: ServerOptions) -> StoreState | None:
+    """Make the objects that a server has from the start once per session: it takes longer than most tests."""
+    from deltaloop.apiserver import ApiServer, ServerOptions
+
+    if options.wall_clock is not ServerOptions().wall_clock:  # it may be the clock of one test
+        return None
+    made = config.stash.setdefault(_FIRST_OBJECTS, {})
+    if options.authorization_mode not in made:
+        made[options.authorization_mode] = ApiServer(replace(options, data_dir=None, port=0)).first_objects()
+    return made[options.authorization_mode]
 
 
 @pytest.fixture(scope="session")

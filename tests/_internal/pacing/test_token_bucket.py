@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 )
 
 from deltaloop._internal.pacing import Reservation, TokenBucket
+from tests.nightly import examples
 
 
 def test_a_burst_and_then_one_after_the_other() -> None:
@@ -218,7 +219,7 @@ class BucketMachine(RuleBasedStateMachine):
         self.waiting = [reservation for reservation in self.waiting if reservation.due_at > self.now]
 
 
-BucketMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
+BucketMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=25)
 TestBucket = BucketMachine.TestCase
 
 
@@ -246,6 +247,7 @@ class NeverGivesBack(AddsTheTokenBack):
         del reservation, now
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", [AddsTheTokenBack, NeverGivesBack])
 def test_the_machine_finds_seeded_bugs(mutant: Any) -> None:
     machine: Any = type("Mutant", (BucketMachine,), {"make": mutant})

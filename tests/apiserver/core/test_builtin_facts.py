@@ -122,6 +122,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
     return ()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "part", "broken", "plural"),
     [

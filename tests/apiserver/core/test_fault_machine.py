@@ -12,10 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike, WatchFate, WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from tests.nightly import examples
 
 PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x", "/version")
 SETTINGS = settings(
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=20,
     derandomize=True,
     database=None,

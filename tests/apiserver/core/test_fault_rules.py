@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, WatchFate, WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from tests.nightly import examples
 
 
 def request(method: str = "GET", path: str = "/api/v1/namespaces/default/configmaps", **query: str) -> RequestInfo:
@@ -69,7 +70,7 @@ def test_delays_add_up_and_of_the_rest_the_oldest_wins() -> None:
     assert [struck for _, _, struck in book.active()] == [2, 1, 2]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(chances=st.lists(st.sampled_from((0.0, 0.25, 0.5, 0.99)), max_size=12), probability=st.sampled_from((0, 0.5, 1)))
 def test_probability_follows_the_chances_given(chances: list[float], probability: float) -> None:
     book = FaultBook()

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from deltaloop.apiserver.core.storage.history import Record, StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from tests.nightly import examples
 
 
 class Kept:
@@ -108,7 +109,10 @@ class Machine(RuleBasedStateMachine):
 def _run(journal: type[Kept]) -> None:
     machine = type("ThisMachine", (Machine,), {"journal_type": journal})
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=60, stateful_step_count=20, phases=(Phase.generate,), derandomize=True)
+        machine,
+        settings=settings(
+            max_examples=examples(60), stateful_step_count=20, phases=(Phase.generate,), derandomize=True
+        ),
     )
 
 
@@ -133,6 +137,7 @@ class KeepsDeletions(Kept):
             self.rows.pop(int(change.old.resource_version), None)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", [ForgetsTheBase, KeepsDeletions])
 def test_the_machine_finds(bug: type[Kept]) -> None:
     with pytest.raises((AssertionError, ValueError, KeyError)):

@@ -78,6 +78,7 @@ def _inserts_behind(document: Any, operations: list[dict[str, Any]]) -> Any:
     return apply_operations(document, [operation])
 
 
+@pytest.mark.nightly
 def test_a_seeded_bug_is_found() -> None:
     @settings(max_examples=300, database=None, derandomize=True)
     @given(st.data())

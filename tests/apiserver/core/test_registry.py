@@ -11,6 +11,7 @@ from deltaloop.apiserver.core.crds.definition import default_crd, version_order
 from deltaloop.apiserver.core.registry import Registry
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, defined, foo_crd, version
+from tests.nightly import examples
 
 
 def test_versions_sort_as_kubernetes_sorts_them() -> None:
@@ -152,7 +153,7 @@ class RegistryMachine(RuleBasedStateMachine):
 
 
 TestRegistryMachine = RegistryMachine.TestCase
-TestRegistryMachine.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestRegistryMachine.settings = settings(max_examples=examples(40), stateful_step_count=20, deadline=None)
 
 
 def test_the_machine_sees_a_registry_that_forgets_to_stop_serving() -> None:

@@ -17,7 +17,7 @@ import deltaloop as dl
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
+from deltaloop.apiserver import ServerOptions, StaticUser, read_manifests
 from deltaloop.cli.generate.rbac import print_roles
 from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
@@ -26,6 +26,7 @@ from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.program.access import Program, rules_of
 from deltaloop.runtime.program.access_file import read_access
 from deltaloop.testing import eventually
+from tests.servers import api_server
 
 CRD = Path(__file__).parents[3] / "examples" / "sample_controller" / "crd.yaml"
 FOO = dl.ResourceType[dl.Resource]("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
@@ -92,7 +93,7 @@ async def grant(admin: dl.Client, documents: Iterable[Any]) -> None:
 async def cluster(folder: Path) -> AsyncGenerator[dl.Client]:
     """Start a server where roles count; the operator's kubeconfig is ``config`` in the folder."""
     options = ServerOptions(authorization_mode="RBAC", users=(OPERATOR, SCRAPER))
-    async with ApiServer(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
+    async with api_server(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
         server.load(read_manifests(CRD))
         await admin.create(dl.kinds.NAMESPACE, {"metadata": {"name": "ops"}})
         (folder / "config").write_text(write_yaml([server.kubeconfig(token=OPERATOR.token)]))

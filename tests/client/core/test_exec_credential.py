@@ -26,6 +26,7 @@ from deltaloop.client.core.exec_credential import (
     stderr_shown,
 )
 from deltaloop.errors import ConfigError, CredentialsError
+from tests.nightly import examples
 
 PLUGIN = ExecPlugin(command="login", install_hint="brew install\nlogin")
 CALL = PluginCall(command="login", args=(), environ={}, has_stdin=False, time_limit=60.0)
@@ -234,7 +235,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.binary()
     | _VALUES.map(msgspec.json.encode)

@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.client.core.credential import Credential, bearer
 from deltaloop.client.core.expiring_credential import ExpiringCredential
+from tests.nightly import examples
 
 A, B = bearer("a"), bearer("b")
 ERROR = ValueError("no")
@@ -158,5 +159,5 @@ class Machine(RuleBasedStateMachine):
             assert (usable == credential) == (left > margin)
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
+Machine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=20)
 TestMachine = Machine.TestCase

@@ -17,6 +17,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.verbs.resource_list import ResourceList
+from tests.nightly import examples
 
 
 def split(body: bytes, sizes: list[int], *, step: int = 64) -> tuple[ResourceList[Resource], int]:
@@ -68,7 +69,7 @@ def body_of(specs: list[Any], *, custom: bool, metadata_last: bool, indent: int 
     return json.dumps(fields, indent=indent, separators=separators, ensure_ascii=False).encode()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(VALUES, max_size=12),
     st.booleans(),
@@ -84,7 +85,7 @@ def test_the_list_is_the_same_as_decoded_at_once(
     assert same(found, body)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(VALUES, min_size=3, max_size=8), st.integers(0, 400), st.lists(st.integers(1, 90), min_size=1))
 def test_a_body_that_is_cut_off_is_refused(specs: list[Any], missing: int, sizes: list[int]) -> None:
     body = body_of(specs, custom=False, metadata_last=False, indent=None)
@@ -180,6 +181,7 @@ def _decode_at_once(slices: Iterator[bytes]) -> ResourceList[Resource]:
 ITEM = b'{"metadata":{"name":"p-NUMBER","namespace":"n"},"spec":{"containers":[{"name":"a"},{"name":"b"}],"x":"%s"}}'
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_20000_objects_need_their_memory_once() -> None:
     item = ITEM % (b"x" * 1000)

@@ -100,6 +100,7 @@ class _NeverCleared(list[int]):
         pass
 
 
+@pytest.mark.nightly
 def test_the_check_finds_a_seeded_bug() -> None:
     with pytest.raises(AssertionError):
         check_against_naive_server(_KeepsWhatExpired, 6, 2, frozenset({2}))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.token_file import TokenFileState
+from tests.nightly import examples
 
 
 def test_read_at_most_once_a_minute() -> None:
@@ -90,5 +91,5 @@ class TokenFileMachine(RuleBasedStateMachine):
         assert self.state.is_due(self.now) == (self.tried_at is None or self.now - self.tried_at >= 60.0)
 
 
-TokenFileMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
+TokenFileMachine.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=20)
 TestTokenFileMachine = TokenFileMachine.TestCase

@@ -276,6 +276,7 @@ class ForgetsWhereItWas(Waiting):  # type: ignore[misc]  # a mutant of a final c
         return wait
 
 
+@pytest.mark.nightly
 def test_the_check_finds_a_seeded_bug() -> None:
     assert play(RUNNING, ["break", "run", "stop"]) == (True, True)
     assert play(RUNNING, ["break", "run", "stop"], ForgetsWhereItWas) == (False, True)

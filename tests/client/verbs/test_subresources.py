@@ -15,6 +15,7 @@ from deltaloop.client import Client, ClientConfig, DeleteOptions, HttpResponse, 
 from deltaloop.errors import StreamEndedError
 from deltaloop.testing import run_virtual
 from tests.client.fake_transport import FakeTransport, Pause, Stream, json_answer
+from tests.nightly import examples
 
 SCALE = {
     "kind": "Scale",
@@ -113,7 +114,7 @@ async def test_logs_as_bytes() -> None:
         assert [chunk async for chunk in log.chunks] == [b"one\ntw", b"\xff"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"\0", b"\n")), st.lists(st.integers(0, 60), max_size=6))
 def test_lines_do_not_depend_on_slices(data: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]

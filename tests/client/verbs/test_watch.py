@@ -20,6 +20,7 @@ from deltaloop.client.verbs.watch import WatchStream
 from deltaloop.errors import AnswerTooLargeError, StreamEndedError, TransportError
 from deltaloop.testing import run_virtual
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, collect, pod, text_answer
+from tests.nightly import examples
 
 
 def line(kind: str, name: str = "a", *, version: str = "1") -> bytes:
@@ -68,7 +69,7 @@ async def test_events_in_order_until_the_server_ends() -> None:
     assert transport.open_streams == 0
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.integers(0, 400), max_size=12))
 def test_chunk_boundaries_do_not_matter(cuts: list[int]) -> None:
     data = line("ADDED", "ä") + b"\n" + line("MODIFIED", "b") + BOOKMARK

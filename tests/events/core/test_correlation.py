@@ -20,6 +20,7 @@ from deltaloop.events.core.correlation import (
     similar_key,
 )
 from deltaloop.events.core.draft import Correlated, EventDraft
+from tests.nightly import examples
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -270,6 +271,6 @@ histories = st.lists(
 
 
 @given(histories)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(history: list[Happening]) -> None:
     assert run(EventCorrelator(OPTIONS), history) == judged(history)

@@ -11,6 +11,7 @@ from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_
 from deltaloop.client.errors import TransportError
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import EventApi
+from tests.nightly import examples
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
 
@@ -200,7 +201,7 @@ answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
 
 
 @given(answer_lists, st.booleans(), st.sampled_from(EventApi))
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
     delivery = make(is_update=is_update, api=api, max_tries=4)
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)

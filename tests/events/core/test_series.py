@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
+from tests.nightly import examples
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -214,6 +215,6 @@ histories = st.lists(
 
 
 @given(histories)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 def test_it_agrees_with_the_naive_model(history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)

@@ -20,6 +20,7 @@ from tests.leaderelection.core.explorer import explore
 from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Member, Record
 from tests.leaderelection.core.settings import HALVES, SLOW, THREE, TIMING, TWO, USUAL
 from tests.leaderelection.core.worlds import Settings
+from tests.nightly import by_day
 
 LED = replace(THREE, begin_with_a_leader=True)
 # Within how many steps of the start, None for all there are; and how many states these are.
@@ -38,7 +39,9 @@ SAFE: dict[str, tuple[Settings, int | None, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize(
+    "name", by_day(SAFE, ["two candidates, different lease durations", "two candidates, the lock is given up"])
+)
 def test_there_are_never_two_leaders_and_always_a_way_back_to_one(name: str) -> None:
     settings, depth, states = SAFE[name]
     result = explore(settings) if depth is None else explore(settings, depth=depth)
@@ -149,6 +152,7 @@ BUGS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BUGS)
 def test_a_seeded_bug_is_found(name: str) -> None:
     result = explore(BUGS[name], depth=30, progress=False)
@@ -182,7 +186,7 @@ def test_beyond_that_ratio_two_leaders_are_found(rate: float) -> None:
     assert result.violation
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", by_day(range(40), range(8)))
 def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
     """The real core on an ordinary clock, with versions and names, step by step beside its frozen double."""
     numbers = random.Random(seed)

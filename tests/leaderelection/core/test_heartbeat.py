@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 from deltaloop._internal.pacing import Wait
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from tests.nightly import examples
 
 
 def make() -> Heartbeat:
@@ -67,7 +68,7 @@ def is_right(heartbeat: Heartbeat, steps: list[tuple[float, bool]]) -> bool:
 STEPS = st.lists(st.tuples(st.sampled_from([0.0, 0.5, 2.0, 5.0, 9.5, 10.0, 12.0]), st.booleans()), max_size=30)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(STEPS)
 def test_it_is_silent_exactly_when_a_question_is_open_for_the_deadline(steps: list[tuple[float, bool]]) -> None:
     assert is_right(make(), steps)

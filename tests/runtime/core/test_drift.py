@@ -24,6 +24,7 @@ from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.runtime.core.drift import MISSING, Difference, Differences, Known, KnownChildren, differences
 from deltaloop.runtime.objects.builtin_types import type_of
 from tests.apiserver.core.facts import NAMESPACE, Cores
+from tests.nightly import examples
 from tests.runtime.families import deployment, service
 
 FOO: ResourceType[Any] = ResourceType("example.com", "v1", "Foo", "foos")
@@ -273,7 +274,7 @@ def parts(draw: st.DrawFn, value: object) -> object:
     return [draw(parts(inner)) for inner in items(value)] if items(value) else value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_whatever_was_applied_and_whatever_others_do(data: st.DataObject) -> None:
     kind, whole = data.draw(st.sampled_from(samples()))

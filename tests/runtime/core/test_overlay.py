@@ -598,6 +598,7 @@ def _is_never_uncertain(self: Any, key: str, kind: WriteKind, *, uid: str = "", 
 IsNeverUncertain = type("IsNeverUncertain", (Overlay,), {"lost_sight": _is_never_uncertain})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("mutant", "history"),
     [

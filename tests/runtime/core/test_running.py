@@ -175,6 +175,7 @@ def _timeout_wins(self: Any, run: Any, now: float) -> Any:
 TimeoutWins = type("TimeoutWins", (Runs,), {"ask": _timeout_wins})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("mutant", "history"),
     [

@@ -224,6 +224,7 @@ MovesTheWindow = type("MovesTheWindow", (Shutdown,), {"stop": _moves_the_window}
 _AGAIN = [step("stop", source="SIGTERM"), step("time_passes", by=0.4)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("mutant", "history"),
     [

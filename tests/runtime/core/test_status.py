@@ -14,6 +14,7 @@ from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_values import is_mapping, items, mapping, value_type
 from deltaloop.runtime.core import status as core
 from deltaloop.runtime.core.status import Kept, StatusChange, describe_error
+from tests.nightly import examples
 
 T1, T2 = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 Json = dict[str, Any]
@@ -218,7 +219,7 @@ VALUES = st.recursive(
 STATUSES = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(STATUSES, STATUSES, st.sets(NAMES, max_size=2))
 def test_two_writes_at_most_teach_what_a_schema_drops(before: Json, said: Json, drops: set[str]) -> None:
     schema = Schema(drops=tuple(drops))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import cast
 
+import pytest
+
 from deltaloop.runtime.core.tracking import Tracked, Tracking
 
 KEYS = ("a", "b")
@@ -140,6 +142,7 @@ def explore(make: type[Tracking]) -> int:
     return len(seen)
 
 
+@pytest.mark.nightly
 def test_every_order() -> None:
     assert explore(Tracking) > 2000
 

@@ -22,6 +22,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("go"))
 
 
+@pytest.mark.nightly
 def test_patterns_made_by_chance(program: Path) -> None:
     wrong: list[object] = []
     valid = 0
@@ -35,6 +36,7 @@ def test_patterns_made_by_chance(program: Path) -> None:
     assert 300 < valid < 1200
 
 
+@pytest.mark.nightly
 def test_letters_and_their_cases(program: Path) -> None:
     patterns = [f"(?i)^\\x{{{ord(letter):x}}}$" for letter in LETTERS]
     wrong: list[object] = []
@@ -47,6 +49,7 @@ def test_letters_and_their_cases(program: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.nightly
 def test_sets_that_unicode_names(program: Path) -> None:
     names = (
         "L",

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFault, Reset, Stall, Throttle
 from deltaloop.testing.injected_faults.core.relay import BUFFER_LIMIT, Act, Close, Finish, RelayMachine, Send
+from tests.nightly import examples
 
 TO_SERVER, TO_CLIENT = Direction.TO_SERVER, Direction.TO_CLIENT
 
@@ -325,13 +326,16 @@ class Forgetful(RelayMachine):  # type: ignore[misc]  # a seeded bug may derive 
 
 def run(make: type[RelayMachine]) -> None:
     machine = type("Machine", (Relaying,), {"make": make})
-    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=25, derandomize=True))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples(60), stateful_step_count=25, derandomize=True)
+    )
 
 
 def test_any_history_keeps_the_order_and_doubles_nothing() -> None:
     run(RelayMachine)
 
 
+@pytest.mark.nightly
 def test_the_machine_finds_a_relay_that_doubles() -> None:
     with pytest.raises(AssertionError):
         run(Forgetful)

@@ -37,6 +37,7 @@ from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
 from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
 from deltaloop.webhooks.core.certificates.rotation import WriteBundle
 from tests.apiserver.serving import START, widget_crd
+from tests.servers import api_server
 
 HOST = "hooks.operators.svc"
 VALIDATING = dl.kinds.VALIDATING_WEBHOOK_CONFIGURATION
@@ -143,7 +144,7 @@ def config_of(server: ApiServer) -> ClientConfig:
 async def world(clock: Clock | None = None, **options: Any) -> AsyncGenerator[World]:
     clock = clock or Clock()
     options = {"insecure_http": True, "wall_clock": clock.wall, "controllers": frozenset[str](), **options}
-    async with ApiServer(ServerOptions(**options)) as server, Client(config_of(server)) as client:
+    async with api_server(ServerOptions(**options)) as server, Client(config_of(server)) as client:
         await client.create(dl.kinds.NAMESPACE, {"metadata": {"name": "operators"}})
         await client.create(VALIDATING, configuration())
         await client.create(CRD, converted_crd())

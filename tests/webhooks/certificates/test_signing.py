@@ -20,6 +20,7 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.webhooks.certificates import secret_form, signing
 from deltaloop.webhooks.core.certificates.authorities import Authorities, Authority, FormerAuthority
 from deltaloop.webhooks.core.certificates.rotation import MakeAuthority, Serving
+from tests.nightly import examples
 from tests.webhooks.certificates.test_own import peer_certificate
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
@@ -86,7 +87,7 @@ def test_what_cannot_sign_is_not_taken_over() -> None:
             signing.read_authority(certificate.decode(), private.decode())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_no_secret_is_too_broken_to_be_read(data: st.DataObject) -> None:
     texts = {name: base64.b64decode(text) for name, text in secret_form.to_data(held()).items()}

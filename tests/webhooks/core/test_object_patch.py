@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.json_patch import apply_operations
 from deltaloop.webhooks.core.object_patch import patch_between
+from tests.nightly import examples
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(-1, 1) | st.sampled_from(["", "a", "b", "~/1"])
 VALUES = st.recursive(
@@ -27,7 +28,7 @@ def alike(one: object, two: object) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
 def test_a_patch_makes_one_object_of_another(before: dict[str, Any], after: dict[str, Any]) -> None:
     patch = patch_between(before, after)

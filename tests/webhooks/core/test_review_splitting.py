@@ -21,6 +21,7 @@ from deltaloop.webhooks.core.review_splitting import (
     split_review,
 )
 from deltaloop.webhooks.steps import finished
+from tests.nightly import examples
 from tests.webhooks.kinds import conversion
 
 _JSON: Any = st.recursive(
@@ -37,7 +38,7 @@ def split(body: bytes, most_objects: int = 100, most_object_bytes: int = MOST_OB
 _OBJECTS: Any = st.lists(st.dictionaries(st.text(), _JSON, max_size=3), max_size=4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(objects=_OBJECTS, more=_JSON, indent=st.none() | st.just(1))
 def test_objects_are_found_whatever_is_around_them(
     objects: list[dict[str, Any]], more: Any, indent: int | None

@@ -221,6 +221,7 @@ def explore(core_type: type[RateLimitingCore[str]]) -> int:
     return len(seen)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
     assert explore(RateLimitingCore[str]) > 1000

@@ -19,6 +19,7 @@ from deltaloop.workqueue.core.orders import (
     namespace_flow,
 )
 from deltaloop.workqueue.core.queue import QueueCore
+from tests.nightly import examples
 from tests.workqueue.core.order_bounds import PATIENCE, Item, MakeOrder, Step, all_schedules, check, flow_of
 
 TAKE: Step = ("take",)
@@ -57,6 +58,7 @@ def explore(make_order: MakeOrder, alphabet: list[Step], length: int, *, ageing:
         check(make_order, steps, ageing=ageing, fair=fair)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "alphabet", "length"), CASES.values(), ids=CASES)
 def test_the_bounds_hold_in_each_small_schedule(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
@@ -79,7 +81,7 @@ STEPS = st.lists(
 def test_the_bounds_hold_in_large_schedules(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
 ) -> None:
-    @settings(max_examples=150, derandomize=True, database=None)
+    @settings(max_examples=examples(150), derandomize=True, database=None)
     @given(STEPS)
     def run(steps: list[Step]) -> None:
         check(make_order, steps, ageing=ageing, fair=fair)

@@ -166,6 +166,7 @@ def test_a_token_goes_back_when_its_delay_is_cancelled_or_ends_in_a_merge() -> N
     assert limiter.tokens == 1
 
 
+@pytest.mark.nightly
 def test_thousands_of_needless_adds_do_not_cost_the_next_one_hours() -> None:
     """kubernetes issue 104554: a storm of adds that make no difference."""
     now = 0.0

@@ -123,6 +123,7 @@ def one_way(resource: str) -> tuple[str, ...]:
 _is_about, _parts = escalation._is_about, escalation._parts
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [

@@ -151,6 +151,7 @@ def knows_no_namespaces(subject: dict[str, Any], user: User, _: str) -> bool:
     return user.name.endswith(subject["name"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [

@@ -107,6 +107,7 @@ def never_a_number(_: object) -> int:
     return 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [

@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.apply.field_set import (
     union,
     value_step,
 )
+from tests.nightly import examples
 
 Path = tuple[str, ...]
 _STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"a"}', 'v:"x"'])
@@ -57,7 +58,7 @@ def test_a_tree_has_the_paths_that_it_was_made_of(members: set[Path]) -> None:
     assert all(has(tree(members), path) for path in members)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(MODELS, MODELS)
 def test_the_operations_are_those_of_sets(left: set[Path], right: set[Path]) -> None:
     for made, wanted in (
@@ -74,14 +75,14 @@ def test_the_operations_are_those_of_sets(left: set[Path], right: set[Path]) -> 
         assert made == tree(wanted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(MODELS, MODELS)
 def test_a_path_is_in_the_set_or_not(members: set[Path], asked: set[Path]) -> None:
     for path in asked:
         assert has(tree(members), path) is (path in members)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(MODELS, MODELS)
 def test_arguments_are_left_alone(left: set[Path], right: set[Path]) -> None:
     first, second = tree(left), tree(right)
@@ -96,6 +97,7 @@ def difference_that_drops_what_is_below(left: FieldSet, right: FieldSet) -> Fiel
     return {step: below for step, below in left.items() if step not in right}
 
 
+@pytest.mark.nightly
 def test_a_seeded_bug_is_found() -> None:
     left: set[Path] = {("f:a",), ("f:a", "f:b")}
     right: set[Path] = {("f:a",)}

@@ -41,6 +41,7 @@ from tests.apiserver.core.apply.world import (
     type_of,
     updater,
 )
+from tests.nightly import examples
 
 
 def refused(world: World, name: str, applied: dict[str, Any]) -> list[str]:
@@ -282,7 +283,7 @@ def test_malformed_entries_are_not_read(changes: dict[str, Any]) -> None:
 # --- properties ---
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
 def test_applying_twice_is_applying_once(live: dict[str, Any], applied: dict[str, Any]) -> None:
     world = World()
@@ -293,7 +294,7 @@ def test_applying_twice_is_applying_once(live: dict[str, Any], applied: dict[str
     assert (world.live, world.owners) == once
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
 def test_whoever_applies_has_all_of_it_and_it_is_there(live: dict[str, Any], applied: dict[str, Any]) -> None:
     world = World()
@@ -304,7 +305,7 @@ def test_whoever_applies_has_all_of_it_and_it_is_there(live: dict[str, Any], app
     assert world.fields(applier("a")) == (fields_of(KIND, applied) or None)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
 def test_who_shares_no_field_never_conflicts(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
     world = World()
@@ -323,7 +324,7 @@ def conflicts_of(world: World, applied: dict[str, Any]) -> set[tuple[str, ...]]:
     return set()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(OBJECTS)
 def test_an_applier_that_leaves_leaves_nothing(applied: dict[str, Any]) -> None:
     world = World()
@@ -387,7 +388,7 @@ def everything_of(live: dict[str, Any]) -> field_set.FieldSet:
 
 
 def test_the_machine() -> None:
-    run_state_machine_as_test(Sharing, settings=settings(max_examples=30, stateful_step_count=6))
+    run_state_machine_as_test(Sharing, settings=settings(max_examples=examples(30), stateful_step_count=6))
 
 
 class KeepsLostFields(World):
@@ -411,6 +412,7 @@ class NeverRemoves(World):
 SEEDED = settings(max_examples=200, database=None, phases=[Phase.generate], derandomize=True)
 
 
+@pytest.mark.nightly
 def test_the_machine_finds_a_field_that_stays_in_the_books() -> None:
     class Seeded(Sharing):
         world_class = KeepsLostFields

@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
+from tests.nightly import examples
 
 STAMP = Moment(now=0, uid="someone")
 
@@ -86,7 +87,7 @@ class GarbageMachine(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=30, stateful_step_count=30, derandomize=True, database=None,
+    max_examples=examples(30), stateful_step_count=30, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     print_blob=False,
 )  # fmt: skip
@@ -122,6 +123,7 @@ class _KeepsReferences:
         return self.real.run(moments=moments)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("broken", [_LooksOnce, _KeepsReferences])
 def test_the_machine_finds_seeded_faults(broken: Any) -> None:
     class Machine(GarbageMachine):

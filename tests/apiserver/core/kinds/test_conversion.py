@@ -18,6 +18,7 @@ from deltaloop.apiserver.core.kinds.event import event_from_core, event_to_core
 from deltaloop.apiserver.core.kinds.horizontal_pod_autoscaler import V1
 from deltaloop.schemas.completing import complete_object, empty_object
 from tests.apiserver.core.built_in import built_in_schema
+from tests.nightly import examples
 
 assert V1.conversion is not None
 _V1 = V1.conversion
@@ -95,7 +96,7 @@ _EVENTS = st.fixed_dictionaries(
         "eventTime": st.just("2026-01-02T03:04:05.000000Z"),
     },
 )
-SHORT = settings(max_examples=40, derandomize=True, database=None, phases=[Phase.generate])
+SHORT = settings(max_examples=examples(40), derandomize=True, database=None, phases=[Phase.generate])
 
 
 def check_autoscalers() -> None:
@@ -138,6 +139,7 @@ def _nothing(*_: object) -> dict[str, Any]:
     return {}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "part", "broken"),
     [

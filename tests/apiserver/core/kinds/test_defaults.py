@@ -164,6 +164,7 @@ def _grows(fields: dict[str, Any], name: str, **_: object) -> None:
     fields[name] = f"{fields[name]}0"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [

@@ -145,6 +145,7 @@ def forgets_the_condition(budget: dict[str, Any], *, time: str) -> list[dict[str
     return [] if time else [budget]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("part", "broken"),
     [

@@ -21,6 +21,7 @@ from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.patching import merge_patch
 from tests.apiserver.core.facts import NAMESPACE, Cores
+from tests.nightly import examples
 
 TYPES = st.sampled_from(("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"))
 NAMES = st.sampled_from("abcd")
@@ -121,7 +122,9 @@ class ServiceMachine(RuleBasedStateMachine):
         assert len(ports) == len(set(ports))
 
 
-SHORT = settings(max_examples=40, stateful_step_count=12, derandomize=True, database=None, phases=[Phase.generate])
+SHORT = settings(
+    max_examples=examples(40), stateful_step_count=12, derandomize=True, database=None, phases=[Phase.generate]
+)
 
 
 def test_the_machine() -> None:
@@ -148,6 +151,7 @@ def _false(*_: object) -> bool:
     return False
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "part", "broken"),
     [

@@ -26,6 +26,7 @@ from deltaloop.apiserver.core.writes.delete import delete
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import defined
+from tests.nightly import examples
 
 T = TypeVar("T")
 
@@ -237,7 +238,7 @@ class AsTheStore(RuleBasedStateMachine):
         assert self.draft.count("a") == self.store.count("a")
 
 
-AsTheStore.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
+AsTheStore.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=20)
 TestAsTheStore = AsTheStore.TestCase
 
 

@@ -16,6 +16,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     KeyExistsError,
     KeyMissingError,
 )
+from tests.nightly import examples
 
 
 def fields(name: str, value: int = 0, namespace: str = "") -> dict[str, Any]:
@@ -267,7 +268,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=30,
+    max_examples=examples(30),
     stateful_step_count=25,
     derandomize=True,
     database=None,
@@ -327,6 +328,7 @@ class _MixesNamespaces(_Broken):
         return Page(page.items, page.revision, page.next_start.removeprefix("/"), page.remaining)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "broken",
     [

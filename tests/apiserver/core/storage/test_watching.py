@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.storage.watching import (
     watch_seconds,
 )
 from deltaloop.apiserver.core.wire.requests import ListQuery
+from tests.nightly import examples
 
 BLUE = Selection.parse("color=blue", "")
 
@@ -300,7 +301,7 @@ class WatchMachine(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=40, stateful_step_count=30, derandomize=True, database=None,
+    max_examples=examples(40), stateful_step_count=30, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     print_blob=False,
 )  # fmt: skip
@@ -339,6 +340,7 @@ class _KeepsTheOldRevision(_Broken):
         return Sighting(sighting.type, sighting.object, 0) if sighting.type is EventType.DELETED else sighting
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("broken", [_HidesLeaving, _CallsEverythingModified, _KeepsTheOldRevision])
 def test_the_machine_finds_seeded_faults(broken: Any) -> None:
     class Machine(WatchMachine):

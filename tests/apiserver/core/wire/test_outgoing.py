@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deltaloop.apiserver.core.wire.incoming import Outgoing
+from tests.nightly import examples
 
 
 def test_alike_bodies_are_one_copy() -> None:
@@ -56,4 +57,4 @@ class _Machine(RuleBasedStateMachine):
 
 
 TestOutgoing = _Machine.TestCase
-TestOutgoing.settings = settings(max_examples=40, stateful_step_count=20)
+TestOutgoing.settings = settings(max_examples=examples(40), stateful_step_count=20)

@@ -18,6 +18,7 @@ from deltaloop.webhooks.core.certificates.rotation import (
     TargetSeen,
     decide,
 )
+from tests.nightly import examples
 from tests.webhooks.core.certificates.world import DAY, HOUR, START, TARGETS, World, user_authority
 
 
@@ -257,7 +258,7 @@ def machine(decides: Any, **options: Any) -> None:
 
 
 def test_whatever_happens_ready_replicas_are_trusted() -> None:
-    machine(decide, max_examples=12, stateful_step_count=15)
+    machine(decide, max_examples=examples(12), stateful_step_count=15)
 
 
 def eventful(decides: Any, *, quiet_days: int = 0) -> None:

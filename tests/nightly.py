@@ -1,0 +1,40 @@
+"""The short form of the suite, and with ``NIGHTLY=1`` the long one: all examples, both transports, marked tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Final, TypeVar
+from zlib import crc32
+
+import pytest
+
+T = TypeVar("T")
+
+NIGHTLY: Final = os.environ.get("NIGHTLY") == "1"
+_FEWER: Final = 5
+
+
+def examples(full: int) -> int:
+    """Return the number of examples that a test draws: all of them at night, a fifth by day."""
+    return full if NIGHTLY else max(5, full // _FEWER)
+
+
+def share(rows: Sequence[T]) -> Sequence[T]:
+    """Return the rows of a recorded table that one test goes through: all at night, every third by day."""
+    return rows if NIGHTLY else rows[::3]
+
+
+def is_for_the_night(item: pytest.Item) -> bool:
+    """Tell whether a test is left out by day: it says so, or it runs over the other one of two transports."""
+    if item.get_closest_marker("nightly") is not None:
+        return True
+    callspec = getattr(item, "callspec", None)
+    transport = callspec.params.get("each_transport") if callspec is not None else None
+    name = item.nodeid.partition("[")[0]
+    return transport is not None and transport != ("aiohttp", "asyncio")[crc32(name.encode()) % 2]
+
+
+def by_day(parameters: Iterable[Any], chosen: Container[Any]) -> list[Any]:
+    """Mark all parameters of a test ``nightly`` but those chosen."""
+    return [each if each in chosen else pytest.param(each, marks=pytest.mark.nightly) for each in parameters]

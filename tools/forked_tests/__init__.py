@@ -1,0 +1,245 @@
+"""A pytest plugin that collects tests once and runs them in forks: ``pytest -p tools.forked_tests --forks 3``.
+
+Each worker of pytest-xdist imports and collects everything, but a fork inherits what was collected. A fork runs the
+tests of one file after another and takes the number of the next file from a pipe that all forks share. It sends its
+reports to the process that was started, which shows and counts them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import selectors
+import signal
+import socket
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, Final, NoReturn, final
+
+import pytest
+
+_NUMBER: Final = 4  # bytes of a file's number in the pipe, which holds some ten thousand of them
+_LENGTH: Final = 8  # bytes of a message's length
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the number of forks."""
+    parser.getgroup("forks").addoption(
+        "--forks", type=int, default=0, metavar="COUNT", help="run the tests in this many forks (default: 0, in none)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take over the loop of tests."""
+    if config.getoption("--forks") > 0:
+        config.pluginmanager.register(Forks(config, config.getoption("--forks")), "forks")
+
+
+@final
+class Fork:
+    """The process that was started sees a fork as the socket that its messages come from."""
+
+    def __init__(self, pid: int, connection: socket.socket) -> None:
+        """Know a fork by its id and its socket."""
+        self.pid = pid
+        self.connection = connection
+        self.running: tuple[str, tuple[str, int | None, str]] | None = None
+        self._received = b""
+
+    def messages(self) -> Iterator[tuple[Any, ...]]:
+        """Read what is there.
+
+        Raises:
+            EOFError: The fork has ended.
+        """
+        received = self.connection.recv(1 << 20)
+        if not received:
+            raise EOFError
+        self._received += received
+        while len(self._received) >= _LENGTH:
+            end = _LENGTH + int.from_bytes(self._received[:_LENGTH])
+            if len(self._received) < end:
+                return
+            message, self._received = self._received[_LENGTH:end], self._received[end:]
+            yield pickle.loads(message)  # noqa: S301 - from a fork of this process
+
+
+@final
+class Forks:
+    """Runs tests in forks, and reports them here."""
+
+    def __init__(self, config: pytest.Config, count: int) -> None:
+        """Run the tests in this many forks."""
+        self._config = config
+        self._count = count
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Fork, and report until all forks have ended."""
+        if session.testsfailed or session.config.getoption("collectonly"):
+            return None  # pytest's own loop ends the run
+        if (terminal := self._config.pluginmanager.get_plugin("terminalreporter")) is not None:
+            terminal.showfspath = False  # files are not run one after another
+        _temporary_folders(self._config).getbasetemp()  # forks make theirs in it
+        files = [[*items] for _, items in groupby(session.items, key=lambda item: item.path)]
+        numbers, writing = os.pipe()
+        os.write(writing, b"".join(number.to_bytes(_NUMBER) for number in range(len(files))))
+        os.close(writing)
+        forks: list[Fork] = []
+        try:
+            forks += [self._fork(session, files, numbers, number) for number in range(min(self._count, len(files)))]
+            os.close(numbers)
+            self._report(session, forks)
+        finally:
+            for fork in forks:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(fork.pid, signal.SIGKILL)
+                    os.waitpid(fork.pid, 0)
+        return True
+
+    def _fork(self, session: pytest.Session, files: list[list[pytest.Item]], numbers: int, number: int) -> Fork:
+        ours, theirs = socket.socketpair()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if not pid:
+            ours.close()
+            _run_fork(session, files, numbers, number, theirs)
+        theirs.close()
+        return Fork(pid, ours)
+
+    def _report(self, session: pytest.Session, forks: list[Fork]) -> None:
+        with selectors.DefaultSelector() as selector:
+            for fork in forks:
+                selector.register(fork.connection, selectors.EVENT_READ, fork)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    fork = key.data
+                    try:
+                        for name, *arguments in fork.messages():
+                            getattr(self, f"_{name}")(fork, *arguments)
+                    except (EOFError, ConnectionError):
+                        selector.unregister(fork.connection)
+                        self._ended(fork)
+                        forks.remove(fork)
+                if session.shouldfail:
+                    raise session.Failed(session.shouldfail)
+                if session.shouldstop:
+                    raise session.Interrupted(session.shouldstop)
+
+    def _start(self, fork: Fork, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        fork.running = nodeid, location
+        self._config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+
+    def _result(self, _: Fork, data: dict[str, Any]) -> None:
+        report = self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+        self._config.hook.pytest_runtest_logreport(report=report)
+
+    def _finish(self, fork: Fork, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        fork.running = None
+        self._config.hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+
+    def _warning(self, _: Fork, text: str, place: tuple[str, int], when: str, nodeid: str) -> None:
+        message = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, *place)
+        arguments = {"warning_message": message, "when": when, "nodeid": nodeid, "location": None}
+        self._config.hook.pytest_warning_recorded.call_historic(kwargs=arguments)
+
+    def _ended(self, fork: Fork) -> None:
+        """Fail the test that a fork was running when it ended."""
+        fork.connection.close()
+        code = os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
+        if code == 0 and fork.running is None:
+            return
+        nodeid, location = fork.running or ("a fork", ("", None, ""))
+        words = f"the process that ran it ended with {code}"
+        report = pytest.TestReport(nodeid, location, {}, outcome="failed", longrepr=words, when="call")
+        self._config.hook.pytest_runtest_logreport(report=report)
+
+
+@final
+class Sender:
+    """Sends what a fork reports."""
+
+    def __init__(self, config: pytest.Config, connection: socket.socket) -> None:
+        """Send through this connection."""
+        self._config = config
+        self._connection = connection
+
+    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        """Send that a test starts."""
+        self._send("start", nodeid, location)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Send the result of a phase."""
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._send("result", data)
+
+    def pytest_runtest_logfinish(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        """Send that a test has ended."""
+        self._send("finish", nodeid, location)
+
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str, nodeid: str) -> None:
+        """Send a warning as text."""
+        place = warning_message.filename, warning_message.lineno
+        text = f"{warning_message.category.__name__}: {warning_message.message}"
+        self._send("warning", text, place, when, nodeid)
+
+    def _send(self, *message: object) -> None:
+        data = pickle.dumps(message)
+        self._connection.sendall(len(data).to_bytes(_LENGTH) + data)
+
+
+def _run_fork(
+    session: pytest.Session, files: list[list[pytest.Item]], numbers: int, number: int, connection: socket.socket
+) -> NoReturn:
+    code = 1
+    try:
+        config = session.config
+        _isolate(config, number)
+        config.pluginmanager.register(Sender(config, connection), "sender")
+        _run_files(session, files, numbers)
+        code = 0
+    except BaseException:  # noqa: BLE001 - the process that was started reports the code
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _isolate(config: pytest.Config, number: int) -> None:
+    """Give a fork its own captured output and temporary folder, and no terminal."""
+    plugins = config.pluginmanager
+    plugins.unregister(name="forks")
+    plugins.unregister(name="terminalreporter")
+    capture = plugins.get_plugin("capturemanager")
+    assert capture is not None
+    capture.stop_global_capturing()
+    capture.start_global_capturing()
+    factory = _temporary_folders(config)
+    factory._basetemp = factory.getbasetemp() / f"fork-{number}"  # noqa: SLF001 - as above
+    factory._basetemp.mkdir(mode=0o700)  # noqa: SLF001 - as above
+
+
+def _temporary_folders(config: pytest.Config) -> pytest.TempPathFactory:
+    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - it has no public name
+    return factory
+
+
+def _run_files(session: pytest.Session, files: list[list[pytest.Item]], numbers: int) -> None:
+    def take() -> list[pytest.Item]:
+        number = os.read(numbers, _NUMBER)
+        return files[int.from_bytes(number)] if number else []
+
+    items = take()
+    while items:
+        following = take()
+        for item, next_item in zip(items, [*items[1:], following[0] if following else None], strict=True):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
+            if session.shouldfail or session.shouldstop:
+                return
+        items = following
