@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GO = os.environ.get("DELTALOOP_GO") or shutil.which("go") or shutil.which("go", path="/usr/local/go/bin") or ""
-PROGRAM = Path(__file__).parents[2] / "interop" / "go_patterns"
+PROGRAM = Path(__file__).parents[1] / "interop" / "go_patterns"
 _PIECES = (
     *"abcksé01_- \n.^$|()*+?[]αΣσς{}\\#",
     *("ß", "ſ", "\u212a", "(?:", "(?i)", "(?i:", "(?m)", "(?s)", "(?U)", "(?m:", "(?P<n>", "(?<m>", "*?", "+?", "??"),

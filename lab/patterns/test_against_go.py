@@ -10,7 +10,7 @@ import pytest
 
 from deltaloop.schemas.patterns.matching import compile_pattern, pattern_error
 from deltaloop.schemas.patterns.rune_sets import folded
-from tests.schemas.patterns.asking_go import GO, TEXTS, ask_go, build, some_patterns
+from lab.patterns.asking_go import GO, TEXTS, ask_go, build, some_patterns
 
 pytestmark = [pytest.mark.skipif(not GO, reason="no Go"), pytest.mark.real_time]
 # Go's Unicode is that of our tables as long as nobody raises it.
