@@ -31,8 +31,8 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from deltaloop.testing import eventually
 from deltaloop.webhooks import (
-    OwnCertificateOptions,
-    OwnCertificates,
+    ManagedCertificateOptions,
+    ManagedCertificates,
     WebhookAddress,
     WebhookServerOptions,
     WebhookSet,
@@ -129,7 +129,7 @@ async def test_a_run_over_secrets_with_every_kind_of_failure(tmp_path: Path, emi
         dl.InformerFactory(client) as factory,
         dl.EventRecorder(client, component="test") as recorder,
     ):
-        informer = factory.informer(dl.kinds.SECRET, indexers={"data": dl.path("data.password")})
+        informer = factory.informer(dl.kinds.SECRET, indexers={"data": dl.field_path("data.password")})
         informer.add_event_handler(dl.enqueue(queue))
         informer.add_event_handler(dl.HandlerFuncs(on_add=broken_handler))
         task = asyncio.create_task(worker(informer.lister()))
@@ -208,7 +208,7 @@ def judge(secret: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Any
         raise RuntimeError(f"cannot judge {secret!r} beside {known!r} for {request!r} of {request.user!r}")
     if secret.name == "wrong":
         return [secret["data"]["password"]]
-    return dl.Finding("data.password", "it is known", "FieldValueForbidden") if secret.name == "refused" else None
+    return dl.FieldError("data.password", "it is known", "FieldValueForbidden") if secret.name == "refused" else None
 
 
 @dl.mutate(dl.kinds.SECRET, operations=["CREATE"])
@@ -228,10 +228,10 @@ async def test_webhooks_of_secrets_and_the_keys_of_their_certificates(tmp_path: 
         address = WebhookAddress(namespace="own", service="hooks")
         documents = registrations(webhooks, address, name="hooks", own_namespace="own")
         await register(client, documents)
-        options = OwnCertificateOptions(
+        options = ManagedCertificateOptions(
             namespace="own", secret="hooks", hosts=("hooks.own.svc",), targets=targets_in(documents)
         )
-        certificates = OwnCertificates(client, options)
+        certificates = ManagedCertificates(client, options)
         manager = dl.Manager(
             client,
             [],

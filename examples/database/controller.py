@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from prometheus_client import Counter
 
 import deltaloop as dl
-from deltaloop.crds import KindColumn, KindConditions
+from deltaloop.crds import Conditions, PrinterColumn
 
 BACKUPS = Counter("database_backups", "Last backups of databases that were deleted, by how they ended.", ["result"])
 PORT = 5432
@@ -56,7 +56,7 @@ class DatabaseStatus(msgspec.Struct, rename="camel"):
 
     observed_generation: int = 0
     ready_replicas: int = 0
-    conditions: KindConditions = []
+    conditions: Conditions = []
 
 
 @dl.custom_resource(
@@ -65,9 +65,9 @@ class DatabaseStatus(msgspec.Struct, rename="camel"):
     storage=True,
     short_names=["db"],
     printer_columns=[
-        KindColumn("Replicas", ".spec.replicas"),
-        KindColumn("Ready", f"{READY}.status"),
-        KindColumn("Reason", f"{READY}.reason"),
+        PrinterColumn("Replicas", ".spec.replicas"),
+        PrinterColumn("Ready", f"{READY}.status"),
+        PrinterColumn("Reason", f"{READY}.reason"),
     ],
 )
 class Database(msgspec.Struct, kw_only=True):
@@ -82,8 +82,8 @@ class Database(msgspec.Struct, kw_only=True):
     Database,
     children=[dl.kinds.SECRET, dl.kinds.SERVICE, dl.kinds.STATEFUL_SET],
     tracks=[dl.kinds.JOB],
-    writes=[dl.Access(dl.kinds.JOB, verbs=("create",))],
-    indexers={"config": dl.path("spec.configRef.name")},
+    writes=[dl.Permission(dl.kinds.JOB, verbs=("create",))],
+    indexers={"config": dl.field_path("spec.configRef.name")},
     watches=[dl.Watch(dl.kinds.CONFIG_MAP, by_index="config")],
     finalizer="example.com/last-backup",
     workers=4,
@@ -131,7 +131,7 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
     ended = {each["type"] for each in job.get("status", {}).get("conditions", []) if each["status"] == "True"}
     if not ended & {"Complete", "Failed"}:
         return NOT_YET
-    if ctx.memory.setdefault(job.uid, ctx.number) == ctx.number:  # counted once, however often this runs
+    if ctx.memo.setdefault(job.uid, ctx.number) == ctx.number:  # counted once, however often this runs
         BACKUPS.labels("failed" if "Failed" in ended else "made").inc()
     if "Failed" in ended:
         async with ctx.status(database, on_error="Ready"):

@@ -60,7 +60,7 @@ async def whole_life(harness: Harness) -> None:
 
 
 def test_the_definition_is_the_classes() -> None:
-    assert [*dl.read_yaml_documents(CRD.read_text())] == [dl.crd_of(Database)]
+    assert [*dl.read_yaml_documents(CRD.read_text())] == [dl.generate_crd(Database)]
 
 
 def backups(result: str) -> float:

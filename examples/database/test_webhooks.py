@@ -12,7 +12,7 @@ from examples.database.controller import Database, DatabaseSpec, Settings, recon
 from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec, check, complete, to_new, to_old
 from examples.simulation.ordinary import databases_are_judged
 
-DEFINITION = dl.crd_of(Database, OldDatabase)
+DEFINITION = dl.generate_crd(Database, OldDatabase)
 SET = dl.kinds.STATEFUL_SET
 
 

@@ -77,12 +77,12 @@ def complete(database: Database) -> None:
 
 
 @dl.validate(Database, reads=[dl.kinds.CONFIG_MAP])
-def check(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+def check(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
     """Refuse what cannot be, and warn of what is not yet."""
     if database.spec.image.endswith(":latest"):
-        yield dl.Finding("spec.image", f"a version is needed, such as {TAG}", "FieldValueForbidden")
+        yield dl.FieldError("spec.image", f"a version is needed, such as {TAG}", "FieldValueForbidden")
     if request.old is not None and request.old.spec.storage != database.spec.storage:
-        yield dl.Finding("spec.storage", "a disk keeps its size", "FieldValueForbidden")
+        yield dl.FieldError("spec.storage", "a disk keeps its size", "FieldValueForbidden")
     config = database.spec.config_ref
     if config is UNSET:
         return

@@ -59,7 +59,7 @@ async def claims_get_volumes(world: Harness) -> None:
     """The provisioner: two replicas that contend, three claims, one of them gone before its volume is needed."""
 
     def program(identity: str) -> Callable[[dl.Client], Awaitable[object]]:
-        options = ProvisionerOptions(storage_class="ours", lease=dl.LeaderElectionConfig(own_thread=False))
+        options = ProvisionerOptions(storage_class="ours", lease=dl.LeaderElectionConfig(renew_in_thread=False))
 
         async def main(client: dl.Client) -> None:
             await Provisioner(client, _Storage(), options, identity=identity).run()
@@ -82,7 +82,7 @@ async def foos_get_deployments(world: Harness) -> None:
     await world.install(sample.CRD_FILE)
 
     async def main(client: dl.Client) -> None:
-        lease = dl.LeaderElectionConfig(own_thread=False)
+        lease = dl.LeaderElectionConfig(renew_in_thread=False)
         await sample.run_with(client, sample.Options(identity="one", lease=lease))
 
     await world.run(main)
@@ -138,7 +138,7 @@ async def databases_are_judged(world: Harness) -> None:
             except InternalServerError:  # the program is just gone, and with it who answers
                 await world.advance(1)
 
-    await world.install(dl.crd_of(Database, OldDatabase))
+    await world.install(dl.generate_crd(Database, OldDatabase))
     await world.start(database_controller, webhooks=WEBHOOKS)
     old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=1, image="postgres"))
     await until_answered(lambda: world.client.create(OldDatabase, old))

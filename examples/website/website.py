@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 import deltaloop as dl
-from deltaloop.crds import KindColumn
+from deltaloop.crds import PrinterColumn
 
 
 class WebsiteSpec(msgspec.Struct):
@@ -36,7 +36,7 @@ class WebsiteStatus(msgspec.Struct, rename="camel"):
 @dl.custom_resource(
     group="example.com",
     version="v1",
-    printer_columns=[KindColumn("Replicas", ".spec.replicas"), KindColumn("Ready", ".status.readyReplicas")],
+    printer_columns=[PrinterColumn("Replicas", ".spec.replicas"), PrinterColumn("Ready", ".status.readyReplicas")],
 )
 class Website(msgspec.Struct, kw_only=True):
     """A page, served by so many replicas."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deltaloop.apiserver.tls import CertificateAuthority
-from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
+from deltaloop.webhooks import StaticCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 
 _AIM: Final = 1000
 _CONNECTIONS: Final = 8
@@ -43,7 +43,7 @@ async def _serve() -> None:
 
     _on_core(0)
     authority = CertificateAuthority.make()
-    certificate = FixedCertificate(authority.server_context(host="127.0.0.1"))
+    certificate = StaticCertificate(authority.server_context(host="127.0.0.1"))
     options = WebhookServerOptions(host="127.0.0.1", port=0)
     async with WebhookServer(WebhookSet(ALL), certificate, options=options) as server:
         print(json.dumps({"port": server.port, "ca": authority.ca_pem.decode()}), flush=True)

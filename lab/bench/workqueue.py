@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from deltaloop.testing import VirtualLoop
-from deltaloop.workqueue import DelayingQueue, QueueOptions, WorkQueue, namespace_flow
+from deltaloop.workqueue import DelayingQueue, QueueOptions, WorkQueue, by_namespace
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 NAMESPACES = 50
@@ -67,8 +67,8 @@ async def delays(size: int, options: QueueOptions) -> dict[str, float]:
 
 CASES = (
     ("plain", add_get_done, QueueOptions()),
-    ("priorities", add_get_done, QueueOptions(patience={0: 0.0, -100: 30.0})),
-    ("fair shares", add_get_done, QueueOptions(flow=namespace_flow)),
+    ("priorities", add_get_done, QueueOptions(priority_aging={0: 0.0, -100: 30.0})),
+    ("fair shares", add_get_done, QueueOptions(fairness_key=by_namespace)),
     ("delays", delays, QueueOptions()),
 )
 

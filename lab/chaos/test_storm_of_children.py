@@ -31,18 +31,18 @@ class Cluster:
 
     def __init__(self, client: dl.Client, seed: int) -> None:
         self.client = client
-        self.chance = random.Random(seed)
+        self.random = random.Random(seed)
         self.versions: set[str] = set()
 
     async def change(self) -> None:
         """Change a third of all specs, and some settings."""
-        for number in self.chance.sample(range(OBJECTS), OBJECTS // 3):
-            spec: dict[str, Any] = {"replicas": self.chance.randint(0, 9)}
-            if self.chance.random() < 0.3:
+        for number in self.random.sample(range(OBJECTS), OBJECTS // 3):
+            spec: dict[str, Any] = {"replicas": self.random.randint(0, 9)}
+            if self.random.random() < 0.3:
                 spec["configRef"] = {"name": f"settings-{number % 3}"}
             await self._patch(DATABASE, f"d-{number}", {"spec": spec})
-        data = {"data": {"max_connections": str(self.chance.randint(1, 999))}}
-        await self._patch(MAP, f"settings-{self.chance.randint(0, 2)}", data)
+        data = {"data": {"max_connections": str(self.random.randint(1, 999))}}
+        await self._patch(MAP, f"settings-{self.random.randint(0, 2)}", data)
 
     async def run_servers(self) -> None:
         """Say that all servers are up that are wanted."""

@@ -124,7 +124,7 @@ async def our_term(peer: Peer, name: str) -> AsyncGenerator[tuple[Client, Leader
     config = LeaderElectionConfig(lease_duration=3.0, renew_deadline=2.0, retry_period=0.5)
     async with connect(kubeconfig=peer.kubeconfig) as client:
         elector = LeaderElector(lock_of(client, peer, name), config)
-        async with asyncio.timeout(20), await elector.win() as term:
+        async with asyncio.timeout(20), await elector.acquire() as term:
             yield client, elector, term
 
 
@@ -172,7 +172,7 @@ async def test_theirs_follows_ours(peer: Peer, tmp_path: Path, released: bool) -
     config = LeaderElectionConfig(lease_duration=3.0, renew_deadline=2.0, retry_period=0.5, release_on_cancel=released)
     async with connect(kubeconfig=peer.kubeconfig) as client:
         elector = LeaderElector(lock_of(client, peer, name), config)
-        term = await elector.win()
+        term = await elector.acquire()
         with go_candidate(peer, tmp_path, name) as go:
             async with term:
                 await go.wait_for("leader py")

@@ -19,7 +19,13 @@ import deltaloop as dl
 from deltaloop.client import Client, load_kubeconfig
 from deltaloop.testing import eventually
 from deltaloop.testing.servers.control_plane import ControlPlane, find_assets
-from deltaloop.webhooks import OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget, migrate_storage
+from deltaloop.webhooks import (
+    ManagedCertificateOptions,
+    ManagedCertificates,
+    TargetKind,
+    WebhookTarget,
+    migrate_storage,
+)
 
 pytestmark = [
     pytest.mark.skipif(
@@ -66,8 +72,10 @@ async def test_a_program_keeps_its_certificates(kubeconfig: Any, caplog: pytest.
 
     async with Client(load_kubeconfig(kubeconfig, namespace="default")) as client:
         target = WebhookTarget(TargetKind.VALIDATING, "widgets", ("a.example.com",))
-        options = OwnCertificateOptions(namespace="default", secret="hooks", hosts=("127.0.0.1",), targets=(target,))
-        replicas = [OwnCertificates(client, options), OwnCertificates(client, replace(options, resync=60.0))]
+        options = ManagedCertificateOptions(
+            namespace="default", secret="hooks", hosts=("127.0.0.1",), targets=(target,)
+        )
+        replicas = [ManagedCertificates(client, options), ManagedCertificates(client, replace(options, resync=60.0))]
         runner = web.ServerRunner(web.Server(review), shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=replicas[0].context()).start()

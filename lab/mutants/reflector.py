@@ -109,7 +109,7 @@ IgnoresTheBookmarksVersion = edited(
     ),
     what="The version of a streamed list is that of its first object.",
 )
-CUT = step("step", fault=None, chance=0.0, cut=2)
+CUT = step("step", fault=None, random=0.0, cut=2)
 
 
 OF_PAGED_LISTS: dict[type[ReflectorMachine], list[Step]] = {
@@ -147,7 +147,7 @@ OF_STREAMED_LISTS: dict[type[ReflectorMachine], list[Step]] = {
 }
 
 
-PAGED = ReflectorOptions(page_size=PAGE, watch_list=False, probe=False)
+PAGED = ReflectorOptions(page_size=PAGE, watch_list=False, detect_restore=False)
 BUGS = [
     *bugs_of(PART, ReflectorMachine, OF_PAGED_LISTS, lambda kind: make_machine(lambda: kind(PAGED))),
     *bugs_of(PART, ReflectorMachine, OF_STREAMED_LISTS, make_machine),

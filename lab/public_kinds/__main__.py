@@ -101,7 +101,7 @@ async def run(folder: Path, wanted: Sequence[str], plan: Plan) -> int:
         if wanted and each.classes[0].__name__ not in wanted:
             continue
         began = time.monotonic()
-        found = await compare_kind(projects[each.project], dl.crd_of(*each.classes), plan)
+        found = await compare_kind(projects[each.project], dl.generate_crd(*each.classes), plan)
         lines.append(row(found))
         print(f"{lines[-1]}   {time.monotonic() - began:.0f} s", flush=True)
         if found.differences:

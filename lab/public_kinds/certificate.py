@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, KindColumn, as_atomic, keyed_by
+from deltaloop.crds import Int32, PrinterColumn, atomic, list_map_keys
 from lab.public_kinds.kubernetes_parts import Cron, OptionalKeyOfSecret, SecretTemplate, Status
 
 
@@ -41,10 +41,10 @@ class Keystores(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Excluded(msgspec.Struct, rename="camel", kw_only=True):
-    dns_domains: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    email_addresses: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    ip_ranges: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    uri_domains: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    dns_domains: Annotated[list[str], atomic()] | UnsetType = UNSET
+    email_addresses: Annotated[list[str], atomic()] | UnsetType = UNSET
+    ip_ranges: Annotated[list[str], atomic()] | UnsetType = UNSET
+    uri_domains: Annotated[list[str], atomic()] | UnsetType = UNSET
 
 
 class NameConstraints(msgspec.Struct, rename="camel", kw_only=True):
@@ -73,34 +73,34 @@ class Window(msgspec.Struct, rename="camel", kw_only=True):
 
 class Renewal(msgspec.Struct, rename="camel", kw_only=True):
     policy: Literal["RenewBefore", "Disabled"] | UnsetType = UNSET
-    windows: Annotated[list[Window], as_atomic()] | UnsetType = UNSET
+    windows: Annotated[list[Window], atomic()] | UnsetType = UNSET
 
 
 class Subject(msgspec.Struct, rename="camel", kw_only=True):
-    countries: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    localities: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    organizational_units: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    organizations: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    postal_codes: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    provinces: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    countries: Annotated[list[str], atomic()] | UnsetType = UNSET
+    localities: Annotated[list[str], atomic()] | UnsetType = UNSET
+    organizational_units: Annotated[list[str], atomic()] | UnsetType = UNSET
+    organizations: Annotated[list[str], atomic()] | UnsetType = UNSET
+    postal_codes: Annotated[list[str], atomic()] | UnsetType = UNSET
+    provinces: Annotated[list[str], atomic()] | UnsetType = UNSET
     serial_number: str | UnsetType = UNSET
-    street_addresses: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    street_addresses: Annotated[list[str], atomic()] | UnsetType = UNSET
 
 
 class CertificateSpec(msgspec.Struct, rename="camel", kw_only=True):
-    additional_output_formats: Annotated[list[AdditionalOutputFormat], as_atomic()] | UnsetType = UNSET
+    additional_output_formats: Annotated[list[AdditionalOutputFormat], atomic()] | UnsetType = UNSET
     common_name: str | UnsetType = UNSET
-    dns_names: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    dns_names: Annotated[list[str], atomic()] | UnsetType = UNSET
     duration: str | UnsetType = UNSET
-    email_addresses: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    email_addresses: Annotated[list[str], atomic()] | UnsetType = UNSET
     encode_usages_in_request: bool | UnsetType = UNSET
-    ip_addresses: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    ip_addresses: Annotated[list[str], atomic()] | UnsetType = UNSET
     is_ca: bool | UnsetType = msgspec.field(default=UNSET, name="isCA")
     issuer_ref: IssuerRef
     keystores: Keystores | UnsetType = UNSET
     literal_subject: str | UnsetType = UNSET
     name_constraints: NameConstraints | UnsetType = UNSET
-    other_names: Annotated[list[OtherName], as_atomic()] | UnsetType = UNSET
+    other_names: Annotated[list[OtherName], atomic()] | UnsetType = UNSET
     private_key: PrivateKey | UnsetType = UNSET
     renew_before: str | UnsetType = UNSET
     renew_before_percentage: Int32 | UnsetType = UNSET
@@ -121,7 +121,7 @@ class CertificateSpec(msgspec.Struct, rename="camel", kw_only=True):
         | UnsetType
     ) = UNSET
     subject: Subject | UnsetType = UNSET
-    uris: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    uris: Annotated[list[str], atomic()] | UnsetType = UNSET
     usages: (
         Annotated[
             list[
@@ -151,7 +151,7 @@ class CertificateSpec(msgspec.Struct, rename="camel", kw_only=True):
                     "netscape sgc",
                 ]
             ],
-            as_atomic(),
+            atomic(),
         ]
         | UnsetType
     ) = UNSET
@@ -185,7 +185,7 @@ class Condition(msgspec.Struct, rename="camel", kw_only=True):
 
 class CertificateStatus(msgspec.Struct, rename="camel", kw_only=True):
     acme: Acme | UnsetType = UNSET
-    conditions: Annotated[list[Condition], keyed_by("type")] | UnsetType = UNSET
+    conditions: Annotated[list[Condition], list_map_keys("type")] | UnsetType = UNSET
     failed_issuance_attempts: int | UnsetType = UNSET
     last_failure_time: datetime | UnsetType = UNSET
     next_private_key_secret_name: str | UnsetType = UNSET
@@ -201,12 +201,12 @@ class CertificateStatus(msgspec.Struct, rename="camel", kw_only=True):
     short_names=["cert", "certs"],
     categories=["cert-manager"],
     printer_columns=[
-        KindColumn("Ready", '.status.conditions[?(@.type == "Ready")].status'),
-        KindColumn("Secret", ".spec.secretName"),
-        KindColumn("Issuer", ".spec.issuerRef.name", priority=1),
-        KindColumn("Status", '.status.conditions[?(@.type == "Ready")].message', priority=1),
-        KindColumn("Expiration", ".status.notAfter", priority=1),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Ready", '.status.conditions[?(@.type == "Ready")].status'),
+        PrinterColumn("Secret", ".spec.secretName"),
+        PrinterColumn("Issuer", ".spec.issuerRef.name", priority=1),
+        PrinterColumn("Status", '.status.conditions[?(@.type == "Ready")].message', priority=1),
+        PrinterColumn("Expiration", ".status.notAfter", priority=1),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
     selectable_fields=[".spec.issuerRef.group", ".spec.issuerRef.kind", ".spec.issuerRef.name"],
 )

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, KindColumn, as_atomic, as_set, class_rules, field_rules, keyed_by
+from deltaloop.crds import Int32, PrinterColumn, atomic, class_rules, field_rules, list_map_keys, list_set
 from lab.public_kinds.kubernetes_parts import Kind, Name, SectionName, StandardCondition
 
 Hostname = Annotated[
@@ -78,18 +78,18 @@ class ParentRef(msgspec.Struct, rename="camel", kw_only=True):
 class Cors(msgspec.Struct, rename="camel", kw_only=True):
     allow_credentials: bool | UnsetType = UNSET
     allow_headers: (
-        Annotated[list[HeaderName], Meta(max_length=64), as_set(), field_rules("!('*' in self && self.size() > 1)")]
+        Annotated[list[HeaderName], Meta(max_length=64), list_set(), field_rules("!('*' in self && self.size() > 1)")]
         | UnsetType
     ) = UNSET
     allow_methods: (
-        Annotated[list[AllowMethod], Meta(max_length=9), as_set(), field_rules("!('*' in self && self.size() > 1)")]
+        Annotated[list[AllowMethod], Meta(max_length=9), list_set(), field_rules("!('*' in self && self.size() > 1)")]
         | UnsetType
     ) = UNSET
     allow_origins: (
-        Annotated[list[AllowOrigin], Meta(max_length=64), as_set(), field_rules("!('*' in self && self.size() > 1)")]
+        Annotated[list[AllowOrigin], Meta(max_length=64), list_set(), field_rules("!('*' in self && self.size() > 1)")]
         | UnsetType
     ) = UNSET
-    expose_headers: Annotated[list[HeaderName], Meta(max_length=64), as_set()] | UnsetType = UNSET
+    expose_headers: Annotated[list[HeaderName], Meta(max_length=64), list_set()] | UnsetType = UNSET
     max_age: Annotated[Int32, Meta(ge=1)] = 5
 
 
@@ -115,12 +115,12 @@ class ForwardBody(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Grpc(msgspec.Struct, rename="camel", kw_only=True):
-    allowed_headers: Annotated[list[str], Meta(max_length=64), as_set()] | UnsetType = UNSET
+    allowed_headers: Annotated[list[str], Meta(max_length=64), list_set()] | UnsetType = UNSET
 
 
 class Http(msgspec.Struct, rename="camel", kw_only=True):
-    allowed_headers: Annotated[list[str], Meta(max_length=64), as_set()] | UnsetType = UNSET
-    allowed_response_headers: Annotated[list[str], Meta(max_length=64), as_set()] | UnsetType = UNSET
+    allowed_headers: Annotated[list[str], Meta(max_length=64), list_set()] | UnsetType = UNSET
+    allowed_response_headers: Annotated[list[str], Meta(max_length=64), list_set()] | UnsetType = UNSET
     path: CookiePath | UnsetType = UNSET
 
 
@@ -144,9 +144,9 @@ class Add(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class RequestHeaderModifier(msgspec.Struct, rename="camel", kw_only=True):
-    add: Annotated[list[Add], Meta(max_length=16), keyed_by("name")] | UnsetType = UNSET
-    remove: Annotated[list[str], Meta(max_length=16), as_set()] | UnsetType = UNSET
-    set: Annotated[list[Add], Meta(max_length=16), keyed_by("name")] | UnsetType = UNSET
+    add: Annotated[list[Add], Meta(max_length=16), list_map_keys("name")] | UnsetType = UNSET
+    remove: Annotated[list[str], Meta(max_length=16), list_set()] | UnsetType = UNSET
+    set: Annotated[list[Add], Meta(max_length=16), list_map_keys("name")] | UnsetType = UNSET
 
 
 @class_rules(
@@ -229,7 +229,7 @@ class BackendRef(msgspec.Struct, rename="camel", kw_only=True):
         Annotated[
             list[Filter],
             Meta(max_length=16),
-            as_atomic(),
+            atomic(),
             field_rules(
                 "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
                 "self.filter(f, f.type == 'CORS').size() <= 1",
@@ -283,16 +283,16 @@ class QueryParam(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Match(msgspec.Struct, rename="camel", kw_only=True):
-    headers: Annotated[list[Header], Meta(max_length=16), keyed_by("name")] | UnsetType = UNSET
+    headers: Annotated[list[Header], Meta(max_length=16), list_map_keys("name")] | UnsetType = UNSET
     method: Method | UnsetType = UNSET
     path: MatchPath = msgspec.field(default_factory=MatchPath)
-    query_params: Annotated[list[QueryParam], Meta(max_length=16), keyed_by("name")] | UnsetType = UNSET
+    query_params: Annotated[list[QueryParam], Meta(max_length=16), list_map_keys("name")] | UnsetType = UNSET
 
 
 class Retry(msgspec.Struct, rename="camel", kw_only=True):
     attempts: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     backoff: Backoff | UnsetType = UNSET
-    codes: Annotated[list[Code], as_set()] | UnsetType = UNSET
+    codes: Annotated[list[Code], list_set()] | UnsetType = UNSET
 
 
 class Cookie(msgspec.Struct, rename="camel", kw_only=True):
@@ -366,12 +366,12 @@ class Timeouts(msgspec.Struct, rename="camel", kw_only=True):
     ),
 )
 class Rule(msgspec.Struct, rename="camel", kw_only=True):
-    backend_refs: Annotated[list[BackendRef], Meta(max_length=16), as_atomic()] | UnsetType = UNSET
+    backend_refs: Annotated[list[BackendRef], Meta(max_length=16), atomic()] | UnsetType = UNSET
     filters: (
         Annotated[
             list[Filter],
             Meta(max_length=16),
-            as_atomic(),
+            atomic(),
             field_rules(
                 "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
                 "self.filter(f, f.type == 'CORS').size() <= 1",
@@ -383,7 +383,7 @@ class Rule(msgspec.Struct, rename="camel", kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    matches: Annotated[list[Match], Meta(max_length=64), as_atomic()] = msgspec.field(default_factory=lambda: [Match()])
+    matches: Annotated[list[Match], Meta(max_length=64), atomic()] = msgspec.field(default_factory=lambda: [Match()])
     name: SectionName | UnsetType = UNSET
     retry: Retry | UnsetType = UNSET
     session_persistence: SessionPersistence | UnsetType = UNSET
@@ -391,12 +391,12 @@ class Rule(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class HTTPRouteSpec(msgspec.Struct, rename="camel", kw_only=True):
-    hostnames: Annotated[list[Hostname], Meta(max_length=16), as_atomic()] | UnsetType = UNSET
+    hostnames: Annotated[list[Hostname], Meta(max_length=16), atomic()] | UnsetType = UNSET
     parent_refs: (
         Annotated[
             list[ParentRef],
             Meta(max_length=32),
-            as_atomic(),
+            atomic(),
             field_rules(
                 (
                     "self.all(p1, self.all(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && "
@@ -422,7 +422,7 @@ class HTTPRouteSpec(msgspec.Struct, rename="camel", kw_only=True):
     rules: Annotated[
         list[Rule],
         Meta(min_length=1, max_length=16),
-        as_atomic(),
+        atomic(),
         field_rules(
             " + ".join(f"(self.size() > {at} ? self[{at}].matches.size() : 0)" for at in range(16)) + " <= 128",
             "self.all(l1, !has(l1.name) || self.exists_one(l2, has(l2.name) && l1.name == l2.name))",
@@ -432,13 +432,13 @@ class HTTPRouteSpec(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Parent(msgspec.Struct, rename="camel", kw_only=True):
-    conditions: Annotated[list[StandardCondition], Meta(min_length=1, max_length=8), keyed_by("type")]
+    conditions: Annotated[list[StandardCondition], Meta(min_length=1, max_length=8), list_map_keys("type")]
     controller_name: ControllerName
     parent_ref: ParentRef
 
 
 class HTTPRouteStatus(msgspec.Struct, rename="camel", kw_only=True):
-    parents: Annotated[list[Parent], Meta(max_length=32), as_atomic()]
+    parents: Annotated[list[Parent], Meta(max_length=32), atomic()]
 
 
 @dl.custom_resource(
@@ -447,8 +447,8 @@ class HTTPRouteStatus(msgspec.Struct, rename="camel", kw_only=True):
     categories=["gateway-api"],
     annotations={"api-approved.kubernetes.io": "unapproved, a copy for tests"},
     printer_columns=[
-        KindColumn("Hostnames", ".spec.hostnames"),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Hostnames", ".spec.hostnames"),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
     storage=True,
 )
@@ -465,8 +465,8 @@ class HTTPRoute(msgspec.Struct, rename="camel", kw_only=True):
     categories=["gateway-api"],
     annotations={"api-approved.kubernetes.io": "unapproved, a copy for tests"},
     printer_columns=[
-        KindColumn("Hostnames", ".spec.hostnames"),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Hostnames", ".spec.hostnames"),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
 )
 class HTTPRouteV1Beta1(HTTPRoute):

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, IntOrString, KindColumn, as_atomic, keyed_by
+from deltaloop.crds import Int32, IntOrString, PrinterColumn, atomic, list_map_keys
 from lab.public_kinds.kubernetes_parts import (
     AppArmorProfile,
     Capabilities,
@@ -30,10 +30,10 @@ class RevisionMetadata(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class EnvValueFrom(msgspec.Struct, rename="camel", kw_only=True):
-    config_map_key_ref: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    field_ref: Annotated[dict[str, Any], as_atomic()] | UnsetType = UNSET
-    resource_field_ref: Annotated[dict[str, Any], as_atomic()] | UnsetType = UNSET
-    secret_key_ref: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    config_map_key_ref: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    field_ref: Annotated[dict[str, Any], atomic()] | UnsetType = UNSET
+    resource_field_ref: Annotated[dict[str, Any], atomic()] | UnsetType = UNSET
+    secret_key_ref: Annotated[KeyReference, atomic()] | UnsetType = UNSET
 
 
 class ContainerEnv(msgspec.Struct, rename="camel", kw_only=True):
@@ -43,7 +43,7 @@ class ContainerEnv(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Exec(msgspec.Struct, rename="camel", kw_only=True):
-    command: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    command: Annotated[list[str], atomic()] | UnsetType = UNSET
 
 
 class LivenessProbeGrpc(msgspec.Struct, rename="camel", kw_only=True):
@@ -53,7 +53,7 @@ class LivenessProbeGrpc(msgspec.Struct, rename="camel", kw_only=True):
 
 class HttpGet(msgspec.Struct, rename="camel", kw_only=True):
     host: str | UnsetType = UNSET
-    http_headers: Annotated[list[Sysctl], as_atomic()] | UnsetType = UNSET
+    http_headers: Annotated[list[Sysctl], atomic()] | UnsetType = UNSET
     path: str | UnsetType = UNSET
     port: IntOrString | UnsetType = UNSET
     scheme: str | UnsetType = UNSET
@@ -102,10 +102,10 @@ class VolumeMount(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Container(msgspec.Struct, rename="camel", kw_only=True):
-    args: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    command: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    env: Annotated[list[ContainerEnv], keyed_by("name")] | UnsetType = UNSET
-    env_from: Annotated[list[EnvFrom], as_atomic()] | UnsetType = UNSET
+    args: Annotated[list[str], atomic()] | UnsetType = UNSET
+    command: Annotated[list[str], atomic()] | UnsetType = UNSET
+    env: Annotated[list[ContainerEnv], list_map_keys("name")] | UnsetType = UNSET
+    env_from: Annotated[list[EnvFrom], atomic()] | UnsetType = UNSET
     image: str | UnsetType = UNSET
     image_pull_policy: str | UnsetType = UNSET
     liveness_probe: LivenessProbe | UnsetType = UNSET
@@ -117,7 +117,7 @@ class Container(msgspec.Struct, rename="camel", kw_only=True):
     startup_probe: LivenessProbe | UnsetType = UNSET
     termination_message_path: str | UnsetType = UNSET
     termination_message_policy: str | UnsetType = UNSET
-    volume_mounts: Annotated[list[VolumeMount], keyed_by("mountPath")] | UnsetType = UNSET
+    volume_mounts: Annotated[list[VolumeMount], list_map_keys("mountPath")] | UnsetType = UNSET
     working_dir: str | UnsetType = UNSET
 
 
@@ -127,32 +127,32 @@ class ImagePullSecret(msgspec.Struct, rename="camel", kw_only=True):
 
 class VolumeConfigMap(msgspec.Struct, rename="camel", kw_only=True):
     default_mode: Int32 | UnsetType = UNSET
-    items: Annotated[list[KeyToPath], as_atomic()] | UnsetType = UNSET
+    items: Annotated[list[KeyToPath], atomic()] | UnsetType = UNSET
     name: str = ""
     optional: bool | UnsetType = UNSET
 
 
 class ProjectedSource(msgspec.Struct, rename="camel", kw_only=True):
-    config_map: Annotated[ConfigMap, as_atomic()] | UnsetType = UNSET
+    config_map: Annotated[ConfigMap, atomic()] | UnsetType = UNSET
     downward_api: DownwardAPI | UnsetType = msgspec.field(default=UNSET, name="downwardAPI")
-    secret: Annotated[ConfigMap, as_atomic()] | UnsetType = UNSET
+    secret: Annotated[ConfigMap, atomic()] | UnsetType = UNSET
     service_account_token: ServiceAccountToken | UnsetType = UNSET
 
 
 class Projected(msgspec.Struct, rename="camel", kw_only=True):
     default_mode: Int32 | UnsetType = UNSET
-    sources: Annotated[list[ProjectedSource], as_atomic()] | UnsetType = UNSET
+    sources: Annotated[list[ProjectedSource], atomic()] | UnsetType = UNSET
 
 
 class VolumeSecret(msgspec.Struct, rename="camel", kw_only=True):
     default_mode: Int32 | UnsetType = UNSET
-    items: Annotated[list[KeyToPath], as_atomic()] | UnsetType = UNSET
+    items: Annotated[list[KeyToPath], atomic()] | UnsetType = UNSET
     optional: bool | UnsetType = UNSET
     secret_name: str | UnsetType = UNSET
 
 
 class Volume(msgspec.Struct, rename="camel", kw_only=True):
-    config_map: Annotated[VolumeConfigMap, as_atomic()] | UnsetType = UNSET
+    config_map: Annotated[VolumeConfigMap, atomic()] | UnsetType = UNSET
     csi: dict[str, Any] | UnsetType = UNSET
     empty_dir: dict[str, Any] | UnsetType = UNSET
     ephemeral: dict[str, Any] | UnsetType = UNSET
@@ -177,9 +177,9 @@ class RevisionSpec(msgspec.Struct, rename="camel", kw_only=True):
     host_network: bool | UnsetType = UNSET
     host_pid: bool | UnsetType = msgspec.field(default=UNSET, name="hostPID")
     idle_timeout_seconds: int | UnsetType = UNSET
-    image_pull_secrets: Annotated[list[Annotated[ImagePullSecret, as_atomic()]], keyed_by("name")] | UnsetType = UNSET
+    image_pull_secrets: Annotated[list[Annotated[ImagePullSecret, atomic()]], list_map_keys("name")] | UnsetType = UNSET
     init_containers: list[dict[str, Any]] | UnsetType = UNSET
-    node_selector: Annotated[dict[str, str], as_atomic()] | UnsetType = UNSET
+    node_selector: Annotated[dict[str, str], atomic()] | UnsetType = UNSET
     priority_class_name: str | UnsetType = UNSET
     response_start_timeout_seconds: int | UnsetType = UNSET
     runtime_class_name: str | UnsetType = UNSET
@@ -190,7 +190,7 @@ class RevisionSpec(msgspec.Struct, rename="camel", kw_only=True):
     timeout_seconds: int | UnsetType = UNSET
     tolerations: list[dict[str, Any]] | UnsetType = UNSET
     topology_spread_constraints: list[dict[str, Any]] | UnsetType = UNSET
-    volumes: Annotated[list[Volume], keyed_by("name")] | UnsetType = UNSET
+    volumes: Annotated[list[Volume], list_map_keys("name")] | UnsetType = UNSET
 
 
 class RevisionTemplate(msgspec.Struct, rename="camel", kw_only=True):
@@ -247,11 +247,11 @@ class ServiceStatus(msgspec.Struct, rename="camel", kw_only=True):
     short_names=["kservice", "ksvc"],
     categories=["all", "knative", "serving"],
     printer_columns=[
-        KindColumn("URL", ".status.url"),
-        KindColumn("LatestCreated", ".status.latestCreatedRevisionName"),
-        KindColumn("LatestReady", ".status.latestReadyRevisionName"),
-        KindColumn("Ready", ".status.conditions[?(@.type=='Ready')].status"),
-        KindColumn("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
+        PrinterColumn("URL", ".status.url"),
+        PrinterColumn("LatestCreated", ".status.latestCreatedRevisionName"),
+        PrinterColumn("LatestReady", ".status.latestReadyRevisionName"),
+        PrinterColumn("Ready", ".status.conditions[?(@.type=='Ready')].status"),
+        PrinterColumn("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
     ],
 )
 class Service(msgspec.Struct, rename="camel", kw_only=True):

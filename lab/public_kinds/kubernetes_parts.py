@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from deltaloop.crds import Int32, Quantity, as_atomic
+from deltaloop.crds import Int32, Quantity, atomic
 
 Cron = Annotated[str, Meta(min_length=1)]
 Status = Literal["True", "False", "Unknown"]
@@ -74,11 +74,11 @@ class StandardCondition(msgspec.Struct, rename="camel", kw_only=True):
 class LabelSelectorRequirement(msgspec.Struct, rename="camel", kw_only=True):
     key: str
     operator: str
-    values: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    values: Annotated[list[str], atomic()] | UnsetType = UNSET
 
 
 class LabelSelector(msgspec.Struct, rename="camel", kw_only=True):
-    match_expressions: Annotated[list[LabelSelectorRequirement], as_atomic()] | UnsetType = UNSET
+    match_expressions: Annotated[list[LabelSelectorRequirement], atomic()] | UnsetType = UNSET
     match_labels: dict[str, str] | UnsetType = UNSET
 
 
@@ -109,9 +109,9 @@ class SourceReference(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class EnvFrom(msgspec.Struct, rename="camel", kw_only=True):
-    config_map_ref: Annotated[SourceReference, as_atomic()] | UnsetType = UNSET
+    config_map_ref: Annotated[SourceReference, atomic()] | UnsetType = UNSET
     prefix: str | UnsetType = UNSET
-    secret_ref: Annotated[SourceReference, as_atomic()] | UnsetType = UNSET
+    secret_ref: Annotated[SourceReference, atomic()] | UnsetType = UNSET
 
 
 class ResourceRequirements(msgspec.Struct, rename="camel", kw_only=True):
@@ -136,20 +136,20 @@ class KeyToPath(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ConfigMap(msgspec.Struct, rename="camel", kw_only=True):
-    items: Annotated[list[KeyToPath], as_atomic()] | UnsetType = UNSET
+    items: Annotated[list[KeyToPath], atomic()] | UnsetType = UNSET
     name: str = ""
     optional: bool | UnsetType = UNSET
 
 
 class DownwardAPIVolumeFile(msgspec.Struct, rename="camel", kw_only=True):
-    field_ref: Annotated[FieldRef, as_atomic()] | UnsetType = UNSET
+    field_ref: Annotated[FieldRef, atomic()] | UnsetType = UNSET
     mode: Int32 | UnsetType = UNSET
     path: str
-    resource_field_ref: Annotated[ResourceFieldRef, as_atomic()] | UnsetType = UNSET
+    resource_field_ref: Annotated[ResourceFieldRef, atomic()] | UnsetType = UNSET
 
 
 class DownwardAPI(msgspec.Struct, rename="camel", kw_only=True):
-    items: Annotated[list[DownwardAPIVolumeFile], as_atomic()] | UnsetType = UNSET
+    items: Annotated[list[DownwardAPIVolumeFile], atomic()] | UnsetType = UNSET
 
 
 class ServiceAccountToken(msgspec.Struct, rename="camel", kw_only=True):
@@ -159,5 +159,5 @@ class ServiceAccountToken(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Capabilities(msgspec.Struct, rename="camel", kw_only=True):
-    add: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    drop: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    add: Annotated[list[str], atomic()] | UnsetType = UNSET
+    drop: Annotated[list[str], atomic()] | UnsetType = UNSET

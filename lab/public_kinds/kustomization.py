@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import KindColumn, class_rules
+from deltaloop.crds import PrinterColumn, class_rules
 from lab.public_kinds.kubernetes_parts import (
     Name,
     NameReference,
@@ -169,9 +169,9 @@ class KustomizationStatus(msgspec.Struct, rename="camel", kw_only=True):
     short_names=["ks"],
     categories=["all", "fluxcd", "fluxcd-appliers"],
     printer_columns=[
-        KindColumn("Age", ".metadata.creationTimestamp"),
-        KindColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-        KindColumn("Status", '.status.conditions[?(@.type=="Ready")].message'),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn("Status", '.status.conditions[?(@.type=="Ready")].message'),
     ],
 )
 class Kustomization(msgspec.Struct, rename="camel", kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, IntOrString, KindColumn, as_atomic, field_rules, keyed_by
+from deltaloop.crds import Int32, IntOrString, PrinterColumn, atomic, field_rules, list_map_keys
 from lab.public_kinds.kubernetes_parts import (
     Cron,
     Kind,
@@ -59,11 +59,11 @@ class MachineHealthCheckSpecV1Beta1(msgspec.Struct, rename="camel", kw_only=True
     cluster_name: TargetNamespace
     max_unhealthy: IntOrString | UnsetType = UNSET
     node_startup_timeout: str | UnsetType = UNSET
-    remediation_template: Annotated[RemediationTemplate, as_atomic()] | UnsetType = UNSET
-    selector: Annotated[LabelSelector, as_atomic()]
+    remediation_template: Annotated[RemediationTemplate, atomic()] | UnsetType = UNSET
+    selector: Annotated[LabelSelector, atomic()]
     unhealthy_conditions: Annotated[list[UnhealthyCondition], Meta(max_length=100)] | UnsetType = UNSET
     unhealthy_machine_conditions: (
-        Annotated[list[UnhealthyMachineCondition], Meta(min_length=1, max_length=100), as_atomic()] | UnsetType
+        Annotated[list[UnhealthyMachineCondition], Meta(min_length=1, max_length=100), atomic()] | UnsetType
     ) = UNSET
     unhealthy_range: UnhealthyRange | UnsetType = UNSET
 
@@ -78,7 +78,7 @@ class MachineHealthCheckStatusV1Beta1Condition(msgspec.Struct, rename="camel", k
 
 
 class V1Beta2Status(msgspec.Struct, rename="camel", kw_only=True):
-    conditions: Annotated[list[StandardCondition], Meta(max_length=32), keyed_by("type")] | UnsetType = UNSET
+    conditions: Annotated[list[StandardCondition], Meta(max_length=32), list_map_keys("type")] | UnsetType = UNSET
 
 
 class MachineHealthCheckStatusV1Beta1(msgspec.Struct, rename="camel", kw_only=True):
@@ -114,10 +114,10 @@ class UnhealthyNodeCondition(msgspec.Struct, rename="camel", kw_only=True):
 class Checks(msgspec.Struct, rename="camel", kw_only=True):
     node_startup_timeout_seconds: Annotated[Int32, Meta(ge=0)] | UnsetType = UNSET
     unhealthy_machine_conditions: (
-        Annotated[list[ChecksUnhealthyMachineCondition], Meta(min_length=1, max_length=100), as_atomic()] | UnsetType
+        Annotated[list[ChecksUnhealthyMachineCondition], Meta(min_length=1, max_length=100), atomic()] | UnsetType
     ) = UNSET
     unhealthy_node_conditions: (
-        Annotated[list[UnhealthyNodeCondition], Meta(min_length=1, max_length=100), as_atomic()] | UnsetType
+        Annotated[list[UnhealthyNodeCondition], Meta(min_length=1, max_length=100), atomic()] | UnsetType
     ) = UNSET
 
 
@@ -148,7 +148,7 @@ class MachineHealthCheckSpec(msgspec.Struct, rename="camel", kw_only=True):
     checks: Annotated[Checks, Meta(extra_json_schema={"minProperties": 1})] | UnsetType = UNSET
     cluster_name: TargetNamespace
     remediation: Annotated[Remediation, Meta(extra_json_schema={"minProperties": 1})] | UnsetType = UNSET
-    selector: Annotated[LabelSelector, as_atomic()]
+    selector: Annotated[LabelSelector, atomic()]
 
 
 class V1Beta1Status(msgspec.Struct, rename="camel", kw_only=True):
@@ -160,13 +160,13 @@ class Deprecated(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class MachineHealthCheckStatus(msgspec.Struct, rename="camel", kw_only=True):
-    conditions: Annotated[list[StandardCondition], Meta(max_length=32), keyed_by("type")] | UnsetType = UNSET
+    conditions: Annotated[list[StandardCondition], Meta(max_length=32), list_map_keys("type")] | UnsetType = UNSET
     current_healthy: Annotated[Int32, Meta(ge=0)] | UnsetType = UNSET
     deprecated: Deprecated | UnsetType = UNSET
     expected_machines: Annotated[Int32, Meta(ge=0)] | UnsetType = UNSET
     observed_generation: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     remediations_allowed: Annotated[Int32, Meta(ge=0)] | UnsetType = UNSET
-    targets: Annotated[list[Name], Meta(max_length=10000), as_atomic()] | UnsetType = UNSET
+    targets: Annotated[list[Name], Meta(max_length=10000), atomic()] | UnsetType = UNSET
 
 
 @dl.custom_resource(
@@ -176,11 +176,11 @@ class MachineHealthCheckStatus(msgspec.Struct, rename="camel", kw_only=True):
     short_names=["mhc", "mhcs"],
     categories=["cluster-api"],
     printer_columns=[
-        KindColumn("Cluster", ".spec.clusterName"),
-        KindColumn("ExpectedMachines", ".status.expectedMachines"),
-        KindColumn("MaxUnhealthy", ".spec.maxUnhealthy"),
-        KindColumn("CurrentHealthy", ".status.currentHealthy"),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Cluster", ".spec.clusterName"),
+        PrinterColumn("ExpectedMachines", ".status.expectedMachines"),
+        PrinterColumn("MaxUnhealthy", ".spec.maxUnhealthy"),
+        PrinterColumn("CurrentHealthy", ".status.currentHealthy"),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
     deprecated=True,
 )
@@ -196,11 +196,11 @@ class MachineHealthCheckV1Beta1(msgspec.Struct, rename="camel", kw_only=True):
     short_names=["mhc", "mhcs"],
     categories=["cluster-api"],
     printer_columns=[
-        KindColumn("Cluster", ".spec.clusterName"),
-        KindColumn("Replicas", ".status.expectedMachines"),
-        KindColumn("Healthy", ".status.currentHealthy"),
-        KindColumn("Paused", '.status.conditions[?(@.type=="Paused")].status', priority=10),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Cluster", ".spec.clusterName"),
+        PrinterColumn("Replicas", ".status.expectedMachines"),
+        PrinterColumn("Healthy", ".status.currentHealthy"),
+        PrinterColumn("Paused", '.status.conditions[?(@.type=="Paused")].status', priority=10),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
     storage=True,
 )

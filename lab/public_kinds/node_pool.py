@@ -7,7 +7,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, KindColumn, KindScale, Quantity, as_atomic, as_set, class_rules, field_rules, keyed_by
+from deltaloop.crds import (
+    Int32,
+    PrinterColumn,
+    Quantity,
+    ScaleSubresource,
+    atomic,
+    class_rules,
+    field_rules,
+    list_map_keys,
+    list_set,
+)
 from lab.public_kinds.kubernetes_parts import StandardCondition
 
 ConsolidateAfter = Annotated[str, Meta(pattern="^(([0-9]+(s|m|h))+|Never)$")]
@@ -31,7 +41,7 @@ class Budget(msgspec.Struct, rename="camel", kw_only=True):
     duration: Annotated[str, Meta(pattern="^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$")] | UnsetType = UNSET
     nodes: Annotated[str, Meta(pattern="^((100|[0-9]{1,2})%|[0-9]+)$")] = "10%"
     reasons: (
-        Annotated[list[Literal["Underutilized", "Empty", "Drifted"]], Meta(max_length=50), as_set()] | UnsetType
+        Annotated[list[Literal["Underutilized", "Empty", "Drifted"]], Meta(max_length=50), list_set()] | UnsetType
     ) = UNSET
     schedule: (
         Annotated[
@@ -44,7 +54,7 @@ class Budget(msgspec.Struct, rename="camel", kw_only=True):
 
 class Disruption(msgspec.Struct, rename="camel", kw_only=True):
     budgets: Annotated[
-        list[Budget], Meta(max_length=50), as_atomic(), field_rules("self.all(x, has(x.schedule) == has(x.duration))")
+        list[Budget], Meta(max_length=50), atomic(), field_rules("self.all(x, has(x.schedule) == has(x.duration))")
     ] = msgspec.field(default_factory=lambda: [Budget(nodes="10%")])
     consolidate_after: ConsolidateAfter
     consolidation_policy: Literal["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"] = "WhenEmptyOrUnderutilized"
@@ -58,7 +68,7 @@ class TemplateMetadata(msgspec.Struct, rename="camel", kw_only=True):
         Annotated[
             dict[str, Annotated[str, Meta(max_length=63, pattern="^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")]],
             Meta(max_length=100),
-            as_atomic(),
+            atomic(),
             field_rules(
                 (
                     'self.all(x, x in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || '
@@ -141,7 +151,7 @@ class Requirement(msgspec.Struct, rename="camel", kw_only=True):
     ]
     min_values: Annotated[int, Meta(ge=1, le=50)] | UnsetType = UNSET
     operator: Literal["Gte", "Lte", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-    values: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    values: Annotated[list[str], atomic()] | UnsetType = UNSET
 
 
 class StartupTaint(msgspec.Struct, rename="camel", kw_only=True):
@@ -157,7 +167,7 @@ class TemplateSpec(msgspec.Struct, rename="camel", kw_only=True):
     requirements: Annotated[
         list[Requirement],
         Meta(max_length=100),
-        as_atomic(),
+        atomic(),
         field_rules(
             "self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)",
             (
@@ -167,8 +177,8 @@ class TemplateSpec(msgspec.Struct, rename="camel", kw_only=True):
             "self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)",
         ),
     ]
-    startup_taints: Annotated[list[StartupTaint], as_atomic()] | UnsetType = UNSET
-    taints: Annotated[list[StartupTaint], as_atomic()] | UnsetType = UNSET
+    startup_taints: Annotated[list[StartupTaint], atomic()] | UnsetType = UNSET
+    taints: Annotated[list[StartupTaint], atomic()] | UnsetType = UNSET
     termination_grace_period: Annotated[str, Meta(pattern="^([0-9]+(s|m|h))+$")] | UnsetType = UNSET
 
 
@@ -194,7 +204,7 @@ class NodePoolSpec(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class NodePoolStatus(msgspec.Struct, rename="camel", kw_only=True):
-    conditions: Annotated[list[StandardCondition], keyed_by("type")] | UnsetType = UNSET
+    conditions: Annotated[list[StandardCondition], list_map_keys("type")] | UnsetType = UNSET
     node_class_observed_generation: int | UnsetType = UNSET
     nodes: int = 0
     resources: dict[str, Quantity] | UnsetType = UNSET
@@ -206,15 +216,15 @@ class NodePoolStatus(msgspec.Struct, rename="camel", kw_only=True):
     namespaced=False,
     categories=["karpenter"],
     printer_columns=[
-        KindColumn("NodeClass", ".spec.template.spec.nodeClassRef.name"),
-        KindColumn("Nodes", ".status.nodes"),
-        KindColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-        KindColumn("Age", ".metadata.creationTimestamp"),
-        KindColumn("Weight", ".spec.weight", priority=1),
-        KindColumn("CPU", ".status.resources.cpu", priority=1),
-        KindColumn("Memory", ".status.resources.memory", priority=1),
+        PrinterColumn("NodeClass", ".spec.template.spec.nodeClassRef.name"),
+        PrinterColumn("Nodes", ".status.nodes"),
+        PrinterColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Weight", ".spec.weight", priority=1),
+        PrinterColumn("CPU", ".status.resources.cpu", priority=1),
+        PrinterColumn("Memory", ".status.resources.memory", priority=1),
     ],
-    scale=KindScale(replicas=".spec.replicas", ready_replicas=".status.nodes"),
+    scale=ScaleSubresource(replicas=".spec.replicas", ready_replicas=".status.nodes"),
 )
 class NodePool(msgspec.Struct, rename="camel", kw_only=True):
     metadata: dl.ObjectMeta

@@ -10,13 +10,13 @@ import deltaloop as dl
 from deltaloop.crds import (
     Int32,
     IntOrString,
-    KindColumn,
-    KindScale,
+    PrinterColumn,
     Quantity,
-    as_atomic,
+    ScaleSubresource,
+    atomic,
     class_rules,
     field_rules,
-    keyed_by,
+    list_map_keys,
 )
 from lab.public_kinds.kubernetes_parts import (
     Action,
@@ -47,11 +47,11 @@ ProbeType = Literal["pg_isready", "streaming", "query"]
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", kw_only=True):
-    label_selector: Annotated[LabelSelector, as_atomic()] | UnsetType = UNSET
-    match_label_keys: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    mismatch_label_keys: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    namespace_selector: Annotated[LabelSelector, as_atomic()] | UnsetType = UNSET
-    namespaces: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    label_selector: Annotated[LabelSelector, atomic()] | UnsetType = UNSET
+    match_label_keys: Annotated[list[str], atomic()] | UnsetType = UNSET
+    mismatch_label_keys: Annotated[list[str], atomic()] | UnsetType = UNSET
+    namespace_selector: Annotated[LabelSelector, atomic()] | UnsetType = UNSET
+    namespaces: Annotated[list[str], atomic()] | UnsetType = UNSET
     topology_key: str
 
 
@@ -62,33 +62,31 @@ class PreferredDuringSchedulingIgnoredDuringExecution(msgspec.Struct, rename="ca
 
 class AdditionalPodAffinity(msgspec.Struct, rename="camel", kw_only=True):
     preferred_during_scheduling_ignored_during_execution: (
-        Annotated[list[PreferredDuringSchedulingIgnoredDuringExecution], as_atomic()] | UnsetType
+        Annotated[list[PreferredDuringSchedulingIgnoredDuringExecution], atomic()] | UnsetType
     ) = UNSET
-    required_during_scheduling_ignored_during_execution: Annotated[list[PodAffinityTerm], as_atomic()] | UnsetType = (
-        UNSET
-    )
+    required_during_scheduling_ignored_during_execution: Annotated[list[PodAffinityTerm], atomic()] | UnsetType = UNSET
 
 
 class Preference(msgspec.Struct, rename="camel", kw_only=True):
-    match_expressions: Annotated[list[LabelSelectorRequirement], as_atomic()] | UnsetType = UNSET
-    match_fields: Annotated[list[LabelSelectorRequirement], as_atomic()] | UnsetType = UNSET
+    match_expressions: Annotated[list[LabelSelectorRequirement], atomic()] | UnsetType = UNSET
+    match_fields: Annotated[list[LabelSelectorRequirement], atomic()] | UnsetType = UNSET
 
 
 class NodeAffinityPreferredDuringSchedulingIgnoredDuringExecution(msgspec.Struct, rename="camel", kw_only=True):
-    preference: Annotated[Preference, as_atomic()]
+    preference: Annotated[Preference, atomic()]
     weight: Int32
 
 
 class RequiredDuringSchedulingIgnoredDuringExecution(msgspec.Struct, rename="camel", kw_only=True):
-    node_selector_terms: Annotated[list[Annotated[Preference, as_atomic()]], as_atomic()]
+    node_selector_terms: Annotated[list[Annotated[Preference, atomic()]], atomic()]
 
 
 class NodeAffinity(msgspec.Struct, rename="camel", kw_only=True):
     preferred_during_scheduling_ignored_during_execution: (
-        Annotated[list[NodeAffinityPreferredDuringSchedulingIgnoredDuringExecution], as_atomic()] | UnsetType
+        Annotated[list[NodeAffinityPreferredDuringSchedulingIgnoredDuringExecution], atomic()] | UnsetType
     ) = UNSET
     required_during_scheduling_ignored_during_execution: (
-        Annotated[RequiredDuringSchedulingIgnoredDuringExecution, as_atomic()] | UnsetType
+        Annotated[RequiredDuringSchedulingIgnoredDuringExecution, atomic()] | UnsetType
     ) = UNSET
 
 
@@ -280,9 +278,9 @@ class Storage(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class VolumeSnapshots(msgspec.Struct, rename="camel", kw_only=True):
-    storage: Annotated[Storage, as_atomic()]
-    tablespace_storage: dict[str, Annotated[Storage, as_atomic()]] | UnsetType = UNSET
-    wal_storage: Annotated[Storage, as_atomic()] | UnsetType = UNSET
+    storage: Annotated[Storage, atomic()]
+    tablespace_storage: dict[str, Annotated[Storage, atomic()]] | UnsetType = UNSET
+    wal_storage: Annotated[Storage, atomic()] | UnsetType = UNSET
 
 
 class Recovery(msgspec.Struct, rename="camel", kw_only=True):
@@ -317,11 +315,11 @@ class FileKeyRef(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ValueFrom(msgspec.Struct, rename="camel", kw_only=True):
-    config_map_key_ref: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    field_ref: Annotated[FieldRef, as_atomic()] | UnsetType = UNSET
-    file_key_ref: Annotated[FileKeyRef, as_atomic()] | UnsetType = UNSET
-    resource_field_ref: Annotated[ResourceFieldRef, as_atomic()] | UnsetType = UNSET
-    secret_key_ref: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    config_map_key_ref: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    field_ref: Annotated[FieldRef, atomic()] | UnsetType = UNSET
+    file_key_ref: Annotated[FileKeyRef, atomic()] | UnsetType = UNSET
+    resource_field_ref: Annotated[ResourceFieldRef, atomic()] | UnsetType = UNSET
+    secret_key_ref: Annotated[KeyReference, atomic()] | UnsetType = UNSET
 
 
 class Env(msgspec.Struct, rename="camel", kw_only=True):
@@ -342,11 +340,11 @@ class DataSourceRef(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Spec(msgspec.Struct, rename="camel", kw_only=True):
-    access_modes: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    data_source: Annotated[Storage, as_atomic()] | UnsetType = UNSET
+    access_modes: Annotated[list[str], atomic()] | UnsetType = UNSET
+    data_source: Annotated[Storage, atomic()] | UnsetType = UNSET
     data_source_ref: DataSourceRef | UnsetType = UNSET
     resources: ResourceRequirements | UnsetType = UNSET
-    selector: Annotated[LabelSelector, as_atomic()] | UnsetType = UNSET
+    selector: Annotated[LabelSelector, atomic()] | UnsetType = UNSET
     storage_class_name: str | UnsetType = UNSET
     volume_attributes_class_name: str | UnsetType = UNSET
     volume_mode: str | UnsetType = UNSET
@@ -378,11 +376,11 @@ class ExternalCluster(msgspec.Struct, rename="camel", kw_only=True):
     barman_object_store: BarmanObjectStore | UnsetType = UNSET
     connection_parameters: dict[str, str] | UnsetType = UNSET
     name: str
-    password: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    password: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     plugin: Plugin | UnsetType = UNSET
-    ssl_cert: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    ssl_key: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    ssl_root_cert: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    ssl_cert: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    ssl_key: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    ssl_root_cert: Annotated[KeyReference, atomic()] | UnsetType = UNSET
 
 
 @class_rules(
@@ -440,20 +438,20 @@ class SessionAffinityConfig(msgspec.Struct, rename="camel", kw_only=True):
 class ServiceTemplateSpec(msgspec.Struct, rename="camel", kw_only=True):
     allocate_load_balancer_node_ports: bool | UnsetType = UNSET
     cluster_ip: str | UnsetType = msgspec.field(default=UNSET, name="clusterIP")
-    cluster_i_ps: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    external_i_ps: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    cluster_i_ps: Annotated[list[str], atomic()] | UnsetType = UNSET
+    external_i_ps: Annotated[list[str], atomic()] | UnsetType = UNSET
     external_name: str | UnsetType = UNSET
     external_traffic_policy: str | UnsetType = UNSET
     health_check_node_port: Int32 | UnsetType = UNSET
     internal_traffic_policy: str | UnsetType = UNSET
-    ip_families: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    ip_families: Annotated[list[str], atomic()] | UnsetType = UNSET
     ip_family_policy: str | UnsetType = UNSET
     load_balancer_class: str | UnsetType = UNSET
     load_balancer_ip: str | UnsetType = msgspec.field(default=UNSET, name="loadBalancerIP")
-    load_balancer_source_ranges: Annotated[list[str], as_atomic()] | UnsetType = UNSET
-    ports: Annotated[list[Port], keyed_by("port", "protocol")] | UnsetType = UNSET
+    load_balancer_source_ranges: Annotated[list[str], atomic()] | UnsetType = UNSET
+    ports: Annotated[list[Port], list_map_keys("port", "protocol")] | UnsetType = UNSET
     publish_not_ready_addresses: bool | UnsetType = UNSET
-    selector: Annotated[dict[str, str], as_atomic()] | UnsetType = UNSET
+    selector: Annotated[dict[str, str], atomic()] | UnsetType = UNSET
     session_affinity: str | UnsetType = UNSET
     session_affinity_config: SessionAffinityConfig | UnsetType = UNSET
     traffic_distribution: str | UnsetType = UNSET
@@ -535,15 +533,15 @@ class PodSecurityContext(msgspec.Struct, rename="camel", kw_only=True):
     se_linux_change_policy: str | UnsetType = UNSET
     se_linux_options: SeLinuxOptions | UnsetType = UNSET
     seccomp_profile: AppArmorProfile | UnsetType = UNSET
-    supplemental_groups: Annotated[list[int], as_atomic()] | UnsetType = UNSET
+    supplemental_groups: Annotated[list[int], atomic()] | UnsetType = UNSET
     supplemental_groups_policy: str | UnsetType = UNSET
-    sysctls: Annotated[list[Sysctl], as_atomic()] | UnsetType = UNSET
+    sysctls: Annotated[list[Sysctl], atomic()] | UnsetType = UNSET
     windows_options: WindowsOptions | UnsetType = UNSET
 
 
 class PodSelectorRef(msgspec.Struct, rename="camel", kw_only=True):
     name: Annotated[str, Meta(min_length=1, pattern="^[a-z]([a-z0-9_-]*[a-z0-9])?$")]
-    selector: Annotated[LabelSelector, as_atomic()]
+    selector: Annotated[LabelSelector, atomic()]
 
 
 class ExtensionEnv(msgspec.Struct, rename="camel", kw_only=True):
@@ -559,7 +557,7 @@ class Image(msgspec.Struct, rename="camel", kw_only=True):
 class Extension(msgspec.Struct, rename="camel", kw_only=True):
     bin_path: list[str] | UnsetType = msgspec.field(default=UNSET, name="bin_path")
     dynamic_library_path: list[str] | UnsetType = msgspec.field(default=UNSET, name="dynamic_library_path")
-    env: Annotated[list[ExtensionEnv], keyed_by("name")] | UnsetType = UNSET
+    env: Annotated[list[ExtensionEnv], list_map_keys("name")] | UnsetType = UNSET
     extension_control_path: list[str] | UnsetType = msgspec.field(default=UNSET, name="extension_control_path")
     image: Image | UnsetType = UNSET
     ld_library_path: list[str] | UnsetType = msgspec.field(default=UNSET, name="ld_library_path")
@@ -574,7 +572,7 @@ class BindAsAuth(msgspec.Struct, rename="camel", kw_only=True):
 class BindSearchAuth(msgspec.Struct, rename="camel", kw_only=True):
     base_dn: str | UnsetType = msgspec.field(default=UNSET, name="baseDN")
     bind_dn: str | UnsetType = msgspec.field(default=UNSET, name="bindDN")
-    bind_password: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    bind_password: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     search_attribute: str | UnsetType = UNSET
     search_filter: str | UnsetType = UNSET
 
@@ -627,7 +625,7 @@ class Synchronous(msgspec.Struct, rename="camel", kw_only=True):
 )
 class Postgresql(msgspec.Struct, rename="camel", kw_only=True):
     enable_alter_system: bool | UnsetType = UNSET
-    extensions: Annotated[list[Extension], keyed_by("name")] | UnsetType = UNSET
+    extensions: Annotated[list[Extension], list_map_keys("name")] | UnsetType = UNSET
     ldap: Ldap | UnsetType = UNSET
     parameters: dict[str, str] | UnsetType = UNSET
     pg_hba: list[str] | UnsetType = msgspec.field(default=UNSET, name="pg_hba")
@@ -679,7 +677,7 @@ class Probes(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ClusterTrustBundle(msgspec.Struct, rename="camel", kw_only=True):
-    label_selector: Annotated[LabelSelector, as_atomic()] | UnsetType = UNSET
+    label_selector: Annotated[LabelSelector, atomic()] | UnsetType = UNSET
     name: str | UnsetType = UNSET
     optional: bool | UnsetType = UNSET
     path: str
@@ -698,16 +696,16 @@ class PodCertificate(msgspec.Struct, rename="camel", kw_only=True):
 
 class ProjectedVolumeTemplateSource(msgspec.Struct, rename="camel", kw_only=True):
     cluster_trust_bundle: ClusterTrustBundle | UnsetType = UNSET
-    config_map: Annotated[ConfigMap, as_atomic()] | UnsetType = UNSET
+    config_map: Annotated[ConfigMap, atomic()] | UnsetType = UNSET
     downward_api: DownwardAPI | UnsetType = msgspec.field(default=UNSET, name="downwardAPI")
     pod_certificate: PodCertificate | UnsetType = UNSET
-    secret: Annotated[ConfigMap, as_atomic()] | UnsetType = UNSET
+    secret: Annotated[ConfigMap, atomic()] | UnsetType = UNSET
     service_account_token: ServiceAccountToken | UnsetType = UNSET
 
 
 class ProjectedVolumeTemplate(msgspec.Struct, rename="camel", kw_only=True):
     default_mode: Int32 | UnsetType = UNSET
-    sources: Annotated[list[ProjectedVolumeTemplateSource], as_atomic()] | UnsetType = UNSET
+    sources: Annotated[list[ProjectedVolumeTemplateSource], atomic()] | UnsetType = UNSET
 
 
 class Replica(msgspec.Struct, rename="camel", kw_only=True):
@@ -742,7 +740,7 @@ class Claim(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ClusterResources(msgspec.Struct, rename="camel", kw_only=True):
-    claims: Annotated[list[Claim], keyed_by("name")] | UnsetType = UNSET
+    claims: Annotated[list[Claim], list_map_keys("name")] | UnsetType = UNSET
     limits: dict[str, Quantity] | UnsetType = UNSET
     requests: dict[str, Quantity] | UnsetType = UNSET
 
@@ -785,8 +783,8 @@ class Tablespace(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class TopologySpreadConstraint(msgspec.Struct, rename="camel", kw_only=True):
-    label_selector: Annotated[LabelSelector, as_atomic()] | UnsetType = UNSET
-    match_label_keys: Annotated[list[str], as_atomic()] | UnsetType = UNSET
+    label_selector: Annotated[LabelSelector, atomic()] | UnsetType = UNSET
+    match_label_keys: Annotated[list[str], atomic()] | UnsetType = UNSET
     max_skew: Int32
     min_domains: Int32 | UnsetType = UNSET
     node_affinity_policy: str | UnsetType = UNSET
@@ -812,7 +810,7 @@ class ClusterSpec(msgspec.Struct, rename="camel", kw_only=True):
     ephemeral_volumes_size_limit: EphemeralVolumesSizeLimit | UnsetType = UNSET
     external_clusters: list[ExternalCluster] | UnsetType = UNSET
     failover_delay: Int32 = 0
-    image_catalog_ref: Annotated[ImageCatalogRef, as_atomic()] | UnsetType = UNSET
+    image_catalog_ref: Annotated[ImageCatalogRef, atomic()] | UnsetType = UNSET
     image_name: str | UnsetType = UNSET
     image_pull_policy: str | UnsetType = UNSET
     image_pull_secrets: list[NameReference] | UnsetType = UNSET
@@ -827,7 +825,7 @@ class ClusterSpec(msgspec.Struct, rename="camel", kw_only=True):
     node_maintenance_window: NodeMaintenanceWindow | UnsetType = UNSET
     plugins: list[Plugin] | UnsetType = UNSET
     pod_security_context: PodSecurityContext | UnsetType = UNSET
-    pod_selector_refs: Annotated[list[PodSelectorRef], keyed_by("name")] | UnsetType = UNSET
+    pod_selector_refs: Annotated[list[PodSelectorRef], list_map_keys("name")] | UnsetType = UNSET
     postgres_gid: int = msgspec.field(default=26, name="postgresGID")
     postgres_uid: int = msgspec.field(default=26, name="postgresUID")
     postgresql: Postgresql | UnsetType = UNSET
@@ -991,7 +989,7 @@ class ClusterStatus(msgspec.Struct, rename="camel", kw_only=True):
     phase: str | UnsetType = UNSET
     phase_reason: str | UnsetType = UNSET
     plugin_status: list[PluginStatus] | UnsetType = UNSET
-    pod_selector_refs: Annotated[list[ClusterStatusPodSelectorRef], keyed_by("name")] | UnsetType = UNSET
+    pod_selector_refs: Annotated[list[ClusterStatusPodSelectorRef], list_map_keys("name")] | UnsetType = UNSET
     pooler_integrations: PoolerIntegrations | UnsetType = UNSET
     pvc_count: Int32 | UnsetType = UNSET
     read_service: str | UnsetType = UNSET
@@ -1015,16 +1013,18 @@ class ClusterStatus(msgspec.Struct, rename="camel", kw_only=True):
     group="postgresql.cnpg.io",
     version="v1",
     printer_columns=[
-        KindColumn("Age", ".metadata.creationTimestamp"),
-        KindColumn("Instances", ".status.instances"),
-        KindColumn("Ready", ".status.readyInstances"),
-        KindColumn("Status", ".status.phase"),
-        KindColumn("Primary", ".status.currentPrimary"),
-        KindColumn(
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Instances", ".status.instances"),
+        PrinterColumn("Ready", ".status.readyInstances"),
+        PrinterColumn("Status", ".status.phase"),
+        PrinterColumn("Primary", ".status.currentPrimary"),
+        PrinterColumn(
             "SyncTopology", ".status.conditions[?(@.type=='SyncReplicationTopologySatisfied')].reason", priority=1
         ),
     ],
-    scale=KindScale(replicas=".spec.instances", ready_replicas=".status.instances", label_selector=".status.selector"),
+    scale=ScaleSubresource(
+        replicas=".spec.instances", ready_replicas=".status.instances", label_selector=".status.selector"
+    ),
 )
 class Cluster(msgspec.Struct, rename="camel", kw_only=True):
     metadata: dl.ObjectMeta

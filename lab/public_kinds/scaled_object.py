@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import Int32, KindColumn, Quantity, as_atomic, class_rules
+from deltaloop.crds import Int32, PrinterColumn, Quantity, atomic, class_rules
 from lab.public_kinds.kubernetes_parts import Cron
 
 
@@ -18,7 +18,7 @@ class Policy(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ScaleDown(msgspec.Struct, rename="camel", kw_only=True):
-    policies: Annotated[list[Policy], as_atomic()] | UnsetType = UNSET
+    policies: Annotated[list[Policy], atomic()] | UnsetType = UNSET
     select_policy: str | UnsetType = UNSET
     stabilization_window_seconds: Int32 | UnsetType = UNSET
     tolerance: Quantity | UnsetType = UNSET
@@ -137,17 +137,17 @@ class ScaledObjectStatus(msgspec.Struct, rename="camel", kw_only=True):
     version="v1alpha1",
     short_names=["so"],
     printer_columns=[
-        KindColumn("ScaleTargetKind", ".status.scaleTargetKind"),
-        KindColumn("ScaleTargetName", ".spec.scaleTargetRef.name"),
-        KindColumn("Min", ".spec.minReplicaCount"),
-        KindColumn("Max", ".spec.maxReplicaCount"),
-        KindColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-        KindColumn("Active", '.status.conditions[?(@.type=="Active")].status'),
-        KindColumn("Fallback", '.status.conditions[?(@.type=="Fallback")].status'),
-        KindColumn("Paused", '.status.conditions[?(@.type=="Paused")].status'),
-        KindColumn("Triggers", ".status.triggersTypes"),
-        KindColumn("Authentications", ".status.authenticationsTypes"),
-        KindColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("ScaleTargetKind", ".status.scaleTargetKind"),
+        PrinterColumn("ScaleTargetName", ".spec.scaleTargetRef.name"),
+        PrinterColumn("Min", ".spec.minReplicaCount"),
+        PrinterColumn("Max", ".spec.maxReplicaCount"),
+        PrinterColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn("Active", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Fallback", '.status.conditions[?(@.type=="Fallback")].status'),
+        PrinterColumn("Paused", '.status.conditions[?(@.type=="Paused")].status'),
+        PrinterColumn("Triggers", ".status.triggersTypes"),
+        PrinterColumn("Authentications", ".status.authenticationsTypes"),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
     ],
 )
 class ScaledObject(msgspec.Struct, rename="camel", kw_only=True):

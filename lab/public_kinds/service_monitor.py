@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import IntOrString, Quantity, as_atomic, as_set, keyed_by
+from deltaloop.crds import IntOrString, Quantity, atomic, list_map_keys, list_set
 from lab.public_kinds.kubernetes_parts import Action, Cron, KeyReference, LabelSelector
 
 Duration = Annotated[
@@ -25,13 +25,13 @@ class AttachMetadata(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Authorization(msgspec.Struct, rename="camel", kw_only=True):
-    credentials: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    credentials: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     type: str | UnsetType = UNSET
 
 
 class BasicAuth(msgspec.Struct, rename="camel", kw_only=True):
-    password: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    username: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    password: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    username: Annotated[KeyReference, atomic()] | UnsetType = UNSET
 
 
 class MetricRelabeling(msgspec.Struct, rename="camel", kw_only=True):
@@ -45,15 +45,15 @@ class MetricRelabeling(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ClientId(msgspec.Struct, rename="camel", kw_only=True):
-    config_map: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
-    secret: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    config_map: Annotated[KeyReference, atomic()] | UnsetType = UNSET
+    secret: Annotated[KeyReference, atomic()] | UnsetType = UNSET
 
 
 class TlsConfig(msgspec.Struct, rename="camel", kw_only=True):
     ca: ClientId | UnsetType = UNSET
     cert: ClientId | UnsetType = UNSET
     insecure_skip_verify: bool | UnsetType = UNSET
-    key_secret: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    key_secret: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     max_version: MaxVersion | UnsetType = UNSET
     min_version: MaxVersion | UnsetType = UNSET
     server_name: str | UnsetType = UNSET
@@ -61,12 +61,10 @@ class TlsConfig(msgspec.Struct, rename="camel", kw_only=True):
 
 class OAuth2(msgspec.Struct, rename="camel", kw_only=True):
     client_id: ClientId
-    client_secret: Annotated[KeyReference, as_atomic()]
+    client_secret: Annotated[KeyReference, atomic()]
     endpoint_params: dict[str, str] | UnsetType = UNSET
     no_proxy: str | UnsetType = UNSET
-    proxy_connect_header: Annotated[dict[str, list[Annotated[KeyReference, as_atomic()]]], as_atomic()] | UnsetType = (
-        UNSET
-    )
+    proxy_connect_header: Annotated[dict[str, list[Annotated[KeyReference, atomic()]]], atomic()] | UnsetType = UNSET
     proxy_from_environment: bool | UnsetType = UNSET
     proxy_url: ProxyUrl | UnsetType = UNSET
     scopes: list[str] | UnsetType = UNSET
@@ -81,7 +79,7 @@ class EndpointTlsConfig(msgspec.Struct, rename="camel", kw_only=True):
     cert_file: str | UnsetType = UNSET
     insecure_skip_verify: bool | UnsetType = UNSET
     key_file: str | UnsetType = UNSET
-    key_secret: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    key_secret: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     max_version: MaxVersion | UnsetType = UNSET
     min_version: MaxVersion | UnsetType = UNSET
     server_name: str | UnsetType = UNSET
@@ -91,7 +89,7 @@ class Endpoint(msgspec.Struct, rename="camel", kw_only=True):
     authorization: Authorization | UnsetType = UNSET
     basic_auth: BasicAuth | UnsetType = UNSET
     bearer_token_file: str | UnsetType = UNSET
-    bearer_token_secret: Annotated[KeyReference, as_atomic()] | UnsetType = UNSET
+    bearer_token_secret: Annotated[KeyReference, atomic()] | UnsetType = UNSET
     enable_http2: bool | UnsetType = UNSET
     filter_running: bool | UnsetType = UNSET
     follow_redirects: bool | UnsetType = UNSET
@@ -104,9 +102,7 @@ class Endpoint(msgspec.Struct, rename="camel", kw_only=True):
     params: dict[str, list[str]] | UnsetType = UNSET
     path: str | UnsetType = UNSET
     port: str | UnsetType = UNSET
-    proxy_connect_header: Annotated[dict[str, list[Annotated[KeyReference, as_atomic()]]], as_atomic()] | UnsetType = (
-        UNSET
-    )
+    proxy_connect_header: Annotated[dict[str, list[Annotated[KeyReference, atomic()]]], atomic()] | UnsetType = UNSET
     proxy_from_environment: bool | UnsetType = UNSET
     proxy_url: ProxyUrl | UnsetType = UNSET
     relabelings: list[MetricRelabeling] | UnsetType = UNSET
@@ -143,8 +139,8 @@ class ServiceMonitorSpec(msgspec.Struct, rename="camel", kw_only=True):
     scrape_class: Cron | UnsetType = UNSET
     scrape_classic_histograms: bool | UnsetType = UNSET
     scrape_native_histograms: bool | UnsetType = UNSET
-    scrape_protocols: Annotated[list[FallbackScrapeProtocol], as_set()] | UnsetType = UNSET
-    selector: Annotated[LabelSelector, as_atomic()]
+    scrape_protocols: Annotated[list[FallbackScrapeProtocol], list_set()] | UnsetType = UNSET
+    selector: Annotated[LabelSelector, atomic()]
     selector_mechanism: Literal["RelabelConfig", "RoleSelector"] | UnsetType = UNSET
     service_discovery_role: Literal["Endpoints", "EndpointSlice"] | UnsetType = UNSET
     target_labels: list[str] | UnsetType = UNSET
@@ -161,7 +157,7 @@ class BindingCondition(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Binding(msgspec.Struct, rename="camel", kw_only=True):
-    conditions: Annotated[list[BindingCondition], keyed_by("type")] | UnsetType = UNSET
+    conditions: Annotated[list[BindingCondition], list_map_keys("type")] | UnsetType = UNSET
     group: Literal["monitoring.coreos.com"]
     name: Cron
     namespace: Cron
@@ -169,7 +165,7 @@ class Binding(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class ServiceMonitorStatus(msgspec.Struct, rename="camel", kw_only=True):
-    bindings: Annotated[list[Binding], keyed_by("group", "resource", "name", "namespace")] | UnsetType = UNSET
+    bindings: Annotated[list[Binding], list_map_keys("group", "resource", "name", "namespace")] | UnsetType = UNSET
 
 
 @dl.custom_resource(

@@ -12,7 +12,7 @@ import pytest
 from msgspec import UNSET, Meta, UnsetType
 
 import deltaloop as dl
-from deltaloop.crds import KindRule, as_atomic, as_set, class_rules, field_rules
+from deltaloop.crds import ValidationRule, atomic, class_rules, field_rules, list_set
 from lab.corpus.__main__ import OWN
 from lab.corpus.comparing import VERDICT
 from lab.corpus.counting import readable
@@ -39,7 +39,7 @@ class Dns(msgspec.Struct):
         Annotated[
             list[Address],
             Meta(max_length=3),
-            as_set(),
+            list_set(),
             field_rules("self.all(server, isIP(server) && !ip(server).isLinkLocalUnicast())"),
         ]
         | UnsetType
@@ -52,7 +52,7 @@ class Dns(msgspec.Struct):
     "!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",
     "!has(self.pools) || self.pools.all(pool, !has(pool.cidr) || !isCIDR(pool.cidr) || !isCIDR(self.cidr) || "
     "cidr(self.cidr).containsCIDR(pool.cidr))",
-    KindRule("!has(self.vlan) || self.vlan > 0 && self.vlan < 4095", message="no VLAN", field_path=".vlan"),
+    ValidationRule("!has(self.vlan) || self.vlan > 0 && self.vlan < 4095", message="no VLAN", field_path=".vlan"),
     "has(self.vlan) || !has(oldSelf.vlan)",
 )
 class NetSpec(msgspec.Struct, kw_only=True):
@@ -72,7 +72,7 @@ class NetSpec(msgspec.Struct, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    pools: Annotated[list[Pool], Meta(max_length=10), as_atomic()] | UnsetType = UNSET
+    pools: Annotated[list[Pool], Meta(max_length=10), atomic()] | UnsetType = UNSET
     endpoint: (
         Annotated[
             str,
@@ -102,14 +102,14 @@ def project() -> Project:
 
 def seeded(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     """Return the class's definition with a mistake in the schema of its spec."""
-    made = dl.crd_of(Net)
+    made = dl.generate_crd(Net)
     change(made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"])
     return made
 
 
 @pytest.mark.real_time
 async def test_a_class_says_what_a_definition_by_hand_says() -> None:
-    found = await compare_kind(project(), dl.crd_of(Net), PLAN)
+    found = await compare_kind(project(), dl.generate_crd(Net), PLAN)
     assert found.differences == [], readable(found.differences)
     assert found.writes.requests >= 100
 

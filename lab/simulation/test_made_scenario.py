@@ -9,7 +9,7 @@ import pytest
 from examples.database.controller import Database
 from examples.database.controller import reconcile as database
 
-from deltaloop.crds import crd_of
+from deltaloop.crds import generate_crd
 from deltaloop.errors import BrokenReferenceError
 from deltaloop.simulation import Simulation, parse_schedule
 from deltaloop.simulation.made_scenario import made_scenario
@@ -51,5 +51,5 @@ def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
 
 
 def test_a_program_that_comes_back_into_the_past_does_not_put_the_status_of_what_is_deleted_back() -> None:
-    simulation = Simulation(made_scenario([database], [crd_of(Database)]))
+    simulation = Simulation(made_scenario([database], [generate_crd(Database)]))
     assert simulation.replay(parse_schedule("stale:create:jobs.batch:1:8")) is None

@@ -39,7 +39,7 @@ class Load:
         """
         self.client = client
         self.changes = 0
-        self._chance = random.Random(seed)
+        self._random = random.Random(seed)
         self._plans = plans
         self._live: dict[str, str] = {}
         self._made = 0
@@ -74,24 +74,24 @@ class Load:
     async def change(self) -> None:
         """Change one thing: most often a plan's text; at times a plan is new and the oldest one goes."""
         self.changes += 1
-        drawn = self._chance.random()
+        drawn = self._random.random()
         if drawn < 0.3 or len(self._live) < self._plans:
             await self._create()
             while len(self._live) > self._plans:
                 await self._delete(next(iter(self._live)))
         elif drawn < 0.4:
-            name = self._chance.choice([*self._live])
+            name = self._random.choice([*self._live])
             place = self._live[name]
             await _persistently(lambda: self.client.delete(kinds.CONFIG_MAP, f"{name}-0", namespace=place))
         else:
-            name = self._chance.choice([*self._live])
+            name = self._random.choice([*self._live])
             patch, place = {"spec": {"text": self._text()}}, self._live[name]
             await _persistently(lambda: self.client.patch(PLAN, name, patch, namespace=place))
 
     async def _create(self) -> None:
         self._made += 1
         name, place = f"plan-{self._made}", self._namespaces[-1]
-        plan = {"metadata": {"name": name}, "spec": {"text": self._text(), "maps": self._chance.randrange(1, 4)}}
+        plan = {"metadata": {"name": name}, "spec": {"text": self._text(), "maps": self._random.randrange(1, 4)}}
         await _persistently(lambda: self.client.create(PLAN, plan, namespace=place))
         self._live[name] = place
 
@@ -101,7 +101,7 @@ class Load:
         del self._live[name]
 
     def _text(self) -> str:
-        return "x" * self._chance.randrange(1, 200)
+        return "x" * self._random.randrange(1, 200)
 
     async def behind(self) -> list[str]:
         """Say what is not as it is wanted, as the server sees it."""

@@ -17,7 +17,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.events import CorrelatorOptions, EventRecorderOptions
 from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Controller, Request, Result, controller, set_controller_reference
-from deltaloop.sources import Every
+from deltaloop.sources import Periodic
 
 LABEL: Final = "soak.deltaloop.dev/plan"
 FINALIZER: Final = "soak.deltaloop.dev/tidy"
@@ -89,7 +89,7 @@ class Work:
         self.failures = 0
         self.leak = leak
         self.kept: list[object] = []
-        self._chance = random.Random(seed)
+        self._random = random.Random(seed)
         self._failing = failing
         self._period = period
 
@@ -132,7 +132,7 @@ class Work:
             kinds.NAMESPACE,
             name="looks",
             reads=[PLAN],
-            sources=[Every(self._period, [Request("", "all")])],
+            sources=[Periodic(self._period, [Request("", "all")])],
         )
         async def looks(request: Request, ctx: Context) -> None:
             self._began()
@@ -169,7 +169,7 @@ class Work:
             self.kept.append(SecretText("x" * 2000 + str(self.reconciles)))
 
     def _may_fail(self, when: str) -> None:
-        if self._chance.random() < self._failing:
+        if self._random.random() < self._failing:
             self.failures += 1
             raise OSError(f"a failure {when}")
 

@@ -94,7 +94,7 @@ class VirtualSoak:
         self.calendar = calendar
         self.folder = folder
         self.outcome = Year()
-        self._chance = random.Random(1)
+        self._random = random.Random(1)
         self._server: ApiServer
         self._load: Load
         self._replicas: dict[str, tuple[AsyncExitStack, Manager]] = {}
@@ -174,13 +174,13 @@ class VirtualSoak:
                 lease_duration=lease,
                 renew_deadline=lease * 2 / 3,
                 retry_period=lease / 4,
-                own_thread=False,
+                renew_in_thread=False,
                 on_started_leading=lambda: self.count("terms"),
             )
             lock = LeaseLock(client, namespace="default", name="soak", identity=name)
             elector = LeaderElector(lock, config, client=client, clock=loop.time, wall_clock=virtual_now)
             reflector = ReflectorOptions(min_watch_timeout=DAY / 2)
-            options = ManagerOptions(informers=InformerOptions(reflector=reflector), blocked_after=None)
+            options = ManagerOptions(informers=InformerOptions(reflector=reflector), loop_block_threshold=None)
             work = Work(period=self.calendar.period, failing=0.02, leak=self.calendar.leak)
             manager = Manager(client, work.controllers(), elector=elector, recorder=recorder, options=options)
             self._works[name] = work

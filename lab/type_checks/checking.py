@@ -49,7 +49,7 @@ class Program(NamedTuple):
     lines: tuple[tuple[int, int], ...]
 
 
-class Finding(NamedTuple):
+class FieldError(NamedTuple):
     """What a checker says of a line."""
 
     line: int
@@ -81,7 +81,7 @@ def program(found: Sequence[Snippet]) -> Program:
     return Program(text, tuple(lines))
 
 
-def surprises(checker: str, found: Snippets, made: Program, findings: Sequence[Finding]) -> list[Surprise]:
+def surprises(checker: str, found: Snippets, made: Program, findings: Sequence[FieldError]) -> list[Surprise]:
     """Compare what a checker has found with where mistakes are; ``made`` has the wrong ones first."""
     surprising: list[Surprise] = []
     for number, (snippet, (first, end)) in enumerate(zip((*found.wrong, *found.right), made.lines, strict=True)):
@@ -94,17 +94,17 @@ def surprises(checker: str, found: Snippets, made: Program, findings: Sequence[F
     return surprising
 
 
-def run_mypy(path: Path, *more: str) -> list[Finding]:
+def run_mypy(path: Path, *more: str) -> list[FieldError]:
     """Return the errors that mypy finds in a program, by its own defaults."""
     command = [sys.executable, "-m", "mypy", "--config-file=", f"--cache-dir={path.parent / 'mypy'}", *more, path.name]
     answer = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
     if answer.returncode not in (0, 1):
         raise RuntimeError(f"mypy: {answer.stdout}{answer.stderr}")
     found = re.findall(rf"^{path.name}:(\d+): error: (.*)$", answer.stdout, flags=re.MULTILINE)
-    return [Finding(int(line), text) for line, text in found]
+    return [FieldError(int(line), text) for line, text in found]
 
 
-def run_pyright(path: Path) -> list[Finding]:
+def run_pyright(path: Path) -> list[FieldError]:
     """Return the errors that pyright finds in a program, by its own defaults."""
     (path.parent / "pyrightconfig.json").write_text('{"pythonVersion": "3.11"}')
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", path.name]
@@ -113,7 +113,7 @@ def run_pyright(path: Path) -> list[Finding]:
         raise RuntimeError(f"pyright: {answer.stdout}{answer.stderr}")
     said: list[dict[str, Any]] = msgspec.json.decode(answer.stdout)["generalDiagnostics"]
     return [
-        Finding(each["range"]["start"]["line"] + 1, each["message"].partition("\n")[0])
+        FieldError(each["range"]["start"]["line"] + 1, each["message"].partition("\n")[0])
         for each in said
         if each["severity"] == "error"
     ]

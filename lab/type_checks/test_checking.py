@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from lab.type_checks.checking import Finding, Snippet, Snippets, program, snippets, surprises
+from lab.type_checks.checking import FieldError, Snippet, Snippets, program, snippets, surprises
 
 FEW = Snippets((Snippet("a mistake", "print(1)\nprint(x)"),), (Snippet("none", "print(2)"),))
 
@@ -20,7 +20,7 @@ def test_there_are_thirty_of_each_and_all_are_programs() -> None:
 def test_a_mistake_that_was_found_is_no_surprise() -> None:
     made = program((*FEW.wrong, *FEW.right))
     assert made.text.splitlines()[made.lines[0][1] - 2] == "    print(x)"
-    assert surprises("c", FEW, made, [Finding(made.lines[0][1] - 1, "x is unknown")]) == []
+    assert surprises("c", FEW, made, [FieldError(made.lines[0][1] - 1, "x is unknown")]) == []
 
 
 def test_what_is_not_found_is_a_surprise() -> None:
@@ -31,8 +31,8 @@ def test_what_is_not_found_is_a_surprise() -> None:
 def test_what_is_found_where_nothing_is_is_a_surprise() -> None:
     made = program((*FEW.wrong, *FEW.right))
     findings = [
-        Finding(made.lines[0][1] - 1, "x is unknown"),
-        Finding(made.lines[1][1] - 1, "2 is odd"),
-        Finding(3, "?"),
+        FieldError(made.lines[0][1] - 1, "x is unknown"),
+        FieldError(made.lines[1][1] - 1, "2 is odd"),
+        FieldError(3, "?"),
     ]
     assert surprises("c", FEW, made, findings) == [("c", "none", "2 is odd"), ("c", "the header", "?")]

@@ -68,10 +68,10 @@ def conversions(names: Names) -> None:
 
 def refusals(names: Names) -> None:
     made = names["refusal"](
-        [dl.Finding("spec.a", "m"), dl.Finding("", "n")], group="example.com", kind="Database", name="a"
+        [dl.FieldError("spec.a", "m"), dl.FieldError("", "n")], group="example.com", kind="Database", name="a"
     )
     assert (made.code, made.reason, [cause.field for cause in made.details.causes]) == (422, "Invalid", ["spec.a", ""])
-    assert names["refusal"]([dl.Finding("", "n")], group="", kind="Pod", name="").code == 403
+    assert names["refusal"]([dl.FieldError("", "n")], group="", kind="Pod", name="").code == 403
 
 
 def ways(names: Names) -> None:

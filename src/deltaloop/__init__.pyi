@@ -25,7 +25,7 @@ from deltaloop.api import configure_logging as configure_logging
 from deltaloop.api import read_yaml as read_yaml
 from deltaloop.api import read_yaml_documents as read_yaml_documents
 from deltaloop.api import redact as redact
-from deltaloop.api.path import path as path
+from deltaloop.api.path import field_path as field_path
 from deltaloop.cache import HandlerFuncs as HandlerFuncs
 from deltaloop.cache import HandlerOptions as HandlerOptions
 from deltaloop.cache import Informer as Informer
@@ -43,11 +43,10 @@ from deltaloop.client import ResourceList as ResourceList
 from deltaloop.client import WriteOptions as WriteOptions
 from deltaloop.client import connect as connect
 from deltaloop.crds import breaking_changes as breaking_changes
-from deltaloop.crds import crd_of as crd_of
 from deltaloop.crds import custom_resource as custom_resource
+from deltaloop.crds import generate_crd as generate_crd
 from deltaloop.crds import quantity as quantity
 from deltaloop.errors import AlreadyExistsError as AlreadyExistsError
-from deltaloop.errors import AnswerTooLargeError as AnswerTooLargeError
 from deltaloop.errors import ApiError as ApiError
 from deltaloop.errors import ConfigError as ConfigError
 from deltaloop.errors import ConflictError as ConflictError
@@ -60,6 +59,7 @@ from deltaloop.errors import InvalidError as InvalidError
 from deltaloop.errors import MalformedObjectError as MalformedObjectError
 from deltaloop.errors import NotFoundError as NotFoundError
 from deltaloop.errors import RequestTimeoutError as RequestTimeoutError
+from deltaloop.errors import ResponseTooLargeError as ResponseTooLargeError
 from deltaloop.errors import StreamEndedError as StreamEndedError
 from deltaloop.errors import TerminalError as TerminalError
 from deltaloop.errors import TooManyRequestsError as TooManyRequestsError
@@ -71,12 +71,12 @@ from deltaloop.events import EventRecorder as EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection import LeaderElector as LeaderElector
 from deltaloop.leaderelection import LeaseLock as LeaseLock
-from deltaloop.runtime import Access as Access
 from deltaloop.runtime import Caches as Caches
 from deltaloop.runtime import Context as Context
 from deltaloop.runtime import Controller as Controller
 from deltaloop.runtime import Manager as Manager
 from deltaloop.runtime import ManagerOptions as ManagerOptions
+from deltaloop.runtime import Permission as Permission
 from deltaloop.runtime import ReconcileClient as ReconcileClient
 from deltaloop.runtime import Request as Request
 from deltaloop.runtime import Result as Result
@@ -93,7 +93,7 @@ from deltaloop.runtime import settings as settings
 from deltaloop.simulation import simulate as simulate
 from deltaloop.sources import Watch as Watch
 from deltaloop.webhooks import AdmissionRequest as AdmissionRequest
-from deltaloop.webhooks import Finding as Finding
+from deltaloop.webhooks import FieldError as FieldError
 from deltaloop.webhooks import convert as convert
 from deltaloop.webhooks import mutate as mutate
 from deltaloop.webhooks import validate as validate

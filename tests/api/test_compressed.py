@@ -14,7 +14,7 @@ from deltaloop.api.compressed import Compressed
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.kinds import POD
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource, compress_in_place
 
 RAW = msgspec.json.encode(
@@ -78,7 +78,7 @@ def all_of(obj: Resource) -> list[object]:
         (obj.annotations, obj.finalizers, obj.owner_references, obj.controller_owner, obj.kind),
         (obj.to_dict(), obj.edit(), obj["spec"], obj.get("no"), [*obj], "spec" in obj, obj.view()),
         (obj.decode(Spec).spec, obj.decode(dict)),
-        (path("spec.nodeName")(obj), path("metadata.labels['app']").get(obj)),
+        (field_path("spec.nodeName")(obj), field_path("metadata.labels['app']").get(obj)),
         strip_managed_fields(obj).to_dict(),
         repr(obj),
     ]

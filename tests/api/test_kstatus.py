@@ -8,7 +8,7 @@ import pytest
 
 from deltaloop.api.conditions import check_condition, check_condition_type
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.kstatus import KStatus, ObjectStatus, object_status, whole_status
+from deltaloop.api.kstatus import KStatus, ObjectStatus, combined_status, object_status
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import parse_time
 from deltaloop.client.core.wait_conditions import current
@@ -247,24 +247,24 @@ def test_a_whole_is_as_its_worst_part() -> None:
     good, waiting = changed(DEPLOYMENT, {}), changed(STATEFUL_SET, status(readyReplicas=1))
     failed, odd = changed(JOB, status(conditions=true("Failed"))), changed(POD, status(phase="Odd"))
     leaving = changed(CLAIM, {"metadata": {"name": "a", "namespace": "shop", "deletionTimestamp": CREATED}})
-    assert whole_status([]).is_current
-    assert whole_status([good, good]).is_current
-    assert whole_status([good, waiting]) == ObjectStatus(
+    assert combined_status([]).is_current
+    assert combined_status([good, good]).is_current
+    assert combined_status([good, waiting]) == ObjectStatus(
         KStatus.IN_PROGRESS,
         "LessReady",
         "1 of 2 are not current: StatefulSet shop/a is InProgress: readyReplicas is 1 of 3",
     )
-    assert whole_status([good, None]).status is KStatus.IN_PROGRESS
-    assert whole_status([leaving]).status is KStatus.IN_PROGRESS
-    assert whole_status([waiting, odd]).status is KStatus.UNKNOWN
-    whole = whole_status([waiting, odd, good, failed])
+    assert combined_status([good, None]).status is KStatus.IN_PROGRESS
+    assert combined_status([leaving]).status is KStatus.IN_PROGRESS
+    assert combined_status([waiting, odd]).status is KStatus.UNKNOWN
+    whole = combined_status([waiting, odd, good, failed])
     assert (whole.status, whole.reason) == (KStatus.FAILED, "Failed")
     assert [name in whole.message for name in ("StatefulSet", "Pod", "Deployment", "Job")] == [True, True, False, True]
-    many = whole_status([waiting] * 14).message
+    many = combined_status([waiting] * 14).message
     assert many.count("StatefulSet") == 10
     assert many.endswith("and 4 more")
     wordy = changed(CUSTOM, status(conditions=true("Stalled", message="a" * 32768)))
-    assert len(whole_status([wordy] * 20).message) < 2700
+    assert len(combined_status([wordy] * 20).message) < 2700
 
 
 def test_being_current_can_be_waited_for() -> None:

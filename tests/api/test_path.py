@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidPathError, MalformedObjectError
-from deltaloop.api.path import Path, path
+from deltaloop.api.path import Path, field_path
 from deltaloop.api.resource import Resource
 
 FIELDS: dict[str, Any] = {
@@ -51,7 +51,7 @@ FIELDS: dict[str, Any] = {
     ],
 )
 def test_index_values_of_resources_views_and_dicts(text: str, values: list[str]) -> None:
-    field = path(text)
+    field = field_path(text)
     obj = Resource.from_dict(FIELDS)
     assert field(obj) == values
     assert field(FIELDS) == values
@@ -63,25 +63,25 @@ def test_something_else_than_an_object_on_the_way_is_an_error(text: str) -> None
     obj = Resource.from_dict(FIELDS)
     for subject in (obj, obj.view(), FIELDS):
         with pytest.raises(MalformedObjectError, match="there is no object to take"):
-            path(text).get(subject)
+            field_path(text).get(subject)
 
 
 def test_a_part_that_cannot_be_decoded_is_our_error_too() -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x"},"spec":{"a":1e999}}')
     with pytest.raises(MalformedObjectError):
-        path("spec.a").get(obj)
-    assert path("metadata.name")(obj) == ["x"]
+        field_path("spec.a").get(obj)
+    assert field_path("metadata.name")(obj) == ["x"]
 
 
 def test_only_objects_can_be_looked_into() -> None:
     with pytest.raises(MalformedObjectError, match="needs a Resource or a mapping, not list"):
-        path("a").get([])
+        field_path("a").get([])
 
 
 def test_the_kind_that_the_server_left_out_is_there() -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x"}}', kinds.DEPLOYMENT)
-    assert path("kind")(obj) == ["Deployment"]
-    assert path("apiVersion")(obj) == ["apps/v1"]
+    assert field_path("kind")(obj) == ["Deployment"]
+    assert field_path("apiVersion")(obj) == ["apps/v1"]
 
 
 @pytest.mark.parametrize(
@@ -102,22 +102,22 @@ def test_the_kind_that_the_server_left_out_is_there() -> None:
 )
 def test_what_is_no_path_is_refused_with_the_position(text: str, position: int) -> None:
     with pytest.raises(InvalidPathError, match=rf"at position {position};"):
-        path(text)
+        field_path(text)
 
 
 def test_an_empty_path_is_refused() -> None:
     with pytest.raises(InvalidPathError, match="names no field"):
-        path("")
+        field_path("")
 
 
 def test_equality_copies_and_pickling() -> None:
-    assert path("a.b") == path("a['b']") == Path("a.b")
-    assert hash(path("a.b")) == hash(path('a["b"]'))
-    assert path("a.b") != path("a['.b']")
-    assert path("a") != "a"
-    assert repr(path("a.b")) == "path('a.b')"
-    for again in (pickle.loads(pickle.dumps(path("spec.nodeName"))), copy.deepcopy(path("spec.nodeName"))):
-        assert again == path("spec.nodeName")
+    assert field_path("a.b") == field_path("a['b']") == Path("a.b")
+    assert hash(field_path("a.b")) == hash(field_path('a["b"]'))
+    assert field_path("a.b") != field_path("a['.b']")
+    assert field_path("a") != "a"
+    assert repr(field_path("a.b")) == "path('a.b')"
+    for again in (pickle.loads(pickle.dumps(field_path("spec.nodeName"))), copy.deepcopy(field_path("spec.nodeName"))):
+        assert again == field_path("spec.nodeName")
         assert again(FIELDS) == ["n1"]
 
 
@@ -134,7 +134,7 @@ def test_bytes_and_dicts_give_the_same_for_any_name(names: list[str], value: obj
     for name in reversed(names):
         value = {name: value, "other": 1} if name != "other" else {name: value}
     fields: dict[str, Any] = {"spec": value, "metadata": {"name": "x"}}
-    field = path("spec" + "".join(f"['{name}']" for name in names))
+    field = field_path("spec" + "".join(f"['{name}']" for name in names))
     assert field.get(Resource.from_dict(fields)) == field.get(fields)
 
 
@@ -148,7 +148,7 @@ def measure(pods: int = 200) -> tuple[float, float]:
     obj = Resource.from_dict(
         {**FIELDS, "spec": {"containers": [container], "nodeName": "n1"}, "status": {"phase": "R"}}
     )
-    field = path("spec.nodeName")
+    field = field_path("spec.nodeName")
 
     def seconds(run: Any) -> float:
         began = time.process_time()

@@ -173,7 +173,7 @@ def test_arguments_reach_the_verb_of_the_same_name(verb: str) -> None:
 
 
 def test_every_verb_is_there_with_the_signature_and_the_words_of_the_asynchronous_one() -> None:
-    streams = {"each_list_item", "watch", "logs"}
+    streams = {"iter_list", "watch", "logs"}
     for name in {*verbs(), *streams}:
         theirs, ours = getattr(dl.Client, name), getattr(Client, name)
         assert inspect.signature(ours) == inspect.signature(theirs)
@@ -184,11 +184,11 @@ def test_every_verb_is_there_with_the_signature_and_the_words_of_the_asynchronou
 def test_what_is_streamed_is_waited_for_piece_by_piece(client: Client) -> None:
     for name in ("a", "b", "c"):
         client.create(MAP, config_map(name, key="1"))
-    with contextlib.closing(client.each_list_item(MAP, namespace="default", page_size=1)) as items:
+    with contextlib.closing(client.iter_list(MAP, namespace="default", page_size=1)) as items:
         assert next(items).name == "a"
-    assert [each.name for each in client.each_list_item("v1/ConfigMap", namespace="default")] == ["a", "b", "c"]
+    assert [each.name for each in client.iter_list("v1/ConfigMap", namespace="default")] == ["a", "b", "c"]
     with pytest.raises(ValueError, match="page_buffer"):
-        client.each_list_item(MAP, page_buffer=-1)
+        client.iter_list(MAP, page_buffer=-1)
     version = client.list(MAP).resource_version
     with client.watch(MAP, namespace="default", options=dl.ListOptions(resource_version=version)) as events:
         client.patch(MAP, "b", {"data": {"key": "2"}}, namespace="default")

@@ -16,7 +16,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.blocking import BackgroundLoop, Client, Informer, InformerFactory, Registration, SharedInformer, connect
 from deltaloop.cache import BufferPolicy
-from deltaloop.errors import BackgroundLoopError, HandlerStillRunsError, InformerStoppedError
+from deltaloop.errors import BackgroundLoopError, HandlerStillRunningError, InformerStoppedError
 from tests.blocking.paused import Paused
 from tests.blocking.serving import config_map, our_threads, until
 
@@ -75,7 +75,7 @@ def test_handlers_listers_and_sync_from_threads(client: Client) -> None:
         assert [obj.name for obj in lister.by_index("app", "b")] == ["b"]
         assert lister.namespace("default").find("a") is None
         latest = client.create(MAP, config_map("c", n="0"))
-        maps.at_least(latest.resource_version, timeout=5)
+        maps.wait_for_resource_version(latest.resource_version, timeout=5)
         assert len(lister) == 3 - 1
         assert maps.resource_version == latest.resource_version
         assert maps.freshness().resource_version == latest.resource_version
@@ -200,7 +200,7 @@ def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Clien
     maps = factory.multi_namespace_informer(MAP, ["default"]) if several else factory.informer(MAP)
     maps.add_event_handler(Recorder(then=block), name="blocker")
     assert inside.wait(5)
-    with pytest.raises(HandlerStillRunsError, match=r"still running after 0\.02 s: blocker"):
+    with pytest.raises(HandlerStillRunningError, match=r"still running after 0\.02 s: blocker"):
         factory.close(timeout=0.02)
     assert "deltaloop handler blocker" in our_threads()
     go_on.set()
@@ -221,7 +221,7 @@ def test_what_a_handler_raises_after_the_end_is_logged(client: Client, caplog: p
     factory.open()
     factory.informer(MAP).add_event_handler(Recorder(then=fail_late), name="late")
     assert inside.wait(5)
-    with pytest.raises(HandlerStillRunsError):
+    with pytest.raises(HandlerStillRunningError):
         factory.close(timeout=0.02)
     go_on.set()
     factory.close()
@@ -259,7 +259,7 @@ def test_objects_come_typed_and_in_several_namespaces(client: Client) -> None:
     with InformerFactory(client) as factory:
         typed = factory.informer(MAPS_AS_DICT, namespace="one")
         several = factory.multi_namespace_informer(MAP, ["one", "two"])
-        several.add_indexers({"n": dl.path("data.n")})
+        several.add_indexers({"n": dl.field_path("data.n")})
         handler = dl.HandlerFuncs[dl.Resource](on_add=lambda obj: seen.append(obj.namespace))
         registration = several.add_event_handler(handler)
         factory.wait_for_sync(timeout=5)
@@ -320,7 +320,12 @@ def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -
     client.close()  # before the factory: its informers and handlers end with the loop
     assert maps.stopped
     until(lambda: our_threads() == set())
-    for call in (factory.wait_for_sync, lambda: factory.informer(MAP), lambda: maps.at_least("1"), maps.freshness):
+    for call in (
+        factory.wait_for_sync,
+        lambda: factory.informer(MAP),
+        lambda: maps.wait_for_resource_version("1"),
+        maps.freshness,
+    ):
         with pytest.raises(BackgroundLoopError, match="closed"):
             call()
     factory.close()
@@ -375,7 +380,7 @@ def test_what_is_asked_of_an_informer_is_what_it_holds(client: Client) -> None:
     with InformerFactory(client) as factory:
         maps = factory.informer("v1/ConfigMap", label_selector="app=a", metadata_only=True)
         several = factory.multi_namespace_informer(MAP, ["default"], label_selector="app=b", metadata_only=True)
-        with factory.use(MAP, label_selector="app=b", indexers={"n": dl.path("data.n")}) as used:
+        with factory.use(MAP, label_selector="app=b", indexers={"n": dl.field_path("data.n")}) as used:
             for informer in (maps, several, used):
                 informer.wait_for_sync(timeout=5)
             assert [(obj.name, obj.get("data")) for obj in maps.lister().list()] == [("a", None)]
@@ -403,7 +408,10 @@ def test_opening_may_be_repeated_until_it_is_closed(client: Client) -> None:
 MIRRORED: list[tuple[type, type, str]] = [
     *((each, dl.Informer, "wait_for_sync") for each in (Informer, SharedInformer)),
     *((Informer, dl.Informer, name) for name in ("add_indexers", "add_event_handler", "remove_event_handler")),
-    *((Informer, dl.Informer, name) for name in ("at_least", "check_consistency", "freshness", "statistics")),
+    *(
+        (Informer, dl.Informer, name)
+        for name in ("wait_for_resource_version", "check_consistency", "freshness", "statistics")
+    ),
     *((InformerFactory, dl.InformerFactory, name) for name in ("informer", "use", "multi_namespace_informer")),
     *((InformerFactory, dl.InformerFactory, name) for name in ("__init__", "wait_for_sync")),
 ]
@@ -443,14 +451,14 @@ def test_each_wait_has_its_own_time_limit(client: Client) -> None:
         maps.wait_for_sync(timeout=5)
         assert (maps.name, repr(maps)) == (maps._shared.name, f"<blocking {maps._shared!r}>")
         with pytest.raises(dl.errors.NotFreshError):
-            maps.at_least("999999", timeout=0.01)
+            maps.wait_for_resource_version("999999", timeout=0.01)
         registration = maps.add_event_handler(Recorder(then=block), name="blocker")
         assert registration.name == "blocker"
         assert inside.wait(5)
         with pytest.raises(TimeoutError, match=r"the handler blocker has not seen the initial list within 0\.01 s"):
             registration.wait_for_sync(timeout=0.01)
         assert not registration.has_synced
-        with pytest.raises(HandlerStillRunsError, match=r"still running after 0\.01 s: blocker"):
+        with pytest.raises(HandlerStillRunningError, match=r"still running after 0\.01 s: blocker"):
             maps.remove_event_handler(registration, timeout=0.01)
         go_on.set()
 
@@ -477,7 +485,7 @@ def test_options_of_a_handler_reach_its_buffer(client: Client) -> None:
         assert inside.wait(5)
         for number in (1, 2, 3):
             change(client, "a", number)
-        maps.at_least(client.get(MAP, "a", namespace="default").resource_version, timeout=5)
+        maps.wait_for_resource_version(client.get(MAP, "a", namespace="default").resource_version, timeout=5)
         go_on.set()
         until(lambda: len(recorder.heard) == 2)
     assert recorder.heard == ["initial a", "update a 3"]

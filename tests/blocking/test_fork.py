@@ -95,7 +95,7 @@ def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pyt
     client.create(dl.kinds.CONFIG_MAP, config_map("a"))
     own = BackgroundLoop()
     with InformerFactory(client) as factory:
-        maps = factory.informer(dl.kinds.CONFIG_MAP, indexers={"name": dl.path("metadata.name")})
+        maps = factory.informer(dl.kinds.CONFIG_MAP, indexers={"name": dl.field_path("metadata.name")})
         registration = maps.add_event_handler(dl.HandlerFuncs())
         factory.wait_for_sync(timeout=5)
         lister, queue = maps.lister(), factory.queue(dl.workqueue.WorkQueue[str]())

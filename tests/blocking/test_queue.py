@@ -137,7 +137,7 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
 
 def test_what_is_said_of_an_item_reaches_the_worker() -> None:
     with BackgroundLoop() as loop:
-        queue = BlockingQueue(WorkQueue[str](options=QueueOptions(patience={0: 60.0, 5: 0.0})), loop=loop)
+        queue = BlockingQueue(WorkQueue[str](options=QueueOptions(priority_aging={0: 60.0, 5: 0.0})), loop=loop)
         queue.add("later", trigger="why")
         queue.add("sooner", priority=5)
         seen: list[object] = []

@@ -26,13 +26,13 @@ class FakeClient:
         """Return the server behind a kind, such as ``v1/Pod``."""
         return self.sources.setdefault((kind, namespace, labels, fields), FakeSource())
 
-    def _source(self, rt: ResourceType[Resource], namespace: str | None, options: ListOptions) -> FakeSource:
-        assert rt.model is None, "caches ask for raw objects"
-        return self.source(str(rt), namespace=namespace, labels=options.label_selector, fields=options.field_selector)
+    def _source(self, kind: ResourceType[Resource], namespace: str | None, options: ListOptions) -> FakeSource:
+        assert kind.model is None, "caches ask for raw objects"
+        return self.source(str(kind), namespace=namespace, labels=options.label_selector, fields=options.field_selector)
 
     async def list(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,
@@ -41,11 +41,11 @@ class FakeClient:
     ) -> ResourceList[Resource]:
         """Return one page."""
         self.asked_for_metadata.append(metadata_only)
-        return await self._source(rt, namespace, options).list(options)
+        return await self._source(kind, namespace, options).list(options)
 
     def watch(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,
@@ -54,4 +54,4 @@ class FakeClient:
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch."""
         self.asked_for_metadata.append(metadata_only)
-        return self._source(rt, namespace, options).watch(options)
+        return self._source(kind, namespace, options).watch(options)

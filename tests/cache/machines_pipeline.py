@@ -170,11 +170,11 @@ def make_machine(make: MakeInformer) -> type[RuleBasedStateMachine]:
             self.server = Server(serves_from_cache=not page_size)
             reflector = ReflectorOptions(page_size=page_size, watch_list=watch_list)
             options = InformerOptions(
-                chance=lambda: 0.0,
+                random=lambda: 0.0,
                 transform=mark,
                 queue=queue,
                 reflector=reflector,
-                compression=ZstdOptions(page=2, fewest=2) if compressed else None,
+                compression=ZstdOptions(page=2, min_objects=2) if compressed else None,
             )
             self.runner.run(self.begin(options))
             self.add_handler(policy, 0.0, 0.0)

@@ -77,7 +77,7 @@ async def test_an_informer_cancelled_at_any_turn_has_synced_only_if_its_cache_is
         source.put(f"p{number}")
     sizes = set[int]()
     for turns in range(2, 100, 2):
-        informer = Informer(source, POD, options=InformerOptions(chance=lambda: 0.0, reflector=PAGED, queue=kind))
+        informer = Informer(source, POD, options=InformerOptions(random=lambda: 0.0, reflector=PAGED, queue=kind))
         registration = informer.add_event_handler(recorder := Recorder())
         task = asyncio.create_task(informer.run())
         for _ in range(turns):

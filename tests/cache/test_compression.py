@@ -15,7 +15,7 @@ import zstandard
 from deltaloop.api.compressed import Compressed
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError, MissingExtraError
 from deltaloop.api.kinds import POD
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
 from deltaloop.cache.compression import CacheCompression, ZstdCodec, train
@@ -34,7 +34,7 @@ from tests.cache.machines_pipeline import make_machine
 from tests.cache.objects import pod
 from tests.cache.test_informer import PAGED, STILL, running, settle
 
-STREAMED = ReflectorOptions(probe=False)
+STREAMED = ReflectorOptions(detect_restore=False)
 BOTH_KINDS = pytest.mark.parametrize("queue", [*QueueKind])
 
 
@@ -75,7 +75,7 @@ def content(informer: Informer[Any]) -> dict[str, Any]:
 async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> None:
     source = filled(40)
     options = dataclasses.replace(STILL, queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
-    informer = Informer(source, POD, indexers={"node": path("spec.nodeName")}, options=options)
+    informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=options)
     told: list[str] = []
     informer.add_event_handler(
         HandlerFuncs[Resource](
@@ -178,7 +178,7 @@ async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixtu
 async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.LogCaptureFixture) -> None:
     source = filled(100)
     source.serves_from_cache, source.list_delay = False, 1.0
-    reflector = ReflectorOptions(page_size=40, watch_list=False, probe=False)
+    reflector = ReflectorOptions(page_size=40, watch_list=False, detect_restore=False)
     informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd", reflector=reflector))
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):

@@ -16,7 +16,7 @@ from tests.cache.fake_source import FakeSource, api_error, expired
 async def test_a_list_that_fails_is_the_callers_to_repeat() -> None:
     source = FakeSource()
     source.put("a")
-    options = InformerOptions(reflector=ReflectorOptions(watch_list=False, probe=False))
+    options = InformerOptions(reflector=ReflectorOptions(watch_list=False, detect_restore=False))
     informer = Informer(source, POD, options=options)
     task = asyncio.create_task(informer.run())
     await informer.wait_for_sync(timeout=5)

@@ -30,8 +30,8 @@ def config(source: FakeSource, process: Callable[[str], None], retry_on_error: b
         lister_watcher=source,
         queue=queue,
         process=handle,
-        reflector_options=ReflectorOptions(watch_list=False, probe=False),
-        chance=lambda: 0.0,
+        reflector_options=ReflectorOptions(watch_list=False, detect_restore=False),
+        random=lambda: 0.0,
         retry_on_error=retry_on_error,
     )
 
@@ -136,7 +136,7 @@ async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
 
     queue = DeltaFIFO[Resource]()
     controller = Controller(
-        ControllerConfig(lister_watcher=FakeSource(), queue=queue, process=nothing, chance=broken_chance)
+        ControllerConfig(lister_watcher=FakeSource(), queue=queue, process=nothing, random=broken_chance)
     )
     with pytest.raises(ZeroDivisionError):
         await controller.run()
@@ -172,7 +172,7 @@ async def test_a_resync_processes_everything_again_once_it_has_synced() -> None:
         queue=DeltaFIFO[Resource](known_objects=known),
         process=process,
         resync_period=10.0,
-        reflector_options=ReflectorOptions(watch_list=False, probe=False),
+        reflector_options=ReflectorOptions(watch_list=False, detect_restore=False),
     )
     async with running(Controller(settings)):
         await asyncio.sleep(30.0)

@@ -121,7 +121,7 @@ async def test_an_informer_follows(watch_list: bool, back_at_once: bool) -> None
             await until(lambda: widgets.lister().find("default/goes") is None)
             assert widgets.lister().get("default/stays").uid == new.uid != old["stays"].uid
             late = await make(client, "later")
-            await widgets.at_least(late.resource_version, timeout=8)
+            await widgets.wait_for_resource_version(late.resource_version, timeout=8)
             assert (await widgets.check_consistency(timeout=5)).is_consistent
             await until(lambda: "later" in heard.told)
     assert heard.told["goes"] == [f"+{old['goes'].uid}", f"-{old['goes'].uid}"]

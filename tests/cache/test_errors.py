@@ -12,11 +12,11 @@ from deltaloop.cache.errors import (
     IndexerConflictError,
     NotFreshError,
     RequeueError,
+    ServerRestoredError,
     SyncFailure,
     TransactionError,
     TransformError,
     UnknownIndexError,
-    VersionWentBackError,
     describe_error,
 )
 from tests.cache.fake_source import api_error
@@ -85,7 +85,7 @@ def test_every_error_keeps_what_it_is_about() -> None:
     again = RequeueError(ILL)
     assert (again.cause, str(again)) == (ILL, "InternalServerError: ill")
 
-    back = VersionWentBackError("9", "3")
+    back = ServerRestoredError("9", "3")
     assert (back.before, back.now) == ("9", "3")
     assert str(back) == "the server's resource version went back from 9 to 3"
 

@@ -14,7 +14,7 @@ import pytest
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import DEPLOYMENT, NODE, POD
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
@@ -25,8 +25,8 @@ from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import api_error
 
-PAGED = ReflectorOptions(watch_list=False, probe=False)
-STILL = InformerOptions(chance=lambda: 0.0, reflector=PAGED)
+PAGED = ReflectorOptions(watch_list=False, detect_restore=False)
+STILL = InformerOptions(random=lambda: 0.0, reflector=PAGED)
 
 
 async def test_informers_run_inside_the_factory_and_end_with_it() -> None:
@@ -107,11 +107,11 @@ async def test_a_namespace_is_for_kinds_that_have_one() -> None:
 
 async def test_indexers_are_added_to_those_that_are_there() -> None:
     factory = InformerFactory(FakeClient(), options=STILL)
-    pods = factory.informer(POD, indexers={"node": path("spec.nodeName")})
-    factory.informer(POD, indexers={"node": path("spec.nodeName"), "app": path("metadata.labels.app")})
+    pods = factory.informer(POD, indexers={"node": field_path("spec.nodeName")})
+    factory.informer(POD, indexers={"node": field_path("spec.nodeName"), "app": field_path("metadata.labels.app")})
     assert sorted(pods.indexer.get_indexers()) == ["app", "namespace", "node"]
     with pytest.raises(IndexerConflictError):
-        factory.informer(POD, indexers={"node": path("spec.hostname")})
+        factory.informer(POD, indexers={"node": field_path("spec.hostname")})
     with pytest.raises(UnknownResourceError):
         factory.informer("v1/Pot")
 
@@ -296,7 +296,7 @@ async def test_an_informer_for_a_while_has_its_indexes() -> None:
     client = FakeClient()
     client.source("v1/Pod").put("a", node="n1")
     async with InformerFactory(client, options=STILL) as factory:
-        async with factory.use(POD, indexers={"node": path("spec.nodeName")}) as pods:
+        async with factory.use(POD, indexers={"node": field_path("spec.nodeName")}) as pods:
             await pods.wait_for_sync(timeout=5)
             found = pods.indexer.by_index("node", "n1")
         assert [obj.name for obj in found] == ["a"]

@@ -74,11 +74,11 @@ async def test_a_source_that_knows_nothing_of_bytes_is_judged_by_what_it_brings(
 
 def test_a_refusal_is_a_sign_of_life_and_a_refused_connection_is_none() -> None:
     machine = ReflectorMachine(PAGED)
-    machine.ask(0.0, chance=0.0)
-    machine.list_failed(refused(), 1.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.list_failed(refused(), 1.0, random=0.0)
     assert machine.statistics().last_byte_at is None
-    machine.ask(9.0, chance=0.0)
-    machine.list_failed(api_error(503), 9.5, chance=0.0)
+    machine.ask(9.0, random=0.0)
+    machine.list_failed(api_error(503), 9.5, random=0.0)
     assert machine.statistics().last_byte_at == 9.5
     machine.saw_bytes(7.0)
     seen = machine.statistics(last_byte_at=8.0, pending_bytes=3)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from deltaloop.api.kinds import POD
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
@@ -23,8 +23,8 @@ from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import NAMESPACE_INDEX
 from tests.cache.fake_source import FakeSource, api_error, expired
 
-PAGED = ReflectorOptions(watch_list=False, probe=False)
-STILL = InformerOptions(chance=lambda: 0.0, reflector=PAGED)
+PAGED = ReflectorOptions(watch_list=False, detect_restore=False)
+STILL = InformerOptions(random=lambda: 0.0, reflector=PAGED)
 
 
 class Recorder:
@@ -272,7 +272,7 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
-    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
+    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, random=lambda: 0.0, reflector=PAGED))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     async with running(informer):
@@ -287,7 +287,7 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
 async def test_the_period_of_resyncs_begins_when_the_cache_has_synced() -> None:
     source = FakeSource(list_delay=45.0)
     source.put("a")
-    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
+    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, random=lambda: 0.0, reflector=PAGED))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     async with running(informer):
@@ -318,7 +318,7 @@ async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second()
     recorders: list[Recorder] = []
     for period in (0.0, 0.1):
         informer = Informer(
-            source, POD, options=InformerOptions(resync_period=period, chance=lambda: 0.0, reflector=PAGED)
+            source, POD, options=InformerOptions(resync_period=period, random=lambda: 0.0, reflector=PAGED)
         )
         recorders.append(Recorder())
         informer.add_event_handler(recorders[-1])
@@ -335,7 +335,7 @@ async def test_wait_for_sync_names_the_kind_the_last_error_and_since_when() -> N
         source,
         POD,
         options=InformerOptions(
-            chance=lambda: 0.0, reflector=PAGED, on_error=lambda reaction: errors.append(reaction.delay)
+            random=lambda: 0.0, reflector=PAGED, on_error=lambda reaction: errors.append(reaction.delay)
         ),
     )
     task = asyncio.create_task(informer.run())
@@ -370,13 +370,13 @@ async def test_wait_for_sync_returns_as_soon_as_the_list_is_in_the_cache() -> No
 async def test_indexes_may_be_added_at_any_time() -> None:
     source = FakeSource()
     source.put("a", node="n1")
-    informer = Informer(source, POD, indexers={"node": path("spec.nodeName")}, options=STILL)
+    informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=STILL)
     with pytest.raises(IndexerConflictError):
-        informer.add_indexers({NAMESPACE_INDEX: path("spec.nodeName")})
+        informer.add_indexers({NAMESPACE_INDEX: field_path("spec.nodeName")})
     async with running(informer):
         lister = informer.lister()
         assert [obj.name for obj in lister.by_index("node", "n1")] == ["a"]
-        informer.add_indexers({"uid": path("metadata.uid")})
+        informer.add_indexers({"uid": field_path("metadata.uid")})
         assert [obj.name for obj in lister.by_index("uid", "a-11")] == ["a"]
         source.put("a", node="n2")
         await settle()
@@ -404,7 +404,7 @@ async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCapture
     source = FakeSource()
     source.put("a", node="n1")
     source.put("misfit")
-    informer = Informer(source, TYPED, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
+    informer = Informer(source, TYPED, options=InformerOptions(resync_period=30.0, random=lambda: 0.0, reflector=PAGED))
     heard: list[str] = []
     updates: list[bool] = []
     handler = HandlerFuncs[TypedPod](
@@ -437,7 +437,7 @@ async def test_the_articles_program() -> None:
         on_delete=lambda obj: heard.append(f"delete {obj.name}"),
     )
     indexer, controller = new_indexer_informer(
-        source, POD, handler=handler, indexers={"node": path("spec.nodeName")}, resync_period=0
+        source, POD, handler=handler, indexers={"node": field_path("spec.nodeName")}, resync_period=0
     )
     async with running(controller):
         source.put("a")

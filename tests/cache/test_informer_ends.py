@@ -15,7 +15,7 @@ from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource
 
-STILL = InformerOptions(chance=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, probe=False))
+STILL = InformerOptions(random=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, detect_restore=False))
 
 
 class Waits:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.kinds import POD
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.notification_buffer import BufferPolicy
@@ -44,7 +44,7 @@ async def test_a_transform_is_called_once_for_each_object_on_every_path(queue: Q
         queue=queue,
         transform=mark,
         resync_period=10.0,
-        reflector=ReflectorOptions(watch_list=watch_list, probe=False),
+        reflector=ReflectorOptions(watch_list=watch_list, detect_restore=False),
     )
     informer = Informer(source, POD, indexers={"marks": lambda obj: [str(obj["marks"])]}, options=options)
     seen: list[int] = []
@@ -253,8 +253,8 @@ async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
     source.put("a")
     informer = Informer(source, POD, options=dataclasses.replace(STILL, queue=queue))
     async with running(informer):
-        await informer.at_least("11", timeout=0.0)
-        waiting = [asyncio.create_task(informer.at_least(version)) for version in ("12", "13")]
+        await informer.wait_for_resource_version("11", timeout=0.0)
+        waiting = [asyncio.create_task(informer.wait_for_resource_version(version)) for version in ("12", "13")]
         await settle()
         source.put("b")
         await settle()
@@ -266,11 +266,11 @@ async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
         assert waiting[1].done(), "a bookmark tells it, too"
         assert informer.resource_version == informer.indexer.last_sync_resource_version == "13"
         with pytest.raises(NotFreshError, match="resource version 99 within 5 s; it is at 13") as caught:
-            await informer.at_least("99", timeout=5.0)
+            await informer.wait_for_resource_version("99", timeout=5.0)
         assert (caught.value.wanted, caught.value.reached) == ("99", "13")
         with pytest.raises(NotFreshError):
-            await informer.at_least("not-a-number", timeout=1.0)
-        late = asyncio.create_task(informer.at_least("99", timeout=None))
+            await informer.wait_for_resource_version("not-a-number", timeout=1.0)
+        late = asyncio.create_task(informer.wait_for_resource_version("99", timeout=None))
         await settle()
     with pytest.raises(InformerStoppedError):
         await late
@@ -288,7 +288,7 @@ async def test_at_least_does_not_believe_what_only_waits(queue: QueueKind) -> No
         seen = informer.freshness()
         assert seen.waiting == 15 - int(seen.resource_version)
         assert len(informer.lister()) == int(seen.resource_version) - 10
-        await informer.at_least("15", timeout=100)
+        await informer.wait_for_resource_version("15", timeout=100)
         assert len(informer.lister()) == 5
 
 
@@ -392,7 +392,10 @@ async def test_an_index_over_transformed_objects_sees_them_transformed() -> None
         return Resource.from_dict({"metadata": obj.to_dict()["metadata"]}, obj.resource_type)
 
     informer = Informer(
-        source, POD, indexers={"node": path("spec.nodeName")}, options=dataclasses.replace(STILL, transform=drop_spec)
+        source,
+        POD,
+        indexers={"node": field_path("spec.nodeName")},
+        options=dataclasses.replace(STILL, transform=drop_spec),
     )
     async with running(informer):
         assert informer.indexer.list_index_func_values("node") == []

@@ -14,7 +14,7 @@ from deltaloop.cache.informer import Informer, InformerOptions
 from tests.cache.fake_client import FakeClient
 
 KIND = "apps/v1/Deployment"
-STILL = InformerOptions(chance=lambda: 0.0)
+STILL = InformerOptions(random=lambda: 0.0)
 
 
 def listen(informer: Informer[Resource]) -> list[str]:

@@ -94,7 +94,7 @@ async def test_a_resync_waits_until_the_whole_list_was_told() -> None:
 
 async def test_a_thousand_changes_of_one_object_are_no_list() -> None:
     source = filled(FakeSource())
-    options = InformerOptions(chance=lambda: 0.0, reflector=PAGED, queue=QueueKind.DELTA_FIFO)
+    options = InformerOptions(random=lambda: 0.0, reflector=PAGED, queue=QueueKind.DELTA_FIFO)
     informer = Informer(source, POD, options=options)
     recorder = Recorder()
     informer.add_event_handler(recorder)

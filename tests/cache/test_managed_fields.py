@@ -61,7 +61,7 @@ async def test_on_every_path_to_the_cache_and_to_handlers(queue: QueueKind, watc
     options = dataclasses.replace(
         STILL,
         queue=queue,
-        reflector=ReflectorOptions(watch_list=watch_list, probe=False),
+        reflector=ReflectorOptions(watch_list=watch_list, detect_restore=False),
         keep_managed_fields=keep,
     )
     informer = Informer(source, POD, options=options)
@@ -136,7 +136,7 @@ async def test_a_factory_asks_the_server_to_leave_them_out(
 ) -> None:
     client = FakeClient()
     client.source("v1/Pod").objects["a"] = managed("a", 11)
-    async with InformerFactory(client, options=dataclasses.replace(options, chance=lambda: 0.0)) as factory:
+    async with InformerFactory(client, options=dataclasses.replace(options, random=lambda: 0.0)) as factory:
         informer = factory.informer(POD, keep_managed_fields=selection.get("keep_managed_fields"))
         await factory.wait_for_sync()
         assert informer is factory.informer(POD, keep_managed_fields=not drops)

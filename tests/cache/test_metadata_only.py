@@ -13,7 +13,7 @@ import pytest
 
 from deltaloop.api.kinds import CONFIG_MAP, POD
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.references import reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -114,7 +114,7 @@ async def test_against_the_embedded_server(watch_list: bool) -> None:
             return await client.create(CONFIG_MAP, {"metadata": metadata, "data": {"k": "v" * 10000}})
 
         await make("a")
-        only = factory.informer(CONFIG_MAP, metadata_only=True, indexers={"app": path("metadata.labels.app")})
+        only = factory.informer(CONFIG_MAP, metadata_only=True, indexers={"app": field_path("metadata.labels.app")})
         whole = factory.informer(CONFIG_MAP)
         only.add_event_handler(
             HandlerFuncs(
@@ -129,7 +129,7 @@ async def test_against_the_embedded_server(watch_list: bool) -> None:
         await client.delete(CONFIG_MAP, "a")
         last = await make("c")
         for informer in (only, whole):
-            await informer.at_least(last.resource_version, timeout=5)
+            await informer.wait_for_resource_version(last.resource_version, timeout=5)
         await asyncio.wait_for(arrived.wait(), 5)
         kept = only.lister().get("default/b")
         assert set(kept) == KEYS

@@ -58,7 +58,9 @@ async def test_everything_is_counted(streamed: bool) -> None:
     source = FakeSource(list_delay=2.0)
     source.put("a")
     counts = Counts()
-    options = dataclasses.replace(STILL, metrics=counts, reflector=ReflectorOptions(watch_list=streamed, probe=False))
+    options = dataclasses.replace(
+        STILL, metrics=counts, reflector=ReflectorOptions(watch_list=streamed, detect_restore=False)
+    )
     informer = Informer(source, POD, options=options)
 
     async def slow(obj: object) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import NODE, POD
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, SyncFailure
@@ -41,7 +41,9 @@ async def test_several_namespaces_look_like_one() -> None:
     fill(client, "red", "a", "b")
     fill(client, "blue", "a").list_delay = 2.0
     async with InformerFactory(client, options=STILL) as factory:
-        pods = factory.multi_namespace_informer(POD, ["red", "blue", "red"], indexers={"node": path("spec.nodeName")})
+        pods = factory.multi_namespace_informer(
+            POD, ["red", "blue", "red"], indexers={"node": field_path("spec.nodeName")}
+        )
         recorder = Recorder()
         registration = pods.add_event_handler(recorder, name="mine")
         assert not registration.has_synced
@@ -67,7 +69,7 @@ async def test_several_namespaces_look_like_one() -> None:
             lister.get("green/a")
         assert [obj.key for obj in lister.list(namespace="red")] == ["red/a", "red/b"]
         assert len(lister.by_index("node", "n1")) == len(lister.list()) == 3
-        pods.add_indexers({"uid": path("metadata.uid")})
+        pods.add_indexers({"uid": field_path("metadata.uid")})
         assert len(lister.by_index("uid", "a")) == 2
         pods.remove_event_handler(registration)
         pods.remove_event_handler(registration)
@@ -130,7 +132,7 @@ async def test_informers_by_client_gos_names() -> None:
     source = FakeSource()
     source.put("a")
     plain = new_shared_informer(source, POD)
-    indexed = new_shared_index_informer(source, POD, indexers={"uid": path("metadata.uid")}, resync_period=5.0)
+    indexed = new_shared_index_informer(source, POD, indexers={"uid": field_path("metadata.uid")}, resync_period=5.0)
     shared: list[SharedInformer[Resource]] = [plain, indexed, MultiNamespaceInformer(POD, {"default": indexed})]
     with_indexes: list[SharedIndexInformer[Resource]] = [indexed, MultiNamespaceInformer(POD, {"default": indexed})]
     recorder = Recorder()
@@ -140,7 +142,7 @@ async def test_informers_by_client_gos_names() -> None:
         await informer.wait_for_sync()
         assert informer.lister().find("default/a") is not None
     for informer in with_indexes:
-        informer.add_indexers({"node": path("spec.nodeName")})
+        informer.add_indexers({"node": field_path("spec.nodeName")})
     await asyncio.sleep(6)
     assert recorder.heard == ["+a@11!", "=a@11>11"]
     for task in tasks:
@@ -172,7 +174,7 @@ async def test_a_handler_is_added_to_all_or_to_none() -> None:
 
 
 def test_client_gos_name_takes_indexers() -> None:
-    informer = new_shared_index_informer(FakeSource(), POD, indexers={"node": path("spec.nodeName")})
+    informer = new_shared_index_informer(FakeSource(), POD, indexers={"node": field_path("spec.nodeName")})
     assert informer.indexer.by_index("node", "n1") == []
 
 

@@ -57,13 +57,13 @@ DEFAULTS: list[tuple[Any, dict[str, object]]] = [
             "max_internal_error_retry": 0.0,
             "backoff": Backoff(),
             "watch_list": True,
-            "watch_list_patience": 30.0,
-            "watch_list_pause": 1800.0,
-            "probe": True,
+            "watch_list_timeout": 30.0,
+            "watch_list_retry_after": 1800.0,
+            "detect_restore": True,
         },
     ),
     (HandlerOptions(), {"resync_period": None, "buffer": BufferPolicy.UNBOUNDED, "buffer_size": 1024}),
-    (ZstdOptions(), {"level": 1, "dictionary_size": 65_536, "page": 500, "fewest": 32}),
+    (ZstdOptions(), {"level": 1, "dictionary_size": 65_536, "page": 500, "min_objects": 32}),
     (
         fifo_config(),
         {
@@ -83,10 +83,10 @@ DEFAULTS: list[tuple[Any, dict[str, object]]] = [
 @pytest.mark.parametrize(("options", "promised"), DEFAULTS, ids=lambda each: type(each).__name__)
 def test_defaults_are_those_of_the_documentation(options: Any, promised: dict[str, object]) -> None:
     assert {name: getattr(options, name) for name in promised} == promised
-    given = {"chance", "lister_watcher", "queue", "process"}
+    given = {"random", "lister_watcher", "queue", "process"}
     assert {each.name for each in fields(options)} <= {*promised, *given}, "one is not looked at"
-    if hasattr(options, "chance"):
-        drawn = {options.chance() for _ in range(3)}
+    if hasattr(options, "random"):
+        drawn = {options.random() for _ in range(3)}
         assert len(drawn) == 3
         assert all(0 <= each < 1 for each in drawn)
 
@@ -100,13 +100,13 @@ WRONG: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (ReflectorOptions, {"page_size": -1}),
     (ReflectorOptions, {"max_internal_error_retry": -1.0}),
     (ReflectorOptions, {"min_watch_timeout": 0.0}),
-    (ReflectorOptions, {"watch_list_patience": 0.0}),
-    (ReflectorOptions, {"watch_list_pause": 0.0}),
+    (ReflectorOptions, {"watch_list_timeout": 0.0}),
+    (ReflectorOptions, {"watch_list_retry_after": 0.0}),
     (ZstdOptions, {"level": 0}),
     (ZstdOptions, {"level": 23}),
     (ZstdOptions, {"dictionary_size": 0}),
     (ZstdOptions, {"page": 0}),
-    (ZstdOptions, {"fewest": 0}),
+    (ZstdOptions, {"min_objects": 0}),
     (fifo_config, {"resync_period": -1.0}),
 ]
 
@@ -132,7 +132,7 @@ def test_a_value_of_another_type_is_refused_by_its_name(cls: Callable[..., objec
 def test_the_smallest_and_the_largest_numbers_are_taken() -> None:
     HandlerOptions(resync_period=0.0, buffer_size=1)
     ReflectorOptions(page_size=0, max_internal_error_retry=0.0)
-    ZstdOptions(level=1, dictionary_size=1, page=1, fewest=1)
+    ZstdOptions(level=1, dictionary_size=1, page=1, min_objects=1)
     ZstdOptions(level=22)
 
 

@@ -12,7 +12,7 @@ from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, broken, refused
 
-STILL = InformerOptions(chance=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, probe=False))
+STILL = InformerOptions(random=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, detect_restore=False))
 
 
 @asynccontextmanager
@@ -42,11 +42,11 @@ async def test_after_waiting_for_a_write_the_cache_has_it_or_something_newer() -
         await late(source)
         written = source.put("a")
         assert informer.lister().get("default/a") != written
-        await informer.at_least(written.resource_version, timeout=5)
+        await informer.wait_for_resource_version(written.resource_version, timeout=5)
         assert informer.lister().get("default/a") == written
         await late(source)
         written, newer = source.put("a"), source.put("a")
-        await informer.at_least(written.resource_version, timeout=5)
+        await informer.wait_for_resource_version(written.resource_version, timeout=5)
         assert informer.lister().get("default/a") in {written, newer}
 
 
@@ -57,9 +57,9 @@ async def test_a_write_does_not_bring_back_what_was_deleted_meanwhile() -> None:
         await late(source)
         written = source.put("a")
         source.remove("a")
-        await informer.at_least(str(source.version), timeout=5)
+        await informer.wait_for_resource_version(str(source.version), timeout=5)
         assert informer.lister().find("default/a") is None
-        await informer.at_least(written.resource_version, timeout=5)
+        await informer.wait_for_resource_version(written.resource_version, timeout=5)
         assert informer.lister().find("default/a") is None
 
 
@@ -72,6 +72,6 @@ async def test_a_write_does_not_replace_an_object_that_was_made_again() -> None:
         source.remove("a")
         again = source.put("a")
         assert again.uid != written.uid
-        await informer.at_least(written.resource_version, timeout=5)
-        await informer.at_least(again.resource_version, timeout=5)
+        await informer.wait_for_resource_version(written.resource_version, timeout=5)
+        await informer.wait_for_resource_version(again.resource_version, timeout=5)
         assert informer.lister().get("default/a").uid == again.uid

@@ -97,7 +97,7 @@ class Play:
             self.source,
             POD,
             options=InformerOptions(
-                chance=lambda: 0.0,
+                random=lambda: 0.0,
                 resync_period=resync_period,
                 queue=queue,
                 reflector=ReflectorOptions(page_size=page_size, watch_list=watch_list),

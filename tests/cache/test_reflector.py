@@ -24,7 +24,7 @@ from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import Asked, FakeSource, api_error, broken, expired, refused
 from tests.cache.objects import nameless
 
-PAGED = ReflectorOptions(watch_list=False, probe=False)
+PAGED = ReflectorOptions(watch_list=False, detect_restore=False)
 
 
 class Bench:
@@ -36,7 +36,7 @@ class Bench:
         *,
         options: ReflectorOptions | None = None,
         store: ReflectorStore | None = None,
-        chance: float = 0.0,
+        random: float = 0.0,
     ) -> None:
         self.source = source
         self.store = Store[Resource]()
@@ -46,7 +46,7 @@ class Bench:
             self.store if store is None else store,
             options=options or PAGED,
             on_error=self.reactions.append,
-            chance=lambda: chance,
+            random=lambda: random,
         )
 
     @asynccontextmanager
@@ -148,7 +148,7 @@ async def test_refused_for_a_minute_asks_ever_more_slowly() -> None:
 async def test_waits_are_spread_by_chance() -> None:
     source = FakeSource()
     source.list_faults.extend([api_error(500), api_error(500)])
-    bench = Bench(source, chance=0.5)
+    bench = Bench(source, random=0.5)
     async with bench.running():
         await asyncio.sleep(10)
     assert source.times("list") == pytest.approx([0.0, 1.2, 3.6])
@@ -207,7 +207,7 @@ async def test_pages_are_put_together_and_an_expired_page_means_everything_at_on
     source = FakeSource(serves_from_cache=False)
     for number in range(10):
         source.put(f"p{number}")
-    bench = Bench(source, options=ReflectorOptions(page_size=4, watch_list=False, probe=False))
+    bench = Bench(source, options=ReflectorOptions(page_size=4, watch_list=False, detect_restore=False))
     async with bench.running():
         await settle()
         assert bench.equal
@@ -299,7 +299,7 @@ async def test_objects_without_a_name_in_a_streamed_list_are_logged_and_passed_o
     source.put("a")
     source.put("b")
     source.objects["odd"] = nameless()
-    bench = Bench(source, options=ReflectorOptions(probe=False))
+    bench = Bench(source, options=ReflectorOptions(detect_restore=False))
     async with bench.running():
         await settle()
         assert bench.names() == ["a", "b"]
@@ -395,7 +395,7 @@ async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pyt
     def fails(reaction: Reaction) -> None:
         raise ValueError("the handler itself")
 
-    reflector = Reflector(source, Store[Resource](), name="pods", options=PAGED, on_error=fails, chance=lambda: 0.0)
+    reflector = Reflector(source, Store[Resource](), name="pods", options=PAGED, on_error=fails, random=lambda: 0.0)
     with caplog.at_level(logging.WARNING, logger="deltaloop.cache"):
         task = asyncio.create_task(reflector.run())
         await asyncio.sleep(2)
@@ -510,7 +510,7 @@ class Unversioned(ListerWatcher):
 async def test_a_resource_without_versions_is_not_asked_without_pause(offers_watch: bool) -> None:
     source = Unversioned(offers_watch=offers_watch)
     store = Store[Resource]()
-    task = asyncio.create_task(Reflector(source, store, chance=lambda: 0.0).run())
+    task = asyncio.create_task(Reflector(source, store, random=lambda: 0.0).run())
     await asyncio.sleep(300)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -30,7 +30,7 @@ from tests.cache.test_informer import STILL
 from tests.cache.test_metrics import Counts
 from tests.cache.test_reflector import PAGED, Bench, settle
 
-STREAMED = ReflectorOptions(probe=False)
+STREAMED = ReflectorOptions(detect_restore=False)
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[tuple[str, float]]:
 
 async def test_an_error_that_costs_time_is_a_warning_and_any_other_is_not(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
-    reflector = Reflector(source, Store[Resource](), options=PAGED, chance=lambda: 0.0)
+    reflector = Reflector(source, Store[Resource](), options=PAGED, random=lambda: 0.0)
     with caplog.at_level(logging.INFO, logger="deltaloop.cache"):
         async with running(reflector):
             await asyncio.sleep(5)
@@ -133,7 +133,7 @@ async def test_a_list_takes_from_its_first_page_to_its_last() -> None:
     for number in range(10):
         source.put(f"p{number}")
     told = Told()
-    options = ReflectorOptions(page_size=4, watch_list=False, probe=False)
+    options = ReflectorOptions(page_size=4, watch_list=False, detect_restore=False)
     async with running(Reflector(source, Store[Resource](), options=options, metrics=told)):
         await asyncio.sleep(10)
     assert told.lists == [(6.0, 10, False)]
@@ -144,7 +144,7 @@ async def test_a_streamed_list_takes_from_its_watch_to_its_end_and_each_watch_is
     source = FakeSource(holds_back_after=1)
     source.put("a")
     told = Told()
-    async with running(Reflector(source, Store[Resource](), options=STREAMED, metrics=told, chance=lambda: 0.0)):
+    async with running(Reflector(source, Store[Resource](), options=STREAMED, metrics=told, random=lambda: 0.0)):
         await asyncio.sleep(3)
         source.holds_back_after = None
         source.send(WatchEvent(EventType.ADDED, pod("b", 12)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.store import StoreWrite
@@ -51,7 +51,7 @@ def test_an_object_without_a_name_is_refused_and_changes_nothing() -> None:
 def test_an_indexer_with_paths() -> None:
     indexer = Indexer[Resource](indexers={NAMESPACE_INDEX: namespace_index_func}, name="pods")
     indexer.replace([pod("a", node="n1"), pod("b", node="n2", namespace="x"), pod("c")])
-    indexer.add_indexers({"node": path("spec.nodeName")})
+    indexer.add_indexers({"node": field_path("spec.nodeName")})
     assert [obj.name for obj in indexer.by_index("node", "n1")] == ["a"]
     assert indexer.index_keys(NAMESPACE_INDEX, "default") == ["default/a", "default/c"]
     assert indexer.list_index_func_values("node") == ["n1", "n2"]
@@ -63,7 +63,7 @@ def test_an_indexer_with_paths() -> None:
 
 
 def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
-    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     store.add(pod("gone"))
     nameless = Resource.from_dict({"metadata": {}})
     writes = [
@@ -84,7 +84,7 @@ def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
 
 
 def test_readers_on_other_threads_never_see_half_of_a_transaction() -> None:
-    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     stop = threading.Event()
     seen: set[int] = set()
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_kept_when_everything_else_is_replaced() -> None:
 
 
 def test_each_write_of_a_transaction_says_what_was_there() -> None:
-    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     store.add(pod("a", 1))
     before = store.transaction_by_key(
         [("default/a", pod("a", 2, node="n1")), ("default/a", None), ("default/a", None), ("default/b", pod("b"))]
@@ -150,7 +150,7 @@ def test_a_replacement_takes_the_place_of_what_was_there_with_indexes_that_came_
             raise ValueError("not this one")
         return [obj.name]
 
-    store = Indexer[Resource](indexers={"node": path("spec.nodeName")}, name="pods")
+    store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")}, name="pods")
     store.add(pod("old"))
     replacement = store.begin_replacement()
     for name in "ab":

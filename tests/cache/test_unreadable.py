@@ -35,7 +35,7 @@ async def test_what_cannot_be_read_in_a_relist_is_not_deleted(
     source = FakeSource()
     for name in ("kept", "gone", "changed", *(f"p{number}" for number in range(many))):
         source.put(name)
-    options = InformerOptions(chance=lambda: 0.0, reflector=PAGED, queue=kind, consistency_period=1e6)
+    options = InformerOptions(random=lambda: 0.0, reflector=PAGED, queue=kind, consistency_period=1e6)
     informer = Informer(source, POD, options=options)
     informer.add_event_handler(recorder := Recorder())
     async with running(informer):
@@ -75,7 +75,7 @@ async def test_an_item_without_a_key_may_be_any_object_that_is_missing(kind: Que
     source = FakeSource()
     for name in "ab":
         source.put(name)
-    informer = Informer(source, POD, options=InformerOptions(chance=lambda: 0.0, reflector=PAGED, queue=kind))
+    informer = Informer(source, POD, options=InformerOptions(random=lambda: 0.0, reflector=PAGED, queue=kind))
     informer.add_event_handler(recorder := Recorder())
     async with running(informer):
         source.remove("b", silent=True)

@@ -23,7 +23,7 @@ from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource, api_error
 from tests.cache.test_informer import STILL, running, settle
 
-STREAMED = dataclasses.replace(STILL, reflector=ReflectorOptions(probe=False))
+STREAMED = dataclasses.replace(STILL, reflector=ReflectorOptions(detect_restore=False))
 
 
 def seconds() -> float:
@@ -67,7 +67,11 @@ async def test_a_wait_for_a_version_ends_after_half_a_minute_unless_another_time
         for timeout, waited in ((None, 30.0), (0.0, 0.0), (2.5, 2.5)):
             began = seconds()
             with pytest.raises(NotFreshError, match=f"within {waited:g} s"):
-                await (informer.at_least("99") if timeout is None else informer.at_least("99", timeout=timeout))
+                await (
+                    informer.wait_for_resource_version("99")
+                    if timeout is None
+                    else informer.wait_for_resource_version("99", timeout=timeout)
+                )
             assert seconds() - began == pytest.approx(waited)
 
 

@@ -14,7 +14,7 @@ from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.reactions import Reaction, Recovery
-from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
+from deltaloop.cache.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector import Reflector
@@ -33,7 +33,7 @@ class Bench:
         self.store = Store[Resource]()
         self.reactions: list[Reaction] = []
         self.reflector = Reflector(
-            source, self.store, options=options, on_error=self.reactions.append, chance=lambda: 0.0
+            source, self.store, options=options, on_error=self.reactions.append, random=lambda: 0.0
         )
         self.task: asyncio.Task[None] | None = None
 
@@ -213,7 +213,7 @@ async def test_a_store_that_refuses_a_streamed_list_is_given_another_one() -> No
         def delete(self, obj: Resource) -> None: ...
 
     source, store = FakeSource(), Refuses()
-    reflector = Reflector(source, store, chance=lambda: 0.0)
+    reflector = Reflector(source, store, random=lambda: 0.0)
     task = asyncio.create_task(reflector.run())
     await asyncio.sleep(5)
     task.cancel()
@@ -234,7 +234,7 @@ async def test_a_server_whose_counter_went_back_is_found_after_a_broken_stream()
         source.break_watches(broken())
         await asyncio.sleep(0.001)
         assert bench.names() == ["b"]
-        assert isinstance(bench.reactions[1].error, VersionWentBackError)
+        assert isinstance(bench.reactions[1].error, ServerRestoredError)
         assert bench.store.last_sync_resource_version == "501"
         source.put("c")
         await asyncio.sleep(0.001)
@@ -269,7 +269,7 @@ async def test_a_server_whose_counter_went_back_is_found_in_the_first_minute_of_
         await asyncio.sleep(0.2)
         assert bench.names() == ["b"]
         assert bench.asked() == [("stream", ""), ("watch", "1001"), ("list", ""), ("stream", "")]
-        assert [type(reaction.error) for reaction in bench.reactions] == [VersionWentBackError]
+        assert [type(reaction.error) for reaction in bench.reactions] == [ServerRestoredError]
         source.put("c")
         await asyncio.sleep(0.001)
         assert bench.names() == ["b", "c"]
@@ -307,7 +307,7 @@ async def test_a_stream_may_end_while_the_version_is_looked_at() -> None:
 
 async def test_without_probes_only_the_watch_is_asked_again() -> None:
     source = FakeSource()
-    async with Bench(source, ReflectorOptions(probe=False)) as bench:
+    async with Bench(source, ReflectorOptions(detect_restore=False)) as bench:
         await asyncio.sleep(5)
         source.break_watches(broken())
         await asyncio.sleep(5)
@@ -338,11 +338,11 @@ async def test_against_the_embedded_server(watch_list: bool) -> None:
             await factory.wait_for_sync(timeout=5)
             assert {obj.name for obj in maps.lister().list()} >= {"a", "b"}
             made = await client.create(CONFIG_MAP, {"metadata": {"name": "c"}}, namespace="default")
-            await maps.at_least(made.resource_version, timeout=5)
+            await maps.wait_for_resource_version(made.resource_version, timeout=5)
             assert maps.lister().get("default/c") == made
             await client.delete(CONFIG_MAP, "a", namespace="default")
             made = await client.create(CONFIG_MAP, {"metadata": {"name": "d"}}, namespace="default")
-            await maps.at_least(made.resource_version, timeout=5)
+            await maps.wait_for_resource_version(made.resource_version, timeout=5)
             assert maps.lister().find("default/a") is None
             assert (await maps.check_consistency(timeout=5)).is_consistent
             seen = maps.statistics()

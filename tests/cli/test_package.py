@@ -38,9 +38,9 @@ from typing import Annotated
 import msgspec
 
 import deltaloop as dl
-from deltaloop.crds import KindRule, class_rules
+from deltaloop.crds import ValidationRule, class_rules
 
-@class_rules(KindRule("self.colour != ''", message="{{ no }} colour"))
+@class_rules(ValidationRule("self.colour != ''", message="{{ no }} colour"))
 class Spec(msgspec.Struct):
     colour: Annotated[str, msgspec.Meta(max_length=20)] = "red"
 
@@ -105,7 +105,7 @@ async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(mod
         config["users"][0]["user"] = {"token": answer["status"]["token"]}
         async with dl.connect(kubeconfig=config, namespace="studio") as account:
             lock = dl.LeaseLock(account, namespace="studio", name="paints", identity="one")
-            elector = dl.LeaderElector(lock, dl.LeaderElectionConfig(own_thread=False))
+            elector = dl.LeaderElector(lock, dl.LeaderElectionConfig(renew_in_thread=False))
             async with dl.EventRecorder(account, component="paints") as recorder:
                 manager = dl.Manager(account, controllers, elector=elector, recorder=recorder)
                 running = asyncio.create_task(manager.run())
@@ -325,7 +325,7 @@ WEBHOOKS = """
 @dl.validate(Paint)
 def check(paint):
     if paint.spec.colour == "mud":
-        yield dl.Finding("spec.colour", "no mud")
+        yield dl.FieldError("spec.colour", "no mud")
 
 @dl.custom_resource(group="example.com", version="v2", storage=True, kind="Paint")
 class NewPaint(msgspec.Struct, kw_only=True):

@@ -34,7 +34,7 @@ MODULE = """
 import deltaloop.runtime as dl
 
 FOO = "samples.deltaloop.dev/v1alpha1/Foo"
-STATUS = dl.Access(FOO, verbs=("patch",), subresource="status")
+STATUS = dl.Permission(FOO, verbs=("patch",), subresource="status")
 
 @dl.controller("v1/ConfigMap", owns=["apps/v1/Deployment"], writes=["v1/Secret", STATUS])
 async def maps(request, ctx):

@@ -21,7 +21,7 @@ from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.program.access_file import read_access, save_access
 from deltaloop.runtime.program.health_pages import metrics_page
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import Listen
+from deltaloop.runtime.program.pages import BindAddress
 from tests.runtime.worlds import CM, until, world
 
 
@@ -45,7 +45,7 @@ async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: P
         config = ClientConfig(server=w.server.url, namespace="default")
         async with (
             Client(config, options=ClientOptions(on_request=recorded.sent)) as client,
-            w.running(reconcile, client=client, health=Listen()) as manager,
+            w.running(reconcile, client=client, health=BindAddress()) as manager,
         ):
             await w.put("a")
             await until(lambda: len(done) >= 2)
@@ -85,7 +85,7 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
             await w.client.create(LEASE, {"metadata": {"name": "maps"}, "spec": spec}, namespace="default")
         async with Client(ClientConfig(server=w.server.url if holder else "http://127.0.0.1:9")) as client:
             elector = LeaderElector(LeaseLock(client, namespace="default", name="maps", identity="me-1"))
-            async with w.running(reconcile, elector=elector, health=Listen()) as manager:
+            async with w.running(reconcile, elector=elector, health=BindAddress()) as manager:
                 if holder:
                     await until(lambda: elector.leader)
                 address = manager.servers["health"].url.removeprefix("http://")
@@ -97,13 +97,13 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
 
 @pytest.mark.real_time
 async def test_who_cannot_be_asked_is_named() -> None:
-    async with HealthServer(Listen(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
+    async with HealthServer(BindAddress(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
         with pytest.raises(NoExplanationError, match="no deltaloop health server"):
             await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
         gone = server.url
     with pytest.raises(NoExplanationError, match=r"no running controller answers at .* --address says which"):
         await asyncio.to_thread(ask, gone, kind="", namespace="default", name="a")
-    async with HealthServer(Listen(), {}) as server:
+    async with HealthServer(BindAddress(), {}) as server:
         with pytest.raises(NoExplanationError, match="no deltaloop health server: 404 not found"):
             await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
     for wrong in ("file:///etc/passwd", "no-port", "127.0.0.1:x"):

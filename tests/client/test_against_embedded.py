@@ -149,7 +149,7 @@ async def test_pages_items_and_the_full_list_after_expiry() -> None:
             await client.create(CM, config_map(f"c{number:02d}"))
         names = [f"c{number:02d}" for number in range(30)]
         assert [item.name for item in await client.list_all(CM, page_size=7)] == names
-        async with aclosing(client.each_list_item(CM, page_size=7)) as items:
+        async with aclosing(client.iter_list(CM, page_size=7)) as items:
             assert [item.name async for item in items] == names
         first = await client.list(CM, options=ListOptions(limit=7))
         assert (len(first), first.remaining_item_count) == (7, 23)

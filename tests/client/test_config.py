@@ -87,7 +87,7 @@ def test_a_client_certificate_is_data_or_file_and_so_is_its_key(
         TlsConfig(**key)
 
 
-@pytest.mark.parametrize("field", ["request_timeout", "max_answer_bytes", "max_event_bytes"])
+@pytest.mark.parametrize("field", ["request_timeout", "max_response_bytes", "max_event_bytes"])
 def test_limits_of_nothing(field: str) -> None:
     wrong: Any = {field: 0}
     with pytest.raises(ValueError, match=rf"ClientConfig\.{field}"):

@@ -4,10 +4,10 @@ import pytest
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.errors import (
-    AnswerTooLargeError,
     ConfigError,
     CredentialsError,
     RequestTimeoutError,
+    ResponseTooLargeError,
     StreamEndedError,
     TransportError,
     WaitTimeoutError,
@@ -25,7 +25,7 @@ from deltaloop.errors import (
         ({"refused": True, "sent": True, "cut": True}, (True, False, False)),
     ],
 )
-@pytest.mark.parametrize("kind", [TransportError, RequestTimeoutError, AnswerTooLargeError, StreamEndedError])
+@pytest.mark.parametrize("kind", [TransportError, RequestTimeoutError, ResponseTooLargeError, StreamEndedError])
 def test_what_is_known_about_the_fate_of_a_request(
     kind: type[TransportError], given: dict[str, bool], known: tuple[bool, bool, bool]
 ) -> None:

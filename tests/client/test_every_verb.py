@@ -188,7 +188,7 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
         ("create_subresource", "POST", "/x/token"),
         ("delete", "DELETE", "/x"),
         ("delete_collection", "DELETE", ""),
-        ("each_list_item", "GET", ""),
+        ("iter_list", "GET", ""),
         ("evict", "POST", "/x/eviction"),
         ("find", "GET", "/x"),
         ("get", "GET", "/x"),
@@ -210,7 +210,7 @@ async def test_what_each_verb_sends(verb: str, method: str, path: str) -> None:
     await call(make(transport), verb, namespace="n")
     (request,) = transport.verbs()
     assert (request.method, request.path) == (method, f"/api/v1/namespaces/n/pods{path}")
-    assert request.bounded == (verb in ("each_list_item", "list", "list_all", "wait_for"))
+    assert request.bounded == (verb in ("iter_list", "list", "list_all", "wait_for"))
 
 
 @pytest.mark.parametrize("verb", CALLS)
@@ -221,7 +221,7 @@ async def test_a_misspelt_keyword_is_refused_and_nothing_is_sent(verb: str) -> N
     assert transport.verbs() == []
 
 
-@pytest.mark.parametrize("verb", ["delete_collection", "each_list_item", "list", "list_all", "watch"])
+@pytest.mark.parametrize("verb", ["delete_collection", "iter_list", "list", "list_all", "watch"])
 async def test_labels_are_selected_by_text_or_by_a_selector_and_once(verb: str) -> None:
     parsed = LabelSelector.parse("a=b,c")
     for selector in ("a=b,c", parsed):

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from deltaloop.api import kinds
 from deltaloop.client import Client, ClientConfig, LogStream
-from deltaloop.errors import AnswerTooLargeError, TransportError
+from deltaloop.errors import ResponseTooLargeError, TransportError
 from tests.client.loopback import serving
 
 pytestmark = pytest.mark.usefixtures("each_transport")
@@ -33,7 +33,7 @@ async def answering(
         return web.Response(body=body, headers={"Content-Type": "application/json", "Content-Encoding": encoding})
 
     async with serving(handle) as address:
-        config = ClientConfig(server=f"http://{address}", max_answer_bytes=most, max_event_bytes=event)
+        config = ClientConfig(server=f"http://{address}", max_response_bytes=most, max_event_bytes=event)
         async with Client(config) as client:
             yield client, asked
 
@@ -67,7 +67,7 @@ async def log(client: Client) -> object:
 @pytest.mark.parametrize("verb", [get, list_, list_all, watch, log])
 async def test_a_bomb_is_an_error_that_is_not_asked_for_again(verb: Callable[[Client], Awaitable[object]]) -> None:
     async with answering(bomb(4 * MIB), "gzip", most=MIB, event=MIB) as (client, asked):
-        with pytest.raises(AnswerTooLargeError, match="more than"):
+        with pytest.raises(ResponseTooLargeError, match="more than"):
             await verb(client)
         assert len(asked) == 1
 
@@ -81,7 +81,7 @@ async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
     async with answering(body, encoding, most=len(pods)) as (client, _):
         assert len((await client.list(kinds.POD)).items) == 999
     async with answering(body, encoding, most=len(pods) - 1) as (client, _):
-        with pytest.raises(AnswerTooLargeError, match="max_answer_bytes"):
+        with pytest.raises(ResponseTooLargeError, match="max_response_bytes"):
             await client.list(kinds.POD)
 
 
@@ -118,7 +118,7 @@ async def test_an_event_that_is_too_large_comes_after_those_before_it() -> None:
     body = event * 3 + b'{"type": "ADDED", "object": "' + b"x" * MIB
     async with answering(body, "identity", event=1000) as (client, _), client.watch(kinds.POD) as events:
         assert [(await anext(events)).object.name for _ in range(3)] == ["a"] * 3
-        with pytest.raises(AnswerTooLargeError, match="max_event_bytes"):
+        with pytest.raises(ResponseTooLargeError, match="max_event_bytes"):
             await anext(events)
         assert await events.batch() == []
 
@@ -131,7 +131,7 @@ async def test_a_line_of_a_log_is_bounded_and_its_chunks_are_not() -> None:
 
     lines = LogStream(chunks(), path="/log", max_line_bytes=500)
     assert await anext(lines) == b"short"
-    with pytest.raises(AnswerTooLargeError, match="read its chunks instead"):
+    with pytest.raises(ResponseTooLargeError, match="read its chunks instead"):
         await anext(lines)
     with pytest.raises(StopAsyncIteration):
         await anext(lines)

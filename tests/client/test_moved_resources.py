@@ -68,27 +68,27 @@ def widget(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"size": 1}}
 
 
-async def watches(client: Client, rt: Any) -> None:
-    async with client.watch(rt) as events:
+async def watches(client: Client, kind: Any) -> None:
+    async with client.watch(kind) as events:
         async for event in events:
             assert event.object.kind == "Widget"
             return
 
 
 VERBS: dict[str, Callable[[Client, Any], Awaitable[object]]] = {
-    "get": lambda client, rt: client.get(rt, "a"),
-    "list": lambda client, rt: client.list(rt, namespace="default"),
-    "list_all": lambda client, rt: client.list_all(rt),
+    "get": lambda client, kind: client.get(kind, "a"),
+    "list": lambda client, kind: client.list(kind, namespace="default"),
+    "list_all": lambda client, kind: client.list_all(kind),
     "watch": watches,
-    "create": lambda client, rt: client.create(rt, {"metadata": {"generateName": "b-"}}),
-    "apply": lambda client, rt: client.apply(rt, widget("c")),
-    "patch": lambda client, rt: client.patch(rt, "a", {"spec": {"size": 2}}),
-    "patch status": lambda client, rt: client.patch(rt, "a", {"status": {"size": 2}}, subresource="status"),
-    "update": lambda client, rt: client.create_or_update(rt, "a", lambda fields: fields["spec"].update(size=3)),
-    "get_scale": lambda client, rt: client.get_scale(rt, "a"),
-    "scale": lambda client, rt: client.scale(rt, "a", 4),
-    "wait_for": lambda client, rt: client.wait_for(rt, "a", wait.created(), timeout=5.0),
-    "delete": lambda client, rt: client.delete(rt, "d"),
+    "create": lambda client, kind: client.create(kind, {"metadata": {"generateName": "b-"}}),
+    "apply": lambda client, kind: client.apply(kind, widget("c")),
+    "patch": lambda client, kind: client.patch(kind, "a", {"spec": {"size": 2}}),
+    "patch status": lambda client, kind: client.patch(kind, "a", {"status": {"size": 2}}, subresource="status"),
+    "update": lambda client, kind: client.create_or_update(kind, "a", lambda fields: fields["spec"].update(size=3)),
+    "get_scale": lambda client, kind: client.get_scale(kind, "a"),
+    "scale": lambda client, kind: client.scale(kind, "a", 4),
+    "wait_for": lambda client, kind: client.wait_for(kind, "a", wait.created(), timeout=5.0),
+    "delete": lambda client, kind: client.delete(kind, "d"),
 }
 
 
@@ -115,28 +115,28 @@ async def serving(fields: dict[str, Any]) -> AsyncGenerator[tuple[Client, Callab
 async def test_client_follows_a_kind_that_is_created_again(changed: dict[str, Any]) -> None:
     async with serving(crd()) as (client, make):
         pairs: list[tuple[Any, str]] = (
-            [(rt, "get") for rt in KIND_NAMES] + [("Widget", verb) for verb in VERBS] + [(Widget, "create")]
+            [(kind, "get") for kind in KIND_NAMES] + [("Widget", verb) for verb in VERBS] + [(Widget, "create")]
         )
-        clients = [(make(), rt, verb) for rt, verb in pairs]
-        for each, rt, _ in clients:
-            await each.list(rt)
+        clients = [(make(), kind, verb) for kind, verb in pairs]
+        for each, kind, _ in clients:
+            await each.list(kind)
         await make_again(client, changed)
         for name in ("a", "d"):
             await make().create("Widget", widget(name))
-        for each, rt, verb in clients:
-            await VERBS[verb](each, rt)
-            await VERBS["get"](each, rt)  # and again
+        for each, kind, verb in clients:
+            await VERBS[verb](each, kind)
+            await VERBS["get"](each, kind)  # and again
 
 
 async def test_name_that_no_longer_exists_is_reported_as_unknown() -> None:
     async with serving(crd()) as (client, make):
-        clients = [(make(), rt) for rt in OTHER_NAMES]
-        for each, rt in clients:
-            await each.list(rt)
+        clients = [(make(), kind) for kind in OTHER_NAMES]
+        for each, kind in clients:
+            await each.list(kind)
         await make_again(client, crd("gadgets"))
-        for each, rt in clients:
+        for each, kind in clients:
             with pytest.raises(UnknownResourceError):
-                await each.get(rt, "a")
+                await each.get(kind, "a")
 
 
 async def test_client_follows_the_removal_of_a_version() -> None:
@@ -144,12 +144,12 @@ async def test_client_follows_the_removal_of_a_version() -> None:
         await client.create("example.com/v2/Widget", widget("a"))
         await client.create("example.com/v2/Widget", widget("d"))
         preferred = [(make(), "widgets", verb) for verb in VERBS]
-        for each, rt, _ in preferred:
-            assert (await each.resource(rt)).version == "v2"
+        for each, kind, _ in preferred:
+            assert (await each.resource(kind)).version == "v2"
         kept: list[Any] = ["example.com/v1/Widget", CONSTANT, Widget]
         named = [make() for _ in kept]
-        for each, rt in zip(named, kept, strict=True):
-            await each.list(rt)
+        for each, kind in zip(named, kept, strict=True):
+            await each.list(kind)
         # The preferred version goes away, then another one comes back.
         fields = await client.get(CRD, "widgets.example.com")
         changed = fields.edit()
@@ -164,8 +164,8 @@ async def test_client_follows_the_removal_of_a_version() -> None:
         only_v3 = {"spec": {"versions": crd(versions=("v3",))["spec"]["versions"]}}
         await client.patch(CRD, "widgets.example.com", {"status": {"storedVersions": ["v3"]}}, subresource="status")
         await client.patch(CRD, "widgets.example.com", only_v3)
-        for each, rt, verb in preferred:
-            found = await VERBS[verb](each, rt)
+        for each, kind, verb in preferred:
+            found = await VERBS[verb](each, kind)
             if verb in ("get", "patch", "apply"):
                 assert isinstance(found, dl.Resource)
                 assert found.api_version == "example.com/v3"
@@ -200,13 +200,13 @@ class Counting(FakeTransport):
                 return text_answer("404 page not found", status=404)
 
 
-@pytest.mark.parametrize("rt", [Widget, CONSTANT, "widgets"])
-async def test_path_that_stays_away_does_not_become_a_load(rt: Any) -> None:
+@pytest.mark.parametrize("kind", [Widget, CONSTANT, "widgets"])
+async def test_path_that_stays_away_does_not_become_a_load(kind: Any) -> None:
     transport = Counting()
     client = Client(ClientConfig(server="http://fake"), transport=transport)
     for _ in range(20):
         with pytest.raises(NotFoundError):
-            await client.get(rt, "a")
+            await client.get(kind, "a")
     asked = [request.path for request in transport.requests]
     assert asked.count("/apis/example.com/v1/namespaces/default/widgets/a") == 20
     assert asked.count("/apis") <= 4

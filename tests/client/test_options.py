@@ -140,7 +140,7 @@ DEFAULTS: list[tuple[Any, dict[str, Any]]] = [
             "proxy_url": "",
             "request_timeout": 30.0,
             "compression": True,
-            "max_answer_bytes": 1024**3,
+            "max_response_bytes": 1024**3,
             "max_event_bytes": 64 * 1024**2,
             "context": "",
             "source": "",
@@ -159,7 +159,7 @@ DEFAULTS: list[tuple[Any, dict[str, Any]]] = [
             "insecure_skip_verify": False,
         },
     ),
-    (WatchLimitOptions(), {"deadline_slack": 15.0, "idle_limit": 90.0}),
+    (WatchLimitOptions(), {"deadline_slack": 15.0, "idle_timeout": 90.0}),
 ]
 
 

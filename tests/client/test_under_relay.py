@@ -81,7 +81,7 @@ async def logs(client: Client, limit: float | None) -> int:
 
 
 async def each(client: Client, limit: float | None) -> int:
-    return len([item async for item in client.each_list_item(kinds.CONFIG_MAP, timeout=limit)])
+    return len([item async for item in client.iter_list(kinds.CONFIG_MAP, timeout=limit)])
 
 
 Verb = Callable[[Client, float | None], Awaitable[Any]]
@@ -89,7 +89,7 @@ READS: dict[str, Verb] = {
     "get": lambda client, limit: client.get(kinds.CONFIG_MAP, "a", timeout=limit),
     "list": lambda client, limit: client.list(kinds.CONFIG_MAP, timeout=limit),
     "list_all": lambda client, limit: client.list_all(kinds.CONFIG_MAP, timeout=limit),
-    "each_list_item": each,
+    "iter_list": each,
     "get_scale": lambda client, limit: client.get_scale(kinds.DEPLOYMENT, "a", timeout=limit),
 }
 WRITES: dict[str, Verb] = {

@@ -96,7 +96,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "delete": (("v1/Pod", "x"), {}),
     "delete_collection": (("v1/Pod",), {"namespace": "default"}),
     "edit": ((Edited, "x", moved), {}),
-    "each_list_item": (("v1/Pod",), {}),
+    "iter_list": (("v1/Pod",), {}),
     "evict": (("x",), {}),
     "find": (("v1/Pod", "x"), {}),
     "get": (("v1/Pod", "x"), {}),

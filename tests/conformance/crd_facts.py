@@ -46,7 +46,7 @@ def keyed(items: Json, *keys: str, **more: Any) -> Json:
     return array(items, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys], **more})
 
 
-def as_set(items: Json) -> Json:
+def list_set(items: Json) -> Json:
     return array(items, **{"x-kubernetes-list-type": "set"})
 
 
@@ -337,16 +337,16 @@ FIELDS: dict[str, Any] = {
         )
     },
     # lists
-    "set of strings": as_set(TEXT),
-    "set of atomic objects": as_set({**obj(k=TEXT), "x-kubernetes-map-type": "atomic"}),
-    "set of objects": as_set(obj(k=TEXT)),
-    "set of granular objects": as_set({**obj(k=TEXT), "x-kubernetes-map-type": "granular"}),
-    "set of arrays": as_set(array()),
-    "set of atomic arrays": as_set(array(**{"x-kubernetes-list-type": "atomic"})),
-    "set of sets": as_set(as_set(TEXT)),
-    "set of nullable": as_set({**TEXT, "nullable": True}),
-    "set of int-or-string": as_set(ANY),
-    "set of open": as_set(OPEN),
+    "set of strings": list_set(TEXT),
+    "set of atomic objects": list_set({**obj(k=TEXT), "x-kubernetes-map-type": "atomic"}),
+    "set of objects": list_set(obj(k=TEXT)),
+    "set of granular objects": list_set({**obj(k=TEXT), "x-kubernetes-map-type": "granular"}),
+    "set of arrays": list_set(array()),
+    "set of atomic arrays": list_set(array(**{"x-kubernetes-list-type": "atomic"})),
+    "set of sets": list_set(list_set(TEXT)),
+    "set of nullable": list_set({**TEXT, "nullable": True}),
+    "set of int-or-string": list_set(ANY),
+    "set of open": list_set(OPEN),
     "set that is no array": {**TEXT, "x-kubernetes-list-type": "set"},
     "set without a type": {**OPEN, "x-kubernetes-list-type": "set"},
     "atomic list that is an object": {**OBJECT, "x-kubernetes-list-type": "atomic"},
@@ -368,7 +368,7 @@ FIELDS: dict[str, Any] = {
     "keyed without items": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
     "keyed that is no array": {**OBJECT, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
     "keys without a list type": array(KEY, **{"x-kubernetes-list-map-keys": ["k"]}),
-    "keys of a set": {**as_set(TEXT), "x-kubernetes-list-map-keys": ["k"]},
+    "keys of a set": {**list_set(TEXT), "x-kubernetes-list-map-keys": ["k"]},
     "map type atomic": {**obj(b=TEXT), "x-kubernetes-map-type": "atomic"},
     "map type of a string": {**TEXT, "x-kubernetes-map-type": "atomic"},
     "map type without a type": {**OPEN, "x-kubernetes-map-type": "atomic"},
@@ -404,7 +404,7 @@ FIELDS: dict[str, Any] = {
     "wrong default in additionalProperties": {**OBJECT, "additionalProperties": {**TEXT, "default": 1}},
     "default in items": array({**TEXT, "default": "x"}),
     "wrong default in items": array({**TEXT, "default": 1}),
-    "default of a set": {**as_set(TEXT), "default": ["a", "a"]},
+    "default of a set": {**list_set(TEXT), "default": ["a", "a"]},
     "default of an embedded object": {**EMBEDDED, **OPEN, "default": {}},
     "default of a right embedded object": {**EMBEDDED, **OPEN, "default": {"apiVersion": "v1", "kind": "X"}},
     "default of an int32": {**WHOLE, "format": "int32", "default": 2147483648},
@@ -737,7 +737,7 @@ CASES = (
 Send = Callable[[Json], Awaitable[tuple[int, Json]]]
 
 
-def crd_of(part: str, value: Any) -> Json:
+def generate_crd(part: str, value: Any) -> Json:
     """Return the CRD of a case."""
     schema = obj(a=value) if part == "field" else value if part == "root" else obj(a=TEXT)
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -769,7 +769,7 @@ def seen(code: int, answer: Json) -> list[Any]:
 
 async def ask(send: Send) -> dict[str, list[Any]]:
     """Ask a server about every case; nothing is stored."""
-    return {name: seen(*await send(crd_of(part, value))) for name, part, value in CASES}
+    return {name: seen(*await send(generate_crd(part, value))) for name, part, value in CASES}
 
 
 def read_facts() -> dict[str, list[Any]]:

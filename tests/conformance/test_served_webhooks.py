@@ -13,7 +13,7 @@ from typing import Any
 
 import deltaloop as dl
 from deltaloop.webhooks import (
-    FixedCertificate,
+    StaticCertificate,
     WebhookAddress,
     WebhookServer,
     WebhookServerOptions,
@@ -33,7 +33,7 @@ _PLURALS = {
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
 _NO_DATA: Mapping[str, str] = {}
-LOCAL = WebhookServerOptions(host="127.0.0.1", port=0, stop_patience=0.0)
+LOCAL = WebhookServerOptions(host="127.0.0.1", port=0, stop_timeout=0.0)
 
 
 class Asked:
@@ -58,7 +58,7 @@ async def asked_by(api: Api, *webhooks: Webhook) -> AsyncGenerator[Asked]:
     authority, context = credentials()
     asked, served = Asked(), WebhookSet(webhooks)
     made: list[str] = []
-    async with WebhookServer(served, FixedCertificate(context), options=LOCAL, metrics=asked) as server:
+    async with WebhookServer(served, StaticCertificate(context), options=LOCAL, metrics=asked) as server:
         bundle = base64.b64encode(authority.ca_pem).decode()
         address = WebhookAddress(url=server.url, ca_bundle=bundle)
         try:
@@ -91,15 +91,15 @@ def data_of(obj: dl.Resource) -> Mapping[str, str]:
 
 
 @dl.validate("v1/ConfigMap")
-def no_bad(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Iterator[dl.Finding]:
+def no_bad(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Iterator[dl.FieldError]:
     data = data_of(obj)
     if data.get("bad"):
-        yield dl.Finding("data.bad", "take it out", "FieldValueForbidden")
+        yield dl.FieldError("data.bad", "take it out", "FieldValueForbidden")
     if request.old is not None and len(data_of(request.old)) > len(data):
         request.warn("something is gone")
         request.annotate("gone", "yes")
     if request.user.username == "":
-        yield dl.Finding("", "somebody has to ask")
+        yield dl.FieldError("", "somebody has to ask")
 
 
 @dl.mutate("v1/ConfigMap")
@@ -109,8 +109,8 @@ def stamp(obj: dict[str, Any], request: dl.AdmissionRequest[dl.Resource]) -> Non
 
 
 @dl.validate("v1/ConfigMap", operations=["DELETE"])
-def keep(obj: dl.Resource) -> dl.Finding | None:
-    return dl.Finding("", "it is kept") if data_of(obj).get("keep") else None
+def keep(obj: dl.Resource) -> dl.FieldError | None:
+    return dl.FieldError("", "it is kept") if data_of(obj).get("keep") else None
 
 
 @conformance("Served webhooks: findings refuse an object by 422, with a cause for each")
@@ -204,7 +204,7 @@ def conversions(group: str) -> list[Webhook]:
 async def test_conversions(api: Api) -> None:
     functions = conversions(api.group())
     authority, context = credentials()
-    async with WebhookServer(WebhookSet(functions), FixedCertificate(context), options=LOCAL) as server:
+    async with WebhookServer(WebhookSet(functions), StaticCertificate(context), options=LOCAL) as server:
         bundle = base64.b64encode(authority.ca_pem).decode()
         client = WebhookAddress(url=server.url, ca_bundle=bundle).client_config(functions[0].path)
         try:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deltaloop.crds import Int32, IntOrString, Quantity, as_atomic, as_set, class_rules, field_rules, keyed_by
+from deltaloop.crds import Int32, IntOrString, Quantity, atomic, class_rules, field_rules, list_map_keys, list_set
 from deltaloop.crds.class_schemas import class_schema
 from deltaloop.crds.rules.compiled import rules_of
 from deltaloop.crds.rules.definitions import RuleChecks
@@ -112,15 +112,15 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
     (set[str], {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
     (
-        Annotated[list[str], as_set(), Meta(max_length=4)],
+        Annotated[list[str], list_set(), Meta(max_length=4)],
         {"type": "array", "items": {"type": "string"}, "maxItems": 4, "x-kubernetes-list-type": "set"},
     ),
     (
-        Annotated[list[str], as_atomic()],
+        Annotated[list[str], atomic()],
         {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
     ),
     (
-        Annotated[dict[str, int], as_atomic(), Meta(max_length=3)],
+        Annotated[dict[str, int], atomic(), Meta(max_length=3)],
         {
             "type": "object",
             "additionalProperties": {"type": "integer"},
@@ -151,7 +151,7 @@ def test_what_an_annotation_means(kind: Any, wanted: dict[str, Any]) -> None:
 
 def test_classes_inside_and_what_their_docstrings_say() -> None:
     class Whole(Struct):
-        keyed: Annotated[list[Inner], keyed_by("firstName")]
+        keyed: Annotated[list[Inner], list_map_keys("firstName")]
         plain: Plain
         both: Annotated[Inner, Meta(description="of the field")]
         none: Inner | None = None

@@ -13,35 +13,35 @@ import deltaloop as dl
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
 from deltaloop.crds import (
-    KindColumn,
-    KindConditions,
-    KindRule,
-    KindScale,
+    Conditions,
+    PrinterColumn,
+    ScaleSubresource,
     TypedReference,
-    as_atomic,
+    ValidationRule,
+    atomic,
     class_rules,
-    crd_of,
     custom_resource,
     field_rules,
-    keyed_by,
+    generate_crd,
+    list_map_keys,
 )
 from deltaloop.crds.declaring import is_kind, plural_of
 from deltaloop.errors import InvalidArgumentError, InvalidKindError
 
 
-@class_rules("self.least <= self.most", KindRule("self.most < 100", message="too many", field_path=".most"))
+@class_rules("self.least <= self.most", ValidationRule("self.most < 100", message="too many", field_path=".most"))
 class Spec(Struct):
     """What is wanted."""
 
     least: int = 0
-    most: Annotated[int, field_rules(KindRule("self >= oldSelf", message="may not shrink"))] = 3
+    most: Annotated[int, field_rules(ValidationRule("self >= oldSelf", message="may not shrink"))] = 3
     secret: TypedReference | UnsetType = UNSET
 
 
 class State(Struct, rename="camel"):
     ready_replicas: int = 0
     selector: str = ""
-    conditions: KindConditions = []
+    conditions: Conditions = []
 
 
 @custom_resource(
@@ -50,12 +50,14 @@ class State(Struct, rename="camel"):
     short_names=["gw"],
     categories=["all"],
     printer_columns=[
-        KindColumn("Most", ".spec.most", description="How many at most."),
-        KindColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-        KindColumn("Age", ".metadata.creationTimestamp"),
-        KindColumn("Wide", ".spec.least", type="number", priority=1),
+        PrinterColumn("Most", ".spec.most", description="How many at most."),
+        PrinterColumn("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn("Age", ".metadata.creationTimestamp"),
+        PrinterColumn("Wide", ".spec.least", type="number", priority=1),
     ],
-    scale=KindScale(replicas=".spec.most", ready_replicas=".status.readyReplicas", label_selector=".status.selector"),
+    scale=ScaleSubresource(
+        replicas=".spec.most", ready_replicas=".status.readyReplicas", label_selector=".status.selector"
+    ),
     selectable_fields=[".spec.most"],
 )
 class Gateway(Struct, kw_only=True):
@@ -73,7 +75,7 @@ class OldPolicy:
 
 
 def test_the_definition_says_what_the_class_does() -> None:
-    crd = crd_of(Gateway)
+    crd = generate_crd(Gateway)
     assert crd["metadata"] == {"name": "gateways.example.com"}
     names = {"kind": "Gateway", "listKind": "GatewayList", "plural": "gateways", "singular": "gateway"}
     assert crd["spec"]["names"] == {**names, "shortNames": ["gw"], "categories": ["all"]}
@@ -111,7 +113,7 @@ def test_the_definition_says_what_the_class_does() -> None:
 
 @pytest.mark.parametrize("cls", [Gateway, OldPolicy])
 def test_the_server_finds_nothing_wrong_with_it(cls: type) -> None:
-    crd = default_crd(crd_of(cls))
+    crd = default_crd(generate_crd(cls))
     assert [str(error) for error in validate_crd({**crd, "status": {"storedVersions": ["v1"]}})] == []
 
 
@@ -122,7 +124,7 @@ def test_a_class_that_is_decorated_names_its_kind() -> None:
     assert is_kind(Gateway)
     assert not is_kind(Spec)
     assert not is_kind(Gateway.__name__)
-    [version] = crd_of(OldPolicy)["spec"]["versions"]
+    [version] = generate_crd(OldPolicy)["spec"]["versions"]
     assert (version["deprecated"], version["deprecationWarning"]) == (True, "use another")
     assert "subresources" not in version
 
@@ -133,7 +135,7 @@ def test_a_class_below_a_kind_is_none_itself() -> None:
 
     assert not is_kind(Other)
     with pytest.raises(InvalidArgumentError, match=r"class Other is no kind; decorate it with @custom_resource"):
-        crd_of(Other)
+        generate_crd(Other)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_plurals(kind: str, plural: str) -> None:
 
 
 def made(
-    *fields: tuple[str, Any] | tuple[str, Any, Any], rules: tuple[KindRule | str, ...] = (), **options: Any
+    *fields: tuple[str, Any] | tuple[str, Any, Any], rules: tuple[ValidationRule | str, ...] = (), **options: Any
 ) -> type:
     """A kind with a spec of these fields."""
     spec = msgspec.defstruct("ThingSpec", [*fields])
@@ -187,7 +189,7 @@ def made(
             r"ThingSpec\.n: the rule .* exceeds budget .* maxItems",
         ),
         (
-            lambda: made(("n", Annotated[int, field_rules(KindRule("self > 1", message_expression="1"))])),
+            lambda: made(("n", Annotated[int, field_rules(ValidationRule("self > 1", message_expression="1"))])),
             r"ThingSpec\.n: the rule '1' is wrong: messageExpression must evaluate to a string",
         ),
         (
@@ -195,14 +197,17 @@ def made(
             r"ThingSpec\.n: its default is not valid: Invalid value: 0: .*greater than or equal",
         ),
         (lambda: made(("n", Annotated[str, Meta(pattern="(?=a)")])), r"ThingSpec\.n: .*\(\?="),
-        (lambda: made(("n", Annotated[list[TypedReference], keyed_by("nobody")])), r"ThingSpec\.n: .*nobody"),
-        (lambda: made(("n", Annotated[str, as_atomic()])), r"ThingSpec\.n: "),
-        (lambda: made(printer_columns=[KindColumn("A", ".spec.a")]), r"Thing: printer column 'A' shows .spec.a, which"),
-        (lambda: made(printer_columns=[KindColumn("", ".spec")]), r"Thing: printer column '': Required value"),
-        (lambda: made(printer_columns=[KindColumn("A", "spec")]), r"Thing: printer column 'A': .*simple json path"),
-        (lambda: made(scale=KindScale()), r"Thing: the scale subresource shows .spec.replicas"),
+        (lambda: made(("n", Annotated[list[TypedReference], list_map_keys("nobody")])), r"ThingSpec\.n: .*nobody"),
+        (lambda: made(("n", Annotated[str, atomic()])), r"ThingSpec\.n: "),
         (
-            lambda: made(("n", int), others=[("status", State, None)], scale=KindScale(".spec.n", ".spec.n")),
+            lambda: made(printer_columns=[PrinterColumn("A", ".spec.a")]),
+            r"Thing: printer column 'A' shows .spec.a, which",
+        ),
+        (lambda: made(printer_columns=[PrinterColumn("", ".spec")]), r"Thing: printer column '': Required value"),
+        (lambda: made(printer_columns=[PrinterColumn("A", "spec")]), r"Thing: printer column 'A': .*simple json path"),
+        (lambda: made(scale=ScaleSubresource()), r"Thing: the scale subresource shows .spec.replicas"),
+        (
+            lambda: made(("n", int), others=[("status", State, None)], scale=ScaleSubresource(".spec.n", ".spec.n")),
             r"Thing: the scale subresource: .*under .status",
         ),
         (lambda: made(selectable_fields=[".spec.a"]), r"Thing: selectable_fields: .*"),
@@ -225,7 +230,7 @@ def test_a_group_of_kubernetes_itself_says_who_approved_it() -> None:
     approved = {"api-approved.kubernetes.io": "https://example.com/approved"}
     first = made(group="things.k8s.io", annotations=approved, storage=True)
     second = made(group="things.k8s.io", version="v2", annotations={**approved, "example.com/a": "b"})
-    crd = default_crd(crd_of(first, second))
+    crd = default_crd(generate_crd(first, second))
     assert crd["metadata"]["annotations"] == {**approved, "example.com/a": "b"}
     assert [str(error) for error in validate_crd({**crd, "status": {"storedVersions": ["v1"]}})] == []
 
@@ -235,21 +240,23 @@ def test_what_is_no_keyword_column_or_rule_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=r"knows no 'colums'; .*printer_columns"):
         made(**unknown)
     columns: Any = [".spec.a"]
-    with pytest.raises(InvalidKindError, match=r"'\.spec\.a' is no printer column: use KindColumn"):
+    with pytest.raises(InvalidKindError, match=r"'\.spec\.a' is no printer column: use PrinterColumn"):
         made(printer_columns=columns)
     rule: Any = 3
     with pytest.raises(InvalidArgumentError, match="3 is no rule"):
         field_rules(rule)
 
 
-@pytest.mark.parametrize("nothing", [class_rules, field_rules, keyed_by])
+@pytest.mark.parametrize("nothing", [class_rules, field_rules, list_map_keys])
 def test_an_annotation_that_says_nothing_is_refused(nothing: Any) -> None:
     with pytest.raises(InvalidArgumentError):
         nothing()
 
 
 def test_a_column_may_look_into_what_is_open() -> None:
-    crd = crd_of(made(("any", Any), ("free", dict[str, Any]), printer_columns=[KindColumn("A", ".spec.free.a")]))
+    crd = generate_crd(
+        made(("any", Any), ("free", dict[str, Any]), printer_columns=[PrinterColumn("A", ".spec.free.a")])
+    )
     assert crd["spec"]["versions"][0]["additionalPrinterColumns"] == [
         {"name": "A", "type": "string", "jsonPath": ".spec.free.a"}
     ]

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from deltaloop.crds import crd_of, custom_resource
-from deltaloop.crds.annotations import KindRule
+from deltaloop.crds import custom_resource, generate_crd
+from deltaloop.crds.annotations import ValidationRule
 from deltaloop.errors import InvalidArgumentError, InvalidKindError
 
 
@@ -19,7 +19,9 @@ def version(name: str, **keywords: Any) -> type:
 
 
 def test_versions_are_listed_as_given_and_one_is_stored() -> None:
-    crd = crd_of(version("v1", storage=True), version("v1alpha1", served=False), version("v1beta1", deprecated=True))
+    crd = generate_crd(
+        version("v1", storage=True), version("v1alpha1", served=False), version("v1beta1", deprecated=True)
+    )
     found = [(each["name"], each["served"], each["storage"]) for each in crd["spec"]["versions"]]
     assert found == [("v1", True, True), ("v1alpha1", False, False), ("v1beta1", True, False)]
     assert crd["spec"]["versions"][2]["deprecated"] is True
@@ -28,8 +30,10 @@ def test_versions_are_listed_as_given_and_one_is_stored() -> None:
 
 def test_a_definition_is_a_new_one_each_time() -> None:
     cls = version("v1")
-    crd_of(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clear()
-    assert crd_of(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["size"] == {"type": "integer"}
+    generate_crd(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clear()
+    assert generate_crd(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["size"] == {
+        "type": "integer"
+    }
 
 
 @pytest.mark.parametrize(
@@ -46,16 +50,16 @@ def test_a_definition_is_a_new_one_each_time() -> None:
 )
 def test_classes_that_are_not_versions_of_one_kind_are_refused(classes: list[type], words: str) -> None:
     with pytest.raises(InvalidKindError, match=words):
-        crd_of(*classes)
+        generate_crd(*classes)
 
 
 def test_without_a_class_there_is_no_definition() -> None:
     with pytest.raises(InvalidArgumentError, match="give the class"):
-        crd_of()
+        generate_crd()
 
 
 def test_a_rule_says_what_was_said() -> None:
-    rule = KindRule("a", "b", "c", "d", "e", optional_old_self=True)
+    rule = ValidationRule("a", "b", "c", "d", "e", optional_old_self=True)
     assert rule.as_schema() == {
         "rule": "a",
         "message": "b",

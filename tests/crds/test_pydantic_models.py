@@ -11,7 +11,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.api.json_writing import plain_fields
 from deltaloop.api.set_fields import set_fields, with_defaults
-from deltaloop.crds import KindConditions, Quantity, class_rules, crd_of, custom_resource, keyed_by
+from deltaloop.crds import Conditions, Quantity, class_rules, custom_resource, generate_crd, list_map_keys
 from deltaloop.errors import InvalidKindError, MalformedObjectError
 
 pydantic = pytest.importorskip("pydantic", reason="pydantic, which the extra `pydantic` brings, is missing")
@@ -36,7 +36,7 @@ class Spec(BaseModel):
     replicas: Annotated[int, Field(ge=0, le=9, description="How many.")] = 1
     storage: Quantity = "1Gi"
     mode: Literal["fast", "safe"] = "fast"
-    ports: Annotated[list[Port], keyed_by("name")] = []
+    ports: Annotated[list[Port], list_map_keys("name")] = []
     tags: list[Annotated[str, Field(max_length=3)]] = Field(default_factory=list, max_length=4)
     config_name: str | None = Field(default=None, pattern="^a")
     weight: PositiveInt = 3
@@ -59,7 +59,7 @@ class Status(BaseModel):
     model_config = CAMEL
 
     ready_replicas: int = 0
-    conditions: KindConditions = []
+    conditions: Conditions = []
 
 
 @custom_resource(group="example.com", version="v1")
@@ -83,7 +83,7 @@ class StructSpec(msgspec.Struct, rename="camel"):
     replicas: Annotated[int, msgspec.Meta(ge=0, le=9, description="How many.")] = 1
     storage: Quantity = "1Gi"
     mode: Literal["fast", "safe"] = "fast"
-    ports: Annotated[list[StructPort], keyed_by("name")] = []
+    ports: Annotated[list[StructPort], list_map_keys("name")] = []
     tags: Annotated[list[Annotated[str, msgspec.Meta(max_length=3)]], msgspec.Meta(max_length=4)] = []
     config_name: Annotated[str, msgspec.Meta(pattern="^a")] | None = None
     weight: Annotated[int, msgspec.Meta(gt=0)] = 3
@@ -92,7 +92,7 @@ class StructSpec(msgspec.Struct, rename="camel"):
 
 class StructStatus(msgspec.Struct, rename="camel"):
     ready_replicas: int = 0
-    conditions: KindConditions = []
+    conditions: Conditions = []
 
 
 @custom_resource(group="example.com", version="v1", kind="Model")
@@ -105,7 +105,7 @@ class OfStructs(msgspec.Struct):
 
 
 def test_its_definition_is_that_of_a_struct() -> None:
-    assert crd_of(Model) == crd_of(OfStructs)
+    assert generate_crd(Model) == generate_crd(OfStructs)
 
 
 def test_what_is_set_is_sent_and_nothing_that_is_computed() -> None:
@@ -120,7 +120,7 @@ def test_what_is_set_is_sent_and_nothing_that_is_computed() -> None:
 
 async def test_it_is_written_read_and_edited(deltaloop_client: dl.Client) -> None:
     client = deltaloop_client
-    await client.create(dl.kinds.CUSTOM_RESOURCE_DEFINITION, crd_of(Model))
+    await client.create(dl.kinds.CUSTOM_RESOURCE_DEFINITION, generate_crd(Model))
     await client.wait_for(dl.kinds.CUSTOM_RESOURCE_DEFINITION, "models.example.com", dl.wait.established())
     await client.create(Model, Model(metadata=dl.ObjectMeta(name="a"), spec=Spec(replicas=2)))
 
@@ -178,7 +178,7 @@ def test_what_is_kept_is_open() -> None:
     made: type[Any] = custom_resource(group="example.com", version="v1")(
         pydantic.create_model("Thing", spec=(Free, ...), __base__=BaseModel)
     )
-    spec = crd_of(made)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec = generate_crd(made)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert spec["x-kubernetes-preserve-unknown-fields"] is True
     assert set_fields(made(spec={"b": 1})) == {"spec": {"b": 1}}
 

@@ -25,9 +25,9 @@ def test_a_part_that_is_left_out_is_missed(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_method_stands_as_it_is_called() -> None:
     calls = [call for call, _ in context_page.members(ReconcileClient)]
-    assert "await get(rt, name, *, namespace=..., subresource=..., timeout=...) -> T" in calls
-    assert any(call.startswith("async with watch(rt, *, namespace=None") for call in calls)
-    assert any(call.startswith("async for each in each_list_item(") for call in calls)
+    assert "await get(kind, name, *, namespace=..., subresource=..., timeout=...) -> T" in calls
+    assert any(call.startswith("async with watch(kind, *, namespace=None") for call in calls)
+    assert any(call.startswith("async for each in iter_list(") for call in calls)
 
 
 def test_each_member_has_its_line() -> None:

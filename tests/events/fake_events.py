@@ -35,10 +35,10 @@ class FakeEvents:
     serves_events_v1: bool = True
 
     async def create(
-        self, rt: ResourceType[Resource], obj: Mapping[str, Any], /, *, namespace: str | None = None
+        self, kind: ResourceType[Resource], obj: Mapping[str, Any], /, *, namespace: str | None = None
     ) -> Resource:
-        await self._request("create", rt)
-        if rt == EVENTS_V1_EVENT:
+        await self._request("create", kind)
+        if kind == EVENTS_V1_EVENT:
             missing = [name for name in _DEMANDED if not obj.get(name)]
             if missing or obj.get("series", {"count": 2})["count"] < 2:
                 raise InvalidError(Status(code=422, message=f"{missing}"))
@@ -47,33 +47,33 @@ class FakeEvents:
         if key in self.stored:
             raise AlreadyExistsError(Status(code=409))
         self.stored[key] = dict(obj)
-        return Resource.from_dict(obj, rt)
+        return Resource.from_dict(obj, kind)
 
     async def patch(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         name: str,
         patch: Mapping[str, Any],
         /,
         *,
         namespace: str | None = None,
     ) -> Resource:
-        await self._request("patch", rt)
+        await self._request("patch", kind)
         key = f"{namespace}/{name}"
         if key not in self.stored:
             raise NotFoundError(Status(code=404, details=StatusDetails(name=name, kind="events")))
         self.stored[key].update(patch)
-        return Resource.from_dict(self.stored[key], rt)
+        return Resource.from_dict(self.stored[key], kind)
 
-    async def _request(self, verb: str, rt: ResourceType[Resource]) -> None:
+    async def _request(self, verb: str, kind: ResourceType[Resource]) -> None:
         self.calls.append((now(), verb))
         if self.hangs:
             await asyncio.sleep(1000)
         error = self.errors.pop(0) if self.errors else self.always
         if error is not None:
             raise error
-        assert rt in {EVENT, EVENTS_V1_EVENT}
-        if rt == EVENTS_V1_EVENT and not self.serves_events_v1:
+        assert kind in {EVENT, EVENTS_V1_EVENT}
+        if kind == EVENTS_V1_EVENT and not self.serves_events_v1:
             raise NOT_SERVED
 
     @property
@@ -101,7 +101,7 @@ def make(
         watchers=watchers,
         clock=loop.time,
         wall_clock=lambda: START + timedelta(seconds=loop.time()),
-        chance=lambda: 0.3,
+        random=lambda: 0.3,
     )
 
 

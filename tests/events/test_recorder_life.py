@@ -57,7 +57,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
     }
     defaults = inspect.signature(EventRecorder).parameters
     assert defaults["clock"].default is time.monotonic
-    assert defaults["chance"].default is random.random
+    assert defaults["random"].default is random.random
     assert abs(datetime.now(UTC) - defaults["wall_clock"].default()) < timedelta(seconds=60)
 
 
@@ -226,9 +226,9 @@ async def test_leaving_with_nothing_left_says_nothing(caplog: pytest.LogCaptureF
 
 async def test_a_mistake_of_ours_in_the_sender_is_shown_at_the_end() -> None:
     def broken() -> float:
-        raise KeyError("chance")
+        raise KeyError("random")
 
-    recorder = EventRecorder(FakeEvents(always=NO_ANSWER), component="c", clock=now, chance=broken)
+    recorder = EventRecorder(FakeEvents(always=NO_ANSWER), component="c", clock=now, random=broken)
 
     async def use() -> None:
         async with recorder:
@@ -237,7 +237,7 @@ async def test_a_mistake_of_ours_in_the_sender_is_shown_at_the_end() -> None:
             with pytest.raises(RuntimeError, match="open recorder"):
                 await recorder.flush(1)
 
-    with pytest.raises(KeyError, match="chance"):
+    with pytest.raises(KeyError, match="random"):
         await use()
 
 

@@ -57,7 +57,7 @@ async def test_the_service_account_may_do_what_the_controller_does() -> None:
     async with deployed() as (admin, account):
         recorder = dl.EventRecorder(account, component="website-controller")
         lock = dl.LeaseLock(account, namespace="websites", name="website-controller", identity="one")
-        elector = dl.LeaderElector(lock, dl.LeaderElectionConfig(own_thread=False))
+        elector = dl.LeaderElector(lock, dl.LeaderElectionConfig(renew_in_thread=False))
         async with recorder:
             manager = dl.Manager(account, [reconcile], elector=elector, recorder=recorder)
             running = asyncio.create_task(manager.run())

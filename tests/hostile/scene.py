@@ -210,7 +210,7 @@ async def scene(
         reactions: list[Reaction] = []
         reflector = ReflectorOptions(page_size=page_size, watch_list=watch_list)
         options = InformerOptions(
-            queue=variant.queue, reflector=reflector, on_error=reactions.append, chance=lambda: 0.5
+            queue=variant.queue, reflector=reflector, on_error=reactions.append, random=lambda: 0.5
         )
         async with (
             Client(ClientConfig(server=relay.url, tls=client_side)) as client,

@@ -18,7 +18,7 @@ from aiohttp.http_parser import DeflateBuffer
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import HttpPage, Listen
+from deltaloop.runtime.program.pages import BindAddress, HttpPage
 from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
 _PIECE = 64 * 1024
@@ -61,7 +61,7 @@ async def _server(kind: str) -> AsyncGenerator[int]:
     async with AsyncExitStack() as stack:
         server: HealthServer | ApiServer
         if kind == "health":
-            server = await stack.enter_async_context(HealthServer(Listen(), {"/healthz": _page}))
+            server = await stack.enter_async_context(HealthServer(BindAddress(), {"/healthz": _page}))
         else:
             token = SecretText("right") if kind == "with a token" else None
             options = ServerOptions(insecure_http=token is None, token=token, controllers=frozenset())

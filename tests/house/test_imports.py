@@ -145,7 +145,7 @@ vars(sys.modules["deltaloop._internal.root_error"]).update(More=More, PATTERN=re
 KIND = """
 import msgspec, deltaloop as dl
 from typing import Annotated
-from deltaloop.crds import KindRule, field_rules
+from deltaloop.crds import ValidationRule, field_rules
 class Spec(msgspec.Struct):
     size: {size} = 1
 @dl.custom_resource(group="example.com", version="v1")
@@ -158,7 +158,7 @@ class Widget(msgspec.Struct, kw_only=True):
 def test_a_kind_without_rules_brings_no_language_of_rules() -> None:
     """It is a third of what a program with a class would import."""
     without = probe(KIND.format(size="int"))["modules"]
-    ruled = probe(KIND.format(size="Annotated[int, field_rules(KindRule('self < 9'))]"))["modules"]
+    ruled = probe(KIND.format(size="Annotated[int, field_rules(ValidationRule('self < 9'))]"))["modules"]
     assert isinstance(without, list)
     assert isinstance(ruled, list)
     assert "deltaloop.cel" in ruled

@@ -16,7 +16,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, StaticToken
 from deltaloop.events import EventRecorder
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Context, Controller, Listen, Manager, ManagerOptions, Request, controller
+from deltaloop.runtime import BindAddress, Context, Controller, Manager, ManagerOptions, Request, controller
 from deltaloop.testing import eventually
 
 PLANTED = "planted"
@@ -77,7 +77,7 @@ async def _run() -> dict[str, str]:
                 manager = Manager(
                     client,
                     [_failing(seen)],
-                    options=ManagerOptions(health=Listen()),
+                    options=ManagerOptions(health=BindAddress()),
                     recorder=recorder,
                     metrics=metrics.controllers,
                     metrics_page=metrics.render,

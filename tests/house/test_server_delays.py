@@ -1,4 +1,4 @@
-"""No server alone decides how long we wait: its ``Retry-After`` goes through ``pacing.asked_delay``."""
+"""No server alone decides how long we wait: its ``Retry-After`` goes through ``pacing.retry_after_delay``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reads(text: str) -> list[int]:
         id(part)
         for call in ast.walk(tree)
         if isinstance(call, ast.Call)
-        for part in (call.func, *(call.args if ast.unparse(call.func).endswith("asked_delay") else ()))
+        for part in (call.func, *(call.args if ast.unparse(call.func).endswith("retry_after_delay") else ()))
     }
     return [
         node.lineno
@@ -48,4 +48,4 @@ def test_every_delay_that_a_server_asks_for_is_bounded() -> None:
 @pytest.mark.parametrize("line", ["delay = max(delay, error.retry_after or 0.0)", "await sleep(error.retry_after)"])
 def test_a_seeded_bug_is_found(line: str) -> None:
     assert reads(line) == [1]
-    assert reads("delay = asked_delay(error.retry_after)\nwork.retry_after(3.0)") == []
+    assert reads("delay = retry_after_delay(error.retry_after)\nwork.retry_after(3.0)") == []

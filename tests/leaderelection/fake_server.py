@@ -88,7 +88,7 @@ class FakeClient:
 
     async def get(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         name: str,
         /,
         *,
@@ -99,7 +99,7 @@ class FakeClient:
 
     async def create(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         obj: Mapping[str, Any],
         /,
         *,
@@ -109,7 +109,7 @@ class FakeClient:
         return await self._perform("create", lambda: self.server.create(obj), timeout)
 
     async def update(
-        self, rt: ResourceType[Resource], obj: Mapping[str, Any], /, *, timeout: float | None = None
+        self, kind: ResourceType[Resource], obj: Mapping[str, Any], /, *, timeout: float | None = None
     ) -> Resource:
         return await self._perform("update", lambda: self.server.update(obj), timeout)
 

@@ -36,7 +36,7 @@ class Place:
             LeaseLock(self.client, namespace="default", name="example", identity="a", recorder=self.events),
             clock=now,
             wall_clock=WallClock(),
-            chance=lambda: 0.5,
+            random=lambda: 0.5,
             on_new_leader=lambda identity: self.hear(f"leader {identity}"),
             on_slow_path=lambda: self.hear("slow path"),
             last_resort=LastResort(last_resort, lambda: self.hear("last resort")),

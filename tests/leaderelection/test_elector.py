@@ -29,7 +29,7 @@ def make(
     lock = LeaseLock(client, namespace="default", name="example", identity=identity)
     guarded = Client(ClientConfig(server="http://fake"), transport=OtherWrites(server))
     elector = LeaderElector(
-        lock, config, client=guarded, clock=now, wall_clock=WallClock(), chance=lambda: 0.0, **options
+        lock, config, client=guarded, clock=now, wall_clock=WallClock(), random=lambda: 0.0, **options
     )
     return elector, client
 
@@ -46,7 +46,7 @@ async def test_a_term_from_the_first_read_to_the_release() -> None:
     server = FakeServer()
     elector, client = make(server)
     assert not elector.is_leader
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         assert elector.is_leader
         assert elector.leader == "a"
@@ -104,7 +104,7 @@ async def test_a_leader_that_cannot_renew_stops_in_time(fault: Any, lost_at: flo
     server = FakeServer()
     elector, client = make(server)
     ended: list[float] = []
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         client.always = fault
         try:
@@ -122,7 +122,7 @@ async def test_leadership_counts_from_the_start_of_the_renewal() -> None:
     server = FakeServer()
     elector, client = make(server)
     client.delay = 3.0  # read 0 to 3, create 3 to 6
-    term = await elector.win()
+    term = await elector.acquire()
     assert now() == 6
     async with term:
         client.always = "hang"
@@ -137,7 +137,7 @@ async def test_leadership_ends_at_the_start_plus_the_deadline() -> None:
     server = FakeServer()
     elector, client = make(server)
     client.delay = 3.0
-    term = await elector.win()
+    term = await elector.acquire()
     client.always = "hang"
     await asyncio.sleep(6.75)
     assert term.is_leading
@@ -154,7 +154,7 @@ async def test_leadership_ends_at_the_start_plus_the_deadline() -> None:
 async def test_one_failed_renewal_costs_nothing() -> None:
     server = FakeServer()
     elector, client = make(server)
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         client.faults = ["lose answer"]
         await asyncio.sleep(8)
@@ -166,7 +166,7 @@ async def test_one_failed_renewal_costs_nothing() -> None:
 async def test_a_lock_in_other_hands_ends_the_term_at_once() -> None:
     server = FakeServer()
     elector, _ = make(server)
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
         await asyncio.sleep(100)
@@ -296,7 +296,7 @@ async def test_cancelled_after_a_winning_write_was_carried_out_it_releases() -> 
 async def test_a_conflict_at_the_release_is_retried() -> None:
     server = FakeServer()
     elector, client = make(server)
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         await asyncio.sleep(1)
         server.edit(lambda lease: lease["metadata"].update(labels={"theirs": "1"}))
@@ -346,7 +346,7 @@ async def test_a_body_that_swallows_its_cancellation_is_named_and_its_writes_ref
         client.always = None
 
     with caplog.at_level(logging.WARNING, logger="deltaloop.leaderelection"):
-        term = await elector.win()
+        term = await elector.acquire()
         async with term:
             await deaf(term)
     assert refused == [10]
@@ -363,7 +363,7 @@ async def test_a_refusal_that_leaves_the_body_is_a_clean_end_of_the_term() -> No
     elector, client = make(server)
     client.delay = 0
     for grouped in (False, True):
-        term = await elector.win()
+        term = await elector.acquire()
         async with term:
             client.always = "refuse"
             await asyncio.sleep(5)
@@ -425,7 +425,7 @@ async def test_a_term_in_the_course_of_a_cancellation_ends_as_any_other() -> Non
         try:
             await asyncio.sleep(100)
         finally:
-            term = await elector.win()
+            term = await elector.acquire()
             async with term:
                 client.always = "refuse"
                 await asyncio.sleep(100)
@@ -453,8 +453,8 @@ async def test_a_read_that_fails_like_a_write_is_a_failed_read(caplog: pytest.Lo
     server = FakeServer()
     client = Strange(server)
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
-    elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), chance=lambda: 0.0)
-    await (await elector.win()).abandon()
+    elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), random=lambda: 0.0)
+    await (await elector.acquire()).abandon()
     assert client.calls[:3] == [(0, "refused get"), (2, "get"), (2, "create")]
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
         "a request to the leader election lock failed; trying again"
@@ -486,7 +486,7 @@ async def test_callbacks_and_metrics_and_a_callback_that_raises() -> None:
         name="n", on_started_leading=tell("started"), on_stopped_leading=tell("stopped"), on_new_leader=new_leader
     )
     elector, client = make(server, config=config, metrics=Metrics())
-    _term = await elector.win()
+    _term = await elector.acquire()
     async with _term:
         client.faults = ["refuse"]
         await asyncio.sleep(3)
@@ -513,10 +513,10 @@ async def test_stopped_leading_is_not_called_if_leading_was_not_started() -> Non
 
 async def test_misuse_is_named() -> None:
     elector, _ = make(FakeServer())
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         with pytest.raises(RuntimeError, match="not over"):
-            await elector.win()
+            await elector.acquire()
         with pytest.raises(RuntimeError, match="entered once"):
             await term.__aenter__()
     with pytest.raises(RuntimeError, match="entered once"):
@@ -528,10 +528,10 @@ async def test_two_tasks_do_not_contend_with_one_elector() -> None:
     first, _ = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
     await lead_for(first, 0)
     second, _ = make(server, "b")
-    task = asyncio.create_task(second.win())
+    task = asyncio.create_task(second.acquire())
     await asyncio.sleep(1)
     with pytest.raises(RuntimeError, match="another task"):
-        await second.win()
+        await second.acquire()
     term = await task
     await term.abandon()
 
@@ -539,8 +539,8 @@ async def test_two_tasks_do_not_contend_with_one_elector() -> None:
 async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
     server = FakeServer()
     elector, _ = make(server)
-    first = await elector.win()
-    second = await elector.win()
+    first = await elector.acquire()
+    second = await elector.acquire()
     assert first.over
     assert not first.is_leading
     assert second.is_leading
@@ -618,7 +618,7 @@ async def test_a_lease_of_years_is_worth_one_warning(
     spec = {"holderIdentity": "b", "leaseDurationSeconds": seconds}
     server.create({"metadata": {"name": "example", "namespace": "default"}, "spec": spec})
     with caplog.at_level(logging.WARNING, logger="deltaloop.leaderelection"):
-        contending = asyncio.create_task(elector.win())
+        contending = asyncio.create_task(elector.acquire())
         await asyncio.sleep(9)
         server.edit(lambda fields: fields["spec"].update(renewTime="2026-01-01T00:00:00.000000Z"))
         await asyncio.sleep(9)

@@ -192,8 +192,8 @@ async def test_a_lock_that_cannot_move_is_renewed_on_the_loop_of_the_work() -> N
     locks: list[Any] = [Plain(place.new("a")), Movable(place.new("a"), moves=False)]
     for lock in locks:
         before = threading.active_count()
-        elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), chance=lambda: 0.0)
-        async with await elector.win() as term:
+        elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), random=lambda: 0.0)
+        async with await elector.acquire() as term:
             assert threading.active_count() == before
             await asyncio.sleep(30)
             assert term.is_leading
@@ -230,7 +230,7 @@ async def test_a_move_in_three_steps_never_has_two_leaders_and_tokens_grow() -> 
     history: list[tuple[str, int]] = []
 
     def candidate(make: Callable[[str], Lock], identity: str) -> asyncio.Task[None]:
-        elector = LeaderElector(make(identity), clock=now, wall_clock=WallClock(), chance=lambda: 0.0)
+        elector = LeaderElector(make(identity), clock=now, wall_clock=WallClock(), random=lambda: 0.0)
 
         async def lead() -> None:
             async for term in elector.terms():

@@ -22,7 +22,7 @@ from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.client import Client, connect
 from deltaloop.errors import LeadershipLostError
 from deltaloop.leaderelection import (
-    LAST_RESORT_EXIT_CODE,
+    LEADERSHIP_LOST_EXIT_CODE,
     ConfigMapLock,
     LeaderElectionConfig,
     LeaderElector,
@@ -61,7 +61,7 @@ def election_threads() -> list[str]:
 async def test_a_loop_that_is_blocked_for_a_while_keeps_the_lease(kubeconfig: dict[str, Any]) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
         elector = LeaderElector(lock_of(client, "slow"), CONFIG)
-        term = await elector.win()
+        term = await elector.acquire()
         async with term:
             assert election_threads() == ["deltaloop-election-default/slow"]
             before = (await client.get(LEASE, "slow", namespace="default"))["spec"]["renewTime"]
@@ -80,7 +80,7 @@ async def test_a_wedged_leader_is_named_and_loses_the_lease(
 ) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
         elector = LeaderElector(lock_of(client, "wedged"), CONFIG)
-        term = await elector.win()
+        term = await elector.acquire()
         async with term:
             await asyncio.sleep(0.3)
             time.sleep(1.9)  # noqa: ASYNC251, TID251 - blocking is the point
@@ -94,7 +94,7 @@ async def test_a_wedged_leader_is_named_and_loses_the_lease(
         assert [record.levelno for record in named] == [logging.ERROR]
         assert any(": time.sleep(1.9)" in frame for frame in vars(named[0])["stack"])
         # It contends again and leads again.
-        async with await elector.win() as again:
+        async with await elector.acquire() as again:
             assert int(again.fencing_token) > int(term.fencing_token)
 
 
@@ -104,12 +104,12 @@ async def test_a_wedged_leaders_lease_is_not_released_while_the_work_may_run(kub
     async def other() -> None:
         async with (
             connect(kubeconfig=kubeconfig) as client,
-            await LeaderElector(lock_of(client, "kept", "b"), CONFIG).win(),
+            await LeaderElector(lock_of(client, "kept", "b"), CONFIG).acquire(),
         ):
             taken.append(time.monotonic())
 
     async with connect(kubeconfig=kubeconfig) as client:
-        term = await LeaderElector(lock_of(client, "kept"), CONFIG).win()
+        term = await LeaderElector(lock_of(client, "kept"), CONFIG).acquire()
         thread = threading.Thread(target=lambda: asyncio.run(other()))
         async with term:
             thread.start()
@@ -125,9 +125,9 @@ async def test_a_wedged_leaders_lease_is_not_released_while_the_work_may_run(kub
 
 async def test_cancelling_while_contending_ends_the_thread(kubeconfig: dict[str, Any]) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
-        async with await LeaderElector(lock_of(client, "cancel"), CONFIG).win():
+        async with await LeaderElector(lock_of(client, "cancel"), CONFIG).acquire():
             for wait in (0.0, 0.01, 0.4):
-                task = asyncio.create_task(LeaderElector(lock_of(client, "cancel", "b"), CONFIG).win())
+                task = asyncio.create_task(LeaderElector(lock_of(client, "cancel", "b"), CONFIG).acquire())
                 await asyncio.sleep(wait)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
@@ -149,21 +149,23 @@ async def test_callbacks_run_on_the_loop_of_the_work(kubeconfig: dict[str, Any])
     )
     async with (
         connect(kubeconfig=kubeconfig) as client,
-        await LeaderElector(lock_of(client, "calls"), config).win(),
+        await LeaderElector(lock_of(client, "calls"), config).acquire(),
     ):
         assert seen == [("a", threading.get_ident())]
 
 
-@pytest.mark.parametrize("own_thread", [True, False])
-async def test_every_lock_works_both_ways(kubeconfig: dict[str, Any], own_thread: bool) -> None:
-    config = LeaderElectionConfig(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25, own_thread=own_thread)
-    name = f"both-{own_thread}".lower()
+@pytest.mark.parametrize("renew_in_thread", [True, False])
+async def test_every_lock_works_both_ways(kubeconfig: dict[str, Any], renew_in_thread: bool) -> None:
+    config = LeaderElectionConfig(
+        lease_duration=1.5, renew_deadline=1.0, retry_period=0.25, renew_in_thread=renew_in_thread
+    )
+    name = f"both-{renew_in_thread}".lower()
     async with connect(kubeconfig=kubeconfig) as client:
         old = ConfigMapLock(client, namespace="default", name=name, identity="a")
         locks: list[Lock] = [old, MultiLock(old, lock_of(client, name)), lock_of(client, name)]
         for lock in locks:
-            async with await LeaderElector(lock, config).win() as term:
-                assert bool(election_threads()) == own_thread
+            async with await LeaderElector(lock, config).acquire() as term:
+                assert bool(election_threads()) == renew_in_thread
                 assert term.is_leading
 
 
@@ -178,9 +180,9 @@ def test_the_last_resort_ends_the_process(kubeconfig: dict[str, Any], tmp_path: 
             async with dl.connect(kubeconfig=sys.argv[1]) as client:
                 lock = dl.LeaseLock(client, namespace="default", name="last-resort", identity="a")
                 config = LeaderElectionConfig(
-                    lease_duration=1.5, renew_deadline=1.0, retry_period=0.25, last_resort_after=0.2
+                    lease_duration=1.5, renew_deadline=1.0, retry_period=0.25, exit_after_loss=0.2
                 )
-                async with await dl.LeaderElector(lock, config).win():
+                async with await dl.LeaderElector(lock, config).acquire():
                     time.sleep(60)
         asyncio.run(main())
     """
@@ -191,7 +193,7 @@ def test_the_last_resort_ends_the_process(kubeconfig: dict[str, Any], tmp_path: 
         timeout=20,
         check=False,
     )
-    assert done.returncode == LAST_RESORT_EXIT_CODE, done.stderr
+    assert done.returncode == LEADERSHIP_LOST_EXIT_CODE, done.stderr
     assert "time.sleep(60)" not in done.stdout
     assert "the process is ended" in done.stderr
 
@@ -252,7 +254,7 @@ async def gone() -> bool:
 async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
     lock = Movable()
     elector = elector_of(lock)
-    term = await elector.win()
+    term = await elector.acquire()
     [thread] = [thread for thread in threading.enumerate() if thread.name == "deltaloop-election-n"]
     assert thread.daemon
     async with term:
@@ -268,7 +270,7 @@ async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
         ("uid-1", "a became leader"),
         ("uid-1", "a stopped leading"),
     ]
-    async with await elector.win() as again:
+    async with await elector.acquire() as again:
         assert again.is_leading
         assert election_threads() == ["deltaloop-election-n"]
     assert election_threads() == []
@@ -276,7 +278,7 @@ async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
 
 async def test_without_a_thread_of_its_own_it_stays_on_the_loop_of_the_work() -> None:
     lock = Movable()
-    async with await elector_of(lock, replace(SHORT, own_thread=False)).win():
+    async with await elector_of(lock, replace(SHORT, renew_in_thread=False)).acquire():
         assert election_threads() == []
     assert lock.seen == []
     assert lock.client.verbs[:2] == ["get", "create"]
@@ -293,9 +295,9 @@ async def test_a_connection_that_cannot_be_made_is_an_error_of_whoever_contends(
 
     elector = elector_of(Movable(entering=fail_once))
     with pytest.raises(LookupError, match="no connection"):
-        await elector.win()
+        await elector.acquire()
     assert election_threads() == []
-    async with await elector.win() as term:
+    async with await elector.acquire() as term:
         assert term.is_leading
 
 
@@ -308,7 +310,7 @@ async def test_a_lock_that_can_be_moved_once_only_is_named_as_the_mistake() -> N
             return None if moved else super().on_own_connection()
 
     with pytest.raises(RuntimeError, match="could be moved before cannot be moved now; a bug of the lock"):
-        await elector_of(Once()).win()
+        await elector_of(Once()).acquire()
     assert election_threads() == []
 
 
@@ -321,7 +323,7 @@ async def test_cancelled_while_the_connection_is_made_it_is_left(caplog: pytest.
 
     lock = Movable(entering=slow)
     elector = elector_of(lock)
-    winning = asyncio.create_task(elector.win())
+    winning = asyncio.create_task(elector.acquire())
     assert await asyncio.to_thread(entered.wait, 5)
     elector._candidacy.record_event("there is nothing yet that could tell it")
     winning.cancel()
@@ -338,7 +340,7 @@ async def test_cancelled_while_the_connection_is_made_it_is_left(caplog: pytest.
 async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> None:
     lock = Movable()
     lock.moved_client.faults = [None, "lose answer"]
-    winning = asyncio.create_task(elector_of(lock).win())
+    winning = asyncio.create_task(elector_of(lock).acquire())
     await eventually(lambda: lock.server.holder() == "a", every=0.005)
     winning.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -367,7 +369,7 @@ async def test_what_was_cancelled_has_ended_before_the_next_step_begins() -> Non
 
     lock = Movable()
     lock.moved_client = Slow(lock.server)
-    winning = asyncio.create_task(elector_of(lock).win())
+    winning = asyncio.create_task(elector_of(lock).acquire())
     await eventually(lambda: steps == ["get", "create"], every=0.005)
     winning.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -377,7 +379,7 @@ async def test_what_was_cancelled_has_ended_before_the_next_step_begins() -> Non
 
 async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
     lock = Movable()
-    term = await elector_of(lock).win()
+    term = await elector_of(lock).acquire()
     async with term:
         until = time.monotonic() + 5.0
         while lock.moved_client.verbs.count("update") < 2 and time.monotonic() < until:
@@ -406,7 +408,7 @@ async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
 
     lock = Movable()
     config = replace(SHORT, on_new_leader=new_leader)
-    async with await elector_of(lock, config, metrics=Metrics()).win():
+    async with await elector_of(lock, config, metrics=Metrics()).acquire():
         lock.moved_client.faults = ["refuse"]
         await eventually(lambda: len(told) == 2, every=0.01)
     here = threading.get_ident()
@@ -416,9 +418,9 @@ async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
 async def test_a_leader_that_hangs_is_named_and_its_process_ended(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
     lock = Movable()
-    config = replace(HANGS, last_resort_after=0.05)
+    config = replace(HANGS, exit_after_loss=0.05)
     elector = elector_of(lock, config, end_process=lambda: ended.append(threading.current_thread().name))
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         await asyncio.sleep(0.12)  # a heartbeat or two are answered
         time.sleep(0.95)  # noqa: ASYNC251, TID251 - blocking is the point
@@ -437,8 +439,8 @@ async def test_a_leader_that_hangs_is_named_and_its_process_ended(caplog: pytest
 async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
     lock = Movable()
-    elector = elector_of(lock, replace(SHORT, last_resort_after=0.5), end_process=lambda: ended.append("ended"))
-    term = await elector.win()
+    elector = elector_of(lock, replace(SHORT, exit_after_loss=0.5), end_process=lambda: ended.append("ended"))
+    term = await elector.acquire()
     async with term:
         lock.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
         await asyncio.sleep(5)
@@ -451,7 +453,7 @@ async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.L
 
 async def test_a_connection_whose_end_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     lock = Movable(leaving=LookupError("cannot leave"))
-    async with await elector_of(lock).win():
+    async with await elector_of(lock).acquire():
         pass
     assert election_threads() == []
     [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
@@ -463,7 +465,7 @@ async def test_a_connection_whose_end_fails_is_logged(caplog: pytest.LogCaptureF
 
 async def test_a_cancelled_release_leaves_no_thread() -> None:
     lock = Movable()
-    term = await elector_of(lock).win()
+    term = await elector_of(lock).acquire()
 
     async def lead() -> None:
         async with term:
@@ -526,7 +528,7 @@ async def test_the_work_goes_on_while_the_thread_ends() -> None:
 
     ticking = asyncio.create_task(tick())
     before = 0
-    async with await elector_of(Slow()).win():
+    async with await elector_of(Slow()).acquire():
         before = ticks
     assert ticks - before >= 3
     ticking.cancel()

@@ -47,9 +47,9 @@ def test_the_presets(preset: LeaderElectionConfig, durations: tuple[float, float
 
 
 def test_a_last_resort_in_the_past_is_refused() -> None:
-    assert LeaderElectionConfig(last_resort_after=0).last_resort_after == 0
-    with pytest.raises(ValueError, match="last_resort_after"):
-        LeaderElectionConfig(last_resort_after=-1)
+    assert LeaderElectionConfig(exit_after_loss=0).exit_after_loss == 0
+    with pytest.raises(ValueError, match="exit_after_loss"):
+        LeaderElectionConfig(exit_after_loss=-1)
 
 
 def own_lock(client: FakeClient) -> LeaseLock:
@@ -85,7 +85,7 @@ async def test_the_health_check_of_a_leader_that_does_not_stop() -> None:
     elector, client = make(FakeServer())
     check.set_elector(elector)
     check.check()
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         check.check()
         client.always = "refuse"
@@ -104,7 +104,7 @@ async def test_the_counters_have_upstreams_names() -> None:
     counters = LeaderElectionCounters()
     elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
     assert counters.samples() == {}
-    term = await elector.win()
+    term = await elector.acquire()
     assert counters.samples() == {(MASTER_STATUS, "n"): 0.0}, "shown while only contending"
     async with term:
         client.faults = ["refuse"]
@@ -116,7 +116,7 @@ async def test_the_counters_have_upstreams_names() -> None:
 async def test_a_leader_that_has_lost_is_none_by_the_metric_although_its_work_goes_on() -> None:
     counters = LeaderElectionCounters()
     elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
-    async with await elector.win():
+    async with await elector.acquire():
         client.always = "refuse"
         try:
             await asyncio.sleep(100)
@@ -127,9 +127,9 @@ async def test_a_leader_that_has_lost_is_none_by_the_metric_although_its_work_go
 @pytest.mark.parametrize(("stops_at", "ended"), [(11.0, []), (30.0, [13.0])])
 async def test_the_last_resort_ends_the_process_if_the_work_goes_on(stops_at: float, ended: list[float]) -> None:
     calls: list[float] = []
-    config = LeaderElectionConfig(last_resort_after=3.0)
+    config = LeaderElectionConfig(exit_after_loss=3.0)
     elector, client = make(FakeServer(), config=config, end_process=lambda: calls.append(now()))
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         client.always = "refuse"
         while now() < stops_at:
@@ -155,13 +155,13 @@ def test_the_defaults_are_those_that_the_page_promises() -> None:
         "on_stopped_leading": None,
         "on_new_leader": None,
         "warning_interval": 5.0,
-        "own_thread": True,
-        "last_resort_after": None,
+        "renew_in_thread": True,
+        "exit_after_loss": None,
     }
     assert LeaderHealthCheck().tolerance == 20.0
     defaults = inspect.signature(LeaderElector).parameters
     assert defaults["clock"].default is boot_time
-    assert defaults["chance"].default is random.random
+    assert defaults["random"].default is random.random
     assert defaults["end_process"].default is end_process
     elapsed = datetime.now(UTC) - defaults["wall_clock"].default()
     assert abs(elapsed) < timedelta(seconds=60)
@@ -171,7 +171,7 @@ def test_the_defaults_are_those_that_the_page_promises() -> None:
     ("options", "message"),
     [
         ({"warning_interval": 0.0}, r"LeaderElectionConfig\.warning_interval is 0"),
-        ({"last_resort_after": -1.0}, r"LeaderElectionConfig\.last_resort_after is -1"),
+        ({"exit_after_loss": -1.0}, r"LeaderElectionConfig\.exit_after_loss is -1"),
         ({"lease_duration": "15"}, r"LeaderElectionConfig\.lease_duration is of type str"),
         ({"rejoin": "no"}, r"LeaderElectionConfig\.rejoin is of type str"),
     ],
@@ -191,11 +191,11 @@ async def test_a_term_is_well_for_its_lease_and_the_tolerance_and_no_longer() ->
     server = FakeServer()
     client = FakeClient(server)
     config = LeaderElectionConfig(lease_duration=14.2)  # written as 15 s
-    elector = LeaderElector(own_lock(client), config, clock=lambda: now() + late, chance=lambda: 0.0)
+    elector = LeaderElector(own_lock(client), config, clock=lambda: now() + late, random=lambda: 0.0)
     assert (elector.identity, elector.name, elector.term) == ("a", "default/example", None)
     assert repr(elector) == "<LeaderElector default/example as a, idle, leader ->"
     elector.check()
-    term = await elector.win()
+    term = await elector.acquire()
     assert repr(elector) == "<LeaderElector default/example as a, leading, leader a>"
     check = LeaderHealthCheck(tolerance=5.0)
     check.set_elector(elector)
@@ -285,8 +285,8 @@ async def test_no_hook_that_raises_costs_the_lease_and_each_is_named(caplog: pyt
     client = FakeClient(server)
     lock = LeaseLock(client, namespace="default", name="example", identity="a", recorder=BrokenEvents())
     config = LeaderElectionConfig(name="n", on_started_leading=broken, on_stopped_leading=broken, on_new_leader=broken)
-    elector = LeaderElector(lock, config, metrics=Broken(), clock=now, chance=lambda: 0.0)
-    async with await elector.win():
+    elector = LeaderElector(lock, config, metrics=Broken(), clock=now, random=lambda: 0.0)
+    async with await elector.acquire():
         client.faults = ["refuse"]
         await asyncio.sleep(3)
     named = said(caplog, "a leader election callback raised", "levelno", "callback", "elector", "lock", "identity")

@@ -33,7 +33,7 @@ def said(caplog: pytest.LogCaptureFixture, message: str, *names: str) -> list[tu
 async def test_a_term_tells_how_long_it_leads() -> None:
     elector, client = make(FakeServer())
     client.delay = 1.0  # the read from 0 to 1, the create from 1 to 2
-    term = await elector.win()
+    term = await elector.acquire()
     assert elector.term is term
     assert (term.entered, term.over, term.loss, term.ended_because) == (False, False, None, None)
     assert (term.leads_until, term.lease_until, term.transitions) == (11.0, 16.0, 0)
@@ -76,7 +76,7 @@ async def test_however_the_body_takes_the_loss_the_cancellation_is_taken_back(
     ending: str, expected: type[Exception] | None
 ) -> None:
     elector, client = make(FakeServer())
-    term = await elector.win()
+    term = await elector.acquire()
     other = LeadershipLostError("another", lock="default/other", identity="a", fencing_token=term.fencing_token)
 
     async def body() -> None:
@@ -114,9 +114,9 @@ async def test_a_loss_that_nobody_has_noticed_before_the_body_ends_is_one(caplog
     events, server = Recorder(), FakeServer()
     lock = LeaseLock(FakeClient(server), namespace="default", name="example", identity="a", recorder=events)
     late = 0.0
-    elector = LeaderElector(lock, clock=lambda: now() + late, wall_clock=WallClock(), chance=lambda: 0.0)
+    elector = LeaderElector(lock, clock=lambda: now() + late, wall_clock=WallClock(), random=lambda: 0.0)
     caplog.set_level(logging.INFO)
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         await asyncio.sleep(1)
         late = 20.0
@@ -146,7 +146,7 @@ async def test_the_log_says_how_a_term_went(
     server = FakeServer()
     config = LeaderElectionConfig(name="n", release_on_cancel=ending != "is not released")
     elector, _ = make(server, config=config)
-    term = await elector.win()
+    term = await elector.acquire()
 
     async def body() -> None:
         async with term:
@@ -176,7 +176,7 @@ async def test_the_log_says_how_a_term_went(
 
 async def test_work_that_goes_on_is_named_as_often_as_configured(caplog: pytest.LogCaptureFixture) -> None:
     elector, client = make(FakeServer(), config=LeaderElectionConfig(warning_interval=2.0))
-    term = await elector.win()
+    term = await elector.acquire()
 
     async def deaf() -> None:
         async with term:
@@ -199,7 +199,7 @@ async def test_nothing_may_be_written_any_more_once_the_body_has_ended() -> None
     def seen() -> bool:
         return term.is_leading
 
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         assert seen()
     assert allowed == [False]
@@ -209,7 +209,7 @@ async def test_a_lock_that_is_kept_is_left_to_expire(caplog: pytest.LogCaptureFi
     caplog.set_level(logging.INFO)
     server = FakeServer()
     elector, _ = make(server)
-    async with await elector.win() as term:
+    async with await elector.acquire() as term:
         term.keep_lock()
     assert server.holder() == "a"
     assert said(caplog, "stopped leading", "lock_was") == [("kept until it expires",)]
@@ -232,7 +232,7 @@ async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.Lo
     caplog.set_level(logging.INFO)
     server = FakeServer()
     elector, _ = make(server)
-    term = await elector.win()
+    term = await elector.acquire()
     await term.abandon()
     assert (term.over, term.entered, term.ended_because) == (True, False, TermEnd.COMPLETED)
     assert not term.is_leading
@@ -242,7 +242,7 @@ async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.Lo
         await term.abandon()
     with pytest.raises(RuntimeError, match="a term is entered once"):
         await term.__aenter__()
-    entered = await elector.win()
+    entered = await elector.acquire()
     async with entered:
         with pytest.raises(RuntimeError, match="only a term that was not entered is abandoned"):
             await entered.abandon()
@@ -252,7 +252,7 @@ async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.Lo
 def test_a_term_belongs_into_a_task() -> None:
     async def win() -> Term:
         elector, _ = make(FakeServer())
-        return await elector.win()
+        return await elector.acquire()
 
     loop = asyncio.new_event_loop()
     try:
@@ -285,8 +285,8 @@ async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() ->
 
     client = FakeClient(FakeServer())
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
-    elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, chance=lambda: 0.0)
-    term = await elector.win()
+    elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, random=lambda: 0.0)
+    term = await elector.acquire()
     ended = list[tuple[float, bool]]()
 
     async def lead() -> None:
@@ -327,8 +327,8 @@ async def test_a_mistake_that_shows_when_the_renewals_end_cancels_nothing_any_mo
             return await super().update(*given, **options)
 
     lock = LeaseLock(Wrapping(FakeServer()), namespace="default", name="example", identity="a")
-    elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, chance=lambda: 0.0)
-    term = await elector.win()
+    elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, random=lambda: 0.0)
+    term = await elector.acquire()
 
     async def lead() -> None:
         nonlocal broken
@@ -345,12 +345,12 @@ async def test_a_mistake_that_shows_when_the_renewals_end_cancels_nothing_any_mo
 async def test_writes_go_through_the_client_that_was_given_or_the_locks_own() -> None:
     server = FakeServer()
     without = LeaderElector(LeaseLock(FakeClient(server), namespace="default", name="x", identity="a"), clock=now)
-    term = await without.win()
+    term = await without.acquire()
     with pytest.raises(RuntimeError, match=r"no client to guard: give one to LeaderElector\(lock, client="):
         _ = term.client
     await term.abandon()
     elector, _ = make(server)
-    async with await elector.win() as term:
+    async with await elector.acquire() as term:
         await term.client.delete("v1/Pod", "allowed")
     with pytest.raises(LeadershipLostError):
         await term.client.delete("v1/Pod", "refused")

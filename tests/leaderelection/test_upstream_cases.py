@@ -49,12 +49,12 @@ def test_a_lock_without_labels_keeps_those_of_the_lease() -> None:
 async def test_a_standby_is_well_however_old_the_lease_of_another_is() -> None:
     server = FakeServer()
     leader, _ = make(server, "a")
-    term = await leader.win()
+    term = await leader.acquire()
     standby, client = make(server, "b")
     check = LeaderHealthCheck()
     check.set_elector(standby)
     async with term:
-        waiting = asyncio.create_task(standby.win())
+        waiting = asyncio.create_task(standby.acquire())
         await asyncio.sleep(5)
         client.always = "refuse"  # it sees nothing of the leader's renewals any more
         await asyncio.sleep(120)
@@ -67,7 +67,7 @@ async def test_a_standby_is_well_however_old_the_lease_of_another_is() -> None:
 async def test_health_is_checked_from_a_thread_while_the_lease_is_renewed() -> None:
     client = FakeClient(FakeServer())
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
-    config = LeaderElectionConfig(lease_duration=2.0, renew_deadline=1.0, retry_period=0.02, own_thread=False)
+    config = LeaderElectionConfig(lease_duration=2.0, renew_deadline=1.0, retry_period=0.02, renew_in_thread=False)
     elector = LeaderElector(lock, config, clock=time.monotonic)
     check = LeaderHealthCheck()
     check.set_elector(elector)
@@ -86,7 +86,7 @@ async def test_health_is_checked_from_a_thread_while_the_lease_is_renewed() -> N
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        async with await elector.win():
+        async with await elector.acquire():
             await eventually(lambda: client.verbs.count("update") >= 5, every=0.02)
     finally:
         ended.set()

@@ -190,7 +190,9 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
 @pytest.mark.real_time
 async def test_against_the_embedded_server() -> None:
     registry = CollectorRegistry()
-    options = InformerOptions(metrics=InformerMetrics(registry=registry), reflector=ReflectorOptions(probe=False))
+    options = InformerOptions(
+        metrics=InformerMetrics(registry=registry), reflector=ReflectorOptions(detect_restore=False)
+    )
     async with (
         ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
         Client(ClientConfig(server=server.url, namespace="default")) as client,
@@ -200,7 +202,7 @@ async def test_against_the_embedded_server() -> None:
         maps = factory.informer(CONFIG_MAP)
         await factory.wait_for_sync(timeout=5)
         made = await client.create(CONFIG_MAP, {"metadata": {"name": "b"}})
-        await maps.at_least(made.resource_version, timeout=5)
+        await maps.wait_for_resource_version(made.resource_version, timeout=5)
         shown = await asyncio.to_thread(numbers, registry)
         name = "v1/ConfigMap in namespace default"
         assert shown[f'deltaloop_informer_objects{{name="{name}"}}'] == 2

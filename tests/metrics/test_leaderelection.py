@@ -38,7 +38,7 @@ async def test_an_elector_gives_exact_numbers() -> None:
     registry = CollectorRegistry()
     metrics = LeaderMetrics(registry=registry)
     elector, client = make(FakeServer(), metrics=metrics, config=LeaderElectionConfig(name="n"))
-    term = await elector.win()
+    term = await elector.acquire()
     async with term:
         assert samples(registry) == {STATUS: 1}
         client.faults = ["refuse"]

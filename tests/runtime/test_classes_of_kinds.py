@@ -12,9 +12,9 @@ import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 import deltaloop as dl
-from deltaloop.api import controller_reference, object_status, reference_to, whole_status
+from deltaloop.api import combined_status, controller_reference, object_status, reference_to
 from deltaloop.cache import FilteringResourceEventHandler
-from deltaloop.crds import KindConditions, keyed_by
+from deltaloop.crds import Conditions, list_map_keys
 from deltaloop.errors import AlreadyOwnedError, ConflictError, InvalidArgumentError, InvalidError
 from deltaloop.events.core.event_object import reference_of
 from deltaloop.testing import Harness
@@ -28,14 +28,14 @@ class Port(Struct):
 
 class Spec(Struct, rename="camel"):
     replicas: int = 1
-    ports: Annotated[list[Port], keyed_by("name")] = []
+    ports: Annotated[list[Port], list_map_keys("name")] = []
     config_name: str | UnsetType = UNSET
     owner: str | None = None
 
 
 class State(Struct, rename="camel"):
     ready_replicas: int = 0
-    conditions: KindConditions = []
+    conditions: Conditions = []
 
 
 @dl.custom_resource(group="example.com", version="v1", selectable_fields=[".spec.replicas"])
@@ -290,7 +290,7 @@ async def test_all_that_looks_at_an_object_takes_one_of_a_class(deltaloop_harnes
     assert object_status(made).is_current
     made.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
     assert object_status(made).status == "Terminating"
-    assert "Database" in whole_status([made]).message
+    assert "Database" in combined_status([made]).message
     async with dl.EventRecorder(client, component="test") as recorder:
         recorder.event(made, "Normal", "Made", "it is there", related=made)
         recorder.for_component("other").event(made, "Normal", "Made", "it is there")

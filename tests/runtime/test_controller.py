@@ -12,7 +12,7 @@ import deltaloop as dl
 from deltaloop.api import kinds
 from deltaloop.errors import InvalidControllerError
 from deltaloop.predicates import PathChanged
-from deltaloop.runtime import Access, Context, Controller, HotLoopOptions, Request, Result, controller
+from deltaloop.runtime import Context, Controller, HotLoopOptions, Permission, Request, Result, controller
 from deltaloop.runtime.controller import as_watch, kind_of
 from deltaloop.runtime.core.requests import own_key
 from deltaloop.sources import Channel, Watch
@@ -142,14 +142,14 @@ def test_what_is_declared_is_what_it_has() -> None:
         "watches": [Watch("v1/Pod")],
         "sources": [Channel()],
         "reads": ["v1/Node"],
-        "writes": [Access("v1/Secret")],
+        "writes": [Permission("v1/Secret")],
         "workers": 3,
         "predicates": [PathChanged("spec.replicas")],
         "timeout": 5.0,
         "rate_limiter": ItemExponentialFailureRateLimiter,
         "name": "mine",
         "namespace": "team",
-        "indexers": {"team": dl.path("data.team")},
+        "indexers": {"team": dl.field_path("data.team")},
         "queue": QueueOptions(max_requeues=3),
         "hot_loops": None,
     }

@@ -233,7 +233,7 @@ async def test_echo_of_a_successful_run_still_triggers() -> None:
 async def test_failing_keys_that_trigger_each_other_are_slowed_down() -> None:
     runs: list[float] = []
 
-    @declared(hot_loops=HotLoopOptions(threshold=5, min_interval=2.0, max_interval=8.0, quiet=30.0), workers=2)
+    @declared(hot_loops=HotLoopOptions(threshold=5, min_interval=2.0, max_interval=8.0, reset_after=30.0), workers=2)
     async def reconcile(request: Request, ctx: Context) -> None:
         runs.append(now())
         other = "b" if request.name == "a" else "a"

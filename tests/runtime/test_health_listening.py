@@ -27,7 +27,7 @@ from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program import health_server
 from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer, _is_local
-from deltaloop.runtime.program.pages import HttpPage, Listen, Route, only_local
+from deltaloop.runtime.program.pages import BindAddress, HttpPage, Route, only_local
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"
@@ -86,7 +86,7 @@ def has_ipv6() -> bool:
 
 
 def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
-    listen = Listen()
+    listen = BindAddress()
     assert (listen.host, listen.port, listen.certificate, listen.key) == ("127.0.0.1", 0, None, None)
     assert not listen.token_review
     assert HttpPage(b"x") == HttpPage(b"x", TEXT, 200)
@@ -94,27 +94,27 @@ def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
 
 @pytest.mark.parametrize("port", [0, 65535])
 def test_ports_go_from_zero_to_65535(port: int) -> None:
-    assert Listen(port=port).port == port
+    assert BindAddress(port=port).port == port
     beyond = -1 if port == 0 else 65536
     with pytest.raises(InvalidArgumentError, match=rf"port {beyond} is none"):
-        Listen(port=beyond)
+        BindAddress(port=beyond)
 
 
 def test_an_address_is_read_with_the_options_beside_it() -> None:
     files = {"certificate": Path("c"), "key": Path("k")}
-    listen = Listen.parse("localhost:8443", **files, token_review=True)
-    assert listen == Listen(host="localhost", port=8443, **files, token_review=True)
-    named = Listen.parse("BOX:80")
+    listen = BindAddress.parse("localhost:8443", **files, token_review=True)
+    assert listen == BindAddress(host="localhost", port=8443, **files, token_review=True)
+    named = BindAddress.parse("BOX:80")
     assert named is not None
     assert named.host == "BOX"
     for wrong in ("localhost:\u0663", "localhost:", "80", ":"):
         with pytest.raises(InvalidArgumentError, match="is no address; write HOST:PORT"):
-            Listen.parse(wrong)
+            BindAddress.parse(wrong)
     with pytest.raises(InvalidArgumentError, match="needed together"):
-        Listen(key=Path("k"))
+        BindAddress(key=Path("k"))
     wrong_type: Any = 80
     with pytest.raises(TypeError, match="host"):
-        Listen(host=wrong_type)
+        BindAddress(host=wrong_type)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog:
     if host == "::1" and not has_ipv6():
         pytest.skip("no IPv6 loopback on this machine")
     caplog.set_level(logging.INFO, "deltaloop.runtime")
-    server = HealthServer(Listen(host=host), {"/b": Asked(), "/a": Asked()})
+    server = HealthServer(BindAddress(host=host), {"/b": Asked(), "/a": Asked()})
     async with server as entered:
         assert entered is server
         assert server.url.startswith(shown)
@@ -140,7 +140,7 @@ async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog:
 
 
 async def test_all_interfaces_are_shown_as_such() -> None:
-    server = HealthServer(Listen(host="", port=8080), {})
+    server = HealthServer(BindAddress(host="", port=8080), {})
     listener: Any = object()
     server._listener, server._port = listener, 8080
     assert server.url == "http://0.0.0.0:8080"
@@ -148,7 +148,7 @@ async def test_all_interfaces_are_shown_as_such() -> None:
 
 async def test_connections_that_have_ended_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
-    async with HealthServer(Listen(), {"/page": Asked()}) as server:
+    async with HealthServer(BindAddress(), {"/page": Asked()}) as server:
         reader, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
         for _ in range(6):
             assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
@@ -167,10 +167,10 @@ async def test_an_address_that_cannot_be_used_is_named_with_its_reason() -> None
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use; choose another port") as caught:
-            await HealthServer(Listen(port=port), {}).__aenter__()
+            await HealthServer(BindAddress(port=port), {}).__aenter__()
         assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
     with pytest.raises(HealthServerError, match=r"cannot listen on 192\.0\.2\.1:0 for health or metrics: .") as caught:
-        await HealthServer(Listen(host="192.0.2.1"), {}).__aenter__()
+        await HealthServer(BindAddress(host="192.0.2.1"), {}).__aenter__()
     assert (caught.value.host, caught.value.port) == ("192.0.2.1", 0)
 
 
@@ -198,12 +198,12 @@ async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> Non
     broken.write_text("no certificate")
     for path, reason in ((missing, "No such file"), (broken, ".")):
         with pytest.raises(HealthServerError, match=rf"{path.name} cannot be used: {reason}") as caught:
-            await HealthServer(Listen(host="localhost", port=7, certificate=path, key=path), {}).__aenter__()
+            await HealthServer(BindAddress(host="localhost", port=7, certificate=path, key=path), {}).__aenter__()
         assert (caught.value.host, caught.value.port) == ("localhost", 7)
 
 
 async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate: Path) -> None:
-    async with HealthServer(Listen(certificate=certificate, key=certificate), {}) as server:
+    async with HealthServer(BindAddress(certificate=certificate, key=certificate), {}) as server:
         assert server.url.startswith("https://127.0.0.1:")
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         begun = now()
@@ -218,7 +218,7 @@ async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate
 async def test_answers_are_kept_by_nobody_and_are_what_they_say(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     routes: dict[str, Route] = {"/page": Asked(), "/numbers": metrics_page(lambda: (b"1", "text/numbers"))}
-    async with HealthServer(Listen(), routes) as server:
+    async with HealthServer(BindAddress(), routes) as server:
         status, headers, body = await exchange(server, "GET /page HTTP/1.0")
         assert (status, body) == (200, "page")
         assert f"content-type: {TEXT}" in headers
@@ -235,7 +235,7 @@ async def test_answers_are_kept_by_nobody_and_are_what_they_say(caplog: pytest.L
 
 async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
     page = Asked()
-    async with HealthServer(Listen(), {"/other": Asked(), "/page": page}) as server:
+    async with HealthServer(BindAddress(), {"/other": Asked(), "/page": page}) as server:
         for path in ("/page", "/page/", "/page/x/y/", "/page?a=1&a=2&b="):
             assert (await exchange(server, f"GET {path} HTTP/1.0"))[0] == 200
         assert page.asked == [("", {}), ("", {}), ("x/y", {}), ("", {"a": ["1", "2"], "b": [""]})]
@@ -247,7 +247,7 @@ async def test_a_page_that_fails_is_named_in_the_log_by_its_path(caplog: pytest.
     async def broken(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         raise ValueError("planted")
 
-    async with HealthServer(Listen(), {"/page": broken}) as server:
+    async with HealthServer(BindAddress(), {"/page": broken}) as server:
         assert (await exchange(server, "GET /page/x HTTP/1.0"))[::2] == (500, "internal error\n")
     [record] = [record for record in caplog.records if record.name == "deltaloop.runtime"]
     assert (vars(record)["path"], record.levelno) == ("/page", logging.ERROR)
@@ -273,7 +273,7 @@ class Reviewed:
 async def test_only_bearers_whom_somebody_vouches_for_are_answered(
     certificate: Path, trust: ssl.SSLContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    listen = Listen(certificate=certificate, key=certificate, token_review=True)
+    listen = BindAddress(certificate=certificate, key=certificate, token_review=True)
     page, reviewed = Asked(), Reviewed()
     async with HealthServer(listen, {"/page": page}, may_get=reviewed) as server:
 
@@ -316,7 +316,7 @@ async def test_only_bearers_whom_somebody_vouches_for_are_answered(
 
 async def test_a_reviewer_is_not_asked_where_no_review_is_asked_for() -> None:
     reviewed = Reviewed()
-    async with HealthServer(Listen(), {"/page": Asked()}, may_get=reviewed) as server:
+    async with HealthServer(BindAddress(), {"/page": Asked()}, may_get=reviewed) as server:
         assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
     assert reviewed.asked == []
 
@@ -347,7 +347,7 @@ def test_a_request_of_this_machine_comes_from_loopback_and_asks_for_it(host: str
 
 async def test_a_local_page_is_for_this_machine_only() -> None:
     page = Asked()
-    async with HealthServer(Listen(), {"/local": only_local(page), "/page": Asked()}) as server:
+    async with HealthServer(BindAddress(), {"/local": only_local(page), "/page": Asked()}) as server:
         assert (await exchange(server, "GET /local HTTP/1.0"))[0] == 403  # no name at all
         refused = await exchange(server, "GET /local HTTP/1.0\nHost: evil.example")
         assert refused[::2] == (403, "forbidden: this page is for requests from the same machine\n")
@@ -362,7 +362,7 @@ async def test_a_local_page_is_for_this_machine_only() -> None:
 
 async def test_an_answer_that_nobody_waits_for_is_given_up() -> None:
     page = Asked(60.0)
-    async with HealthServer(Listen(), {"/page": page}) as server:
+    async with HealthServer(BindAddress(), {"/page": page}) as server:
         _, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         writer.write(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
         await asyncio.sleep(1.0)
@@ -374,7 +374,7 @@ async def test_an_answer_that_nobody_waits_for_is_given_up() -> None:
 @pytest.mark.parametrize(("seconds", "ended"), [(0.5, "answered"), (5.0, "cancelled")])
 async def test_at_the_end_an_answer_has_a_second_to_go_out(seconds: float, ended: str) -> None:
     page = Asked(seconds)
-    async with HealthServer(Listen(), {"/page": page}) as server:
+    async with HealthServer(BindAddress(), {"/page": page}) as server:
         _, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         writer.write(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -395,7 +395,7 @@ async def test_a_body_is_neither_read_nor_unpacked(monkeypatch: pytest.MonkeyPat
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr("aiohttp.http_parser.ZLibDecompressor", Noted)
-    async with HealthServer(Listen(), {"/page": Asked()}) as server:
+    async with HealthServer(BindAddress(), {"/page": Asked()}) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         writer.write(
             b"POST /page HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\nnot gzip"
@@ -479,7 +479,7 @@ async def test_responses_that_are_not_read_are_bounded_in_all_and_cut() -> None:
     async def large(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         return page
 
-    async with HealthServer(Listen(), {"/large": large, "/page": Asked()}) as server:
+    async with HealthServer(BindAddress(), {"/large": large, "/page": Asked()}) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server), limit=1)
         writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
         await asyncio.sleep(1.0)
@@ -494,7 +494,7 @@ async def test_responses_that_are_not_read_are_bounded_in_all_and_cut() -> None:
 
 
 async def test_answers_go_out_one_after_the_other_on_a_connection_that_is_kept() -> None:
-    async with HealthServer(Listen(), {"/page": Asked()}) as server, aiohttp.ClientSession() as session:
+    async with HealthServer(BindAddress(), {"/page": Asked()}) as server, aiohttp.ClientSession() as session:
         for _ in range(3):
             async with session.get(f"{server.url}/page") as answer:
                 assert (answer.status, await answer.text()) == (200, "page")

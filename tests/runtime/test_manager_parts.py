@@ -18,7 +18,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache import InformerOptions
 from deltaloop.errors import CacheSyncError, LeadershipLostError, PreflightError, ShutdownTimeoutError
 from deltaloop.events import EventRecorder
-from deltaloop.runtime import Access, Context, Listen, Manager, ManagerOptions, Request, controller
+from deltaloop.runtime import BindAddress, Context, Manager, ManagerOptions, Permission, Request, controller
 from deltaloop.runtime.core.readiness import Check, Leadership
 from tests.client.fake_transport import After, FakeTransport, json_answer
 from tests.runtime.program.test_health_server import fetch
@@ -102,7 +102,9 @@ async def test_a_cache_that_has_not_filled_is_named() -> None:
 async def test_a_standby_is_ready_unless_leading_is_asked_for() -> None:
     async with world() as w, w.another_client() as one, w.another_client() as two:
         first = w.manager(maps, client=one, elector=w.elector(one, "first"))
-        second = w.manager(maps, client=two, elector=w.elector(two, "second"), require_leadership=True, health=Listen())
+        second = w.manager(
+            maps, client=two, elector=w.elector(two, "second"), require_leadership=True, health=BindAddress()
+        )
         tasks = [asyncio.create_task(first.run())]
         await until(lambda: first.leadership is Leadership.LEADING)
         tasks.append(asyncio.create_task(second.run()))
@@ -175,7 +177,7 @@ async def test_an_elector_that_does_not_contend_again_ends_the_program() -> None
 
 async def test_health_and_metrics_are_served_each_at_its_own_address() -> None:
     async with world() as w:
-        options = ManagerOptions(health=Listen(), metrics=Listen())
+        options = ManagerOptions(health=BindAddress(), metrics=BindAddress())
         manager = Manager(w.client, [maps], metrics_page=lambda: (b"numbers", "text/plain"), options=options)
         task = asyncio.create_task(manager.run())
         await until(lambda: checks(manager)["caches-synced"].ok)
@@ -201,7 +203,7 @@ async def test_tokens_are_reviewed_wherever_that_is_asked_for(tmp_path: Path) ->
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(path))
     trust = ssl.create_default_context()
     authority.configure_trust(trust)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
-    listen = Listen(certificate=path, key=path, token_review=True)
+    listen = BindAddress(certificate=path, key=path, token_review=True)
     async with world() as w:
         options = ManagerOptions(health=listen, metrics=listen)
         manager = Manager(w.client, [maps], metrics_page=lambda: (b"numbers", "text/plain"), options=options)
@@ -219,7 +221,7 @@ async def test_a_page_without_an_address_is_served_nowhere() -> None:
         async with w.running(maps, metrics_page=lambda: (b"numbers", "text/plain")) as manager:
             assert dict(manager.servers) == {}
         with pytest.raises(InvalidArgumentError, match="nothing to serve"):
-            Manager(w.client, [maps], options=ManagerOptions(metrics=Listen()))
+            Manager(w.client, [maps], options=ManagerOptions(metrics=BindAddress()))
 
 
 # -- what it hands on
@@ -269,9 +271,9 @@ async def test_the_namespace_and_the_options_of_informers_reach_the_caches() -> 
 
 
 async def test_the_preflight_asks_about_the_managed_namespace_and_what_the_program_does_itself() -> None:
-    access = Access(kinds.LEASE, verbs=("get",), namespace="locks")
+    access = Permission(kinds.LEASE, verbs=("get",), namespace="locks")
     async with reviewing({("list", "configmaps")}) as (client, asked):
-        options = ManagerOptions(namespace="team", access=(access,))
+        options = ManagerOptions(namespace="team", permissions=(access,))
         with pytest.raises(PreflightError) as caught:
             await Manager(client, [maps], options=options).run()
         assert {str(rule) for rule in caught.value.missing} == {
@@ -482,7 +484,7 @@ async def test_signals_are_heard_while_it_runs_and_only_if_asked_for(
         async with w.running(maps):
             pass
         assert handled == []
-        manager = w.manager(work.declared, repeat_window=0.0)
+        manager = w.manager(work.declared, duplicate_signal_window=0.0)
         task = asyncio.create_task(manager.run(handle_signals=True))
         await w.put("a")
         await until(lambda: manager.loops and len(manager.loops[0].runs), timeout=5.0)

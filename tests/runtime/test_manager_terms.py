@@ -16,7 +16,7 @@ from deltaloop.client.transport.aiohttp_transport import AiohttpTransport
 from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
 from deltaloop.leaderelection import LeaderElector
 from deltaloop.runtime import Context, Request, controller
-from deltaloop.sources import Channel, Every, Source
+from deltaloop.sources import Channel, Periodic, Source
 from tests.runtime.worlds import World, now, until, world
 
 LEASE = "coordination.k8s.io/v1/Lease"
@@ -76,7 +76,7 @@ class Work:
         self.most = 0
         self.reconciled: Counter[str] = Counter()
         self.channel = Channel()
-        sources: list[Source] = [Every(10.0, ["default/tick"]), self.channel]
+        sources: list[Source] = [Periodic(10.0, ["default/tick"]), self.channel]
         self.controller = controller("example.com/v1/Widget", watches=["v1/ConfigMap"], workers=3, sources=sources)(
             self.reconcile
         )

@@ -22,7 +22,7 @@ from deltaloop.sources import Watch
 from tests.runtime.worlds import CM, World, cm, until, world
 
 ACCOUNT = kinds.SERVICE_ACCOUNT
-BY_CONFIG = {"config": dl.path("metadata.annotations.config")}
+BY_CONFIG = {"config": dl.field_path("metadata.annotations.config")}
 
 
 class Seen:
@@ -171,7 +171,7 @@ async def caches_of(w: World, **options: Any) -> Caches:
 
 
 async def test_the_caches_have_what_the_controller_declares_and_say_what_it_does_not() -> None:
-    team = {"team": dl.path("metadata.labels.team")}
+    team = {"team": dl.field_path("metadata.labels.team")}
     async with world() as w:
         await w.client.create(ACCOUNT, referring("a", "settings"))
         await w.client.create(ACCOUNT, referring("b", "more", "kube-system"))
@@ -338,7 +338,7 @@ def test_a_mapping_that_cannot_work_is_refused_where_it_is_declared(to: Any, pro
 @pytest.mark.parametrize(
     ("watched", "problem"),
     [
-        ({"watches": [Watch(CM, by_index="team")]}, r'does not have: add indexers={"team": dl.path\('),
+        ({"watches": [Watch(CM, by_index="team")]}, r'does not have: add indexers={"team": dl.field_path\('),
         (
             {"watches": [Watch(CM, by_index="config", to=of_an_object)]},
             "has `to` and `by_index`: one of them is enough",

@@ -1,4 +1,4 @@
-"""What a reconciler keeps between its runs, and when its next one comes: ``ctx.memory`` and ``Result.jitter``."""
+"""What a reconciler keeps between its runs, and when its next one comes: ``ctx.memo`` and ``Result.jitter``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Manager, Request, Result, controller
-from deltaloop.sources import Channel, Every
+from deltaloop.sources import Channel, Periodic
 from tests.runtime.worlds import CM, now, until, world
 
 
@@ -27,9 +27,9 @@ async def test_a_memory_survives_retries_and_later_runs() -> None:
 
     @controller("v1/ConfigMap")
     async def reconcile(request: Request, ctx: Context) -> None:
-        assert ctx.memory is ctx.memory
-        ctx.memory["runs"] = ctx.memory.get("runs", 0) + 1
-        seen.append((request.name, ctx.memory["runs"], ctx.attempts))
+        assert ctx.memo is ctx.memo
+        ctx.memo["runs"] = ctx.memo.get("runs", 0) + 1
+        seen.append((request.name, ctx.memo["runs"], ctx.attempts))
         if ctx.attempts < 3:
             raise ValueError("not yet")
 
@@ -50,8 +50,8 @@ async def test_a_memory_goes_with_its_object_whatever_predicates_say() -> None:
 
     @controller("v1/ConfigMap", predicates=[Where(lambda _: False)], sources=[channel])
     async def reconcile(request: Request, ctx: Context) -> None:
-        seen.append(dict(ctx.memory))
-        ctx.memory["of"] = request.name
+        seen.append(dict(ctx.memo))
+        ctx.memo["of"] = request.name
 
     async def run(expected: dict[str, Any]) -> None:
         await asyncio.sleep(1.0)
@@ -94,8 +94,8 @@ async def test_a_run_that_outlives_its_object_leaves_nothing_to_a_successor(succ
     async def reconcile(request: Request, ctx: Context) -> None:
         begun.set()
         await go.wait()
-        seen.append(dict(ctx.memory))
-        ctx.memory["handle"] = request.name
+        seen.append(dict(ctx.memo))
+        ctx.memo["handle"] = request.name
 
     async with world() as w, w.running(reconcile) as manager:
         await w.put("a")
@@ -113,10 +113,10 @@ async def test_a_run_that_outlives_its_object_leaves_nothing_to_a_successor(succ
 async def test_a_memory_ends_with_the_term() -> None:
     seen: list[int] = []
 
-    @controller("v1/ConfigMap", sources=[Every(5.0, ["default/a"])])
+    @controller("v1/ConfigMap", sources=[Periodic(5.0, ["default/a"])])
     async def reconcile(request: Request, ctx: Context) -> None:
-        ctx.memory["runs"] = ctx.memory.get("runs", 0) + 1
-        seen.append(ctx.memory["runs"])
+        ctx.memo["runs"] = ctx.memo.get("runs", 0) + 1
+        seen.append(ctx.memo["runs"])
 
     async with world() as w, w.another_client() as client:
         await w.put("a")
@@ -144,8 +144,8 @@ async def test_a_plain_function_has_a_memory_too() -> None:
     @controller("v1/ConfigMap")
     def reconcile(request: Request, ctx: Context) -> Result | None:
         assert threading.current_thread() is not threading.main_thread()
-        ctx.memory["runs"] = ctx.memory.get("runs", 0) + 1
-        seen.append(ctx.memory["runs"])
+        ctx.memo["runs"] = ctx.memo.get("runs", 0) + 1
+        seen.append(ctx.memo["runs"])
         return Result(requeue_after=0.0) if len(seen) < 3 else None
 
     async with world() as w, w.running(reconcile):
@@ -156,8 +156,8 @@ async def test_a_plain_function_has_a_memory_too() -> None:
 # -- jitter
 
 
-@pytest.mark.parametrize(("chance", "after"), [(0.0, 300.0), (0.5, 315.0), (0.999, 329.97)])
-async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(chance: float, after: float) -> None:
+@pytest.mark.parametrize(("random", "after"), [(0.0, 300.0), (0.5, 315.0), (0.999, 329.97)])
+async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(random: float, after: float) -> None:
     at: list[float] = []
 
     @controller("v1/ConfigMap")
@@ -165,7 +165,7 @@ async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(
         at.append(now())
         return Result(requeue_after=300.0, jitter=0.1)
 
-    async with world() as w, w.running(reconcile, chance=lambda: chance):
+    async with world() as w, w.running(reconcile, random=lambda: random):
         await w.put("a")
         await until(lambda: len(at) == 3, timeout=1000.0)
     assert [later - earlier for earlier, later in itertools.pairwise(at)] == pytest.approx([after, after])

@@ -147,7 +147,9 @@ def rule(resource: str, *verbs: str) -> dict[str, Any]:
 
 
 async def test_a_missing_right_to_watch() -> None:
-    @dl.controller("v1/ConfigMap", name="maps", owns=["v1/Secret"], writes=[dl.Access("v1/Secret", verbs=("create",))])
+    @dl.controller(
+        "v1/ConfigMap", name="maps", owns=["v1/Secret"], writes=[dl.Permission("v1/Secret", verbs=("create",))]
+    )
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     async with guarded(rule("configmaps", "get", "list", "watch")) as w:
@@ -206,7 +208,7 @@ async def test_a_blocking_function(caplog: pytest.LogCaptureFixture) -> None:
 
     async with world() as w:
         await w.put("a")
-        async with w.running(reconcile, blocked_after=0.1):
+        async with w.running(reconcile, loop_block_threshold=0.1):
             await until(lambda: seen and len(said(caplog)) == 2, timeout=5.0)
     line, again = said(caplog)
     assert line["message"].startswith("the event loop is blocked: call what blocks in a thread (asyncio.to_thread)")

@@ -20,8 +20,8 @@ from deltaloop.client import Client, load_kubeconfig
 from deltaloop.errors import InternalServerError
 from deltaloop.webhooks import (
     AdmissionWebhook,
-    OwnCertificateOptions,
-    OwnCertificates,
+    ManagedCertificateOptions,
+    ManagedCertificates,
     WebhookAddress,
     WebhookSet,
     registrations,
@@ -48,8 +48,8 @@ async def nothing(request: dl.Request, ctx: dl.Context) -> None: ...
 
 def webhook_of(kind: dl.ResourceType[dl.Resource]) -> AdmissionWebhook:
     @dl.validate(kind)
-    def named_well(obj: dl.Resource) -> dl.Finding | None:
-        return dl.Finding("metadata.name", "not this one") if obj.name == "wrong" else None
+    def named_well(obj: dl.Resource) -> dl.FieldError | None:
+        return dl.FieldError("metadata.name", "not this one") if obj.name == "wrong" else None
 
     return named_well
 
@@ -66,10 +66,10 @@ async def cluster_starts(client: Client) -> None:
 
 async def program(server: ApiServer, client: Client, webhook: AdmissionWebhook, documents: Any) -> None:
     await cluster_starts(client)
-    options = OwnCertificateOptions(
+    options = ManagedCertificateOptions(
         namespace=OWN, secret=SERVICE, hosts=(f"{SERVICE}.{OWN}.svc",), targets=targets_in(documents)
     )
-    certificates = OwnCertificates(client, options)
+    certificates = ManagedCertificates(client, options)
     served = dl.ManagerOptions(webhooks=LOCAL)
     manager = dl.Manager(client, [nothing], webhooks=[webhook], certificates=certificates, options=served)
     running = asyncio.create_task(manager.run())

@@ -29,7 +29,7 @@ async def test_every_verb_that_lists_reads_the_cache_and_asks_the_server_for_wha
         assert everything.resource_version == h.informer.resource_version
         assert len(await h.client.list(CM, options=dl.ListOptions(limit=1))) == 3, "the cache gives all at once"
         assert len(await h.client.list_all(CM, page_size=1, selector="a!=b")) == 3
-        async with aclosing(h.client.each_list_item(CM, page_size=1)) as items:
+        async with aclosing(h.client.iter_list(CM, page_size=1)) as items:
             assert [obj.name async for obj in items] == ["a", "b", "c"]
         [first, *_] = await h.client.list(CM, metadata_only=True)
         assert "data" not in first

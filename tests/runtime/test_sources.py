@@ -15,7 +15,7 @@ import pytest
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.runtime import Request
-from deltaloop.sources import Channel, Every, Source, Watch
+from deltaloop.sources import Channel, Periodic, Source, Watch
 from tests.runtime.worlds import until
 
 
@@ -132,7 +132,7 @@ def test_a_forked_child_keeps_what_waits_and_has_no_queues(held: bool) -> None:
 
 
 async def test_a_timer_ticks_for_each_of_its_keys_by_the_loops_time() -> None:
-    async with Running(Every(10.0, ["default/a", Request("", "all")], name="ticks"), Told()) as told:
+    async with Running(Periodic(10.0, ["default/a", Request("", "all")], name="ticks"), Told()) as told:
         await asyncio.sleep(5.0)
         assert told.keys == []
         await asyncio.sleep(20.0)
@@ -149,7 +149,7 @@ async def test_a_timer_that_does_not_know_whom_is_told_of(caplog: pytest.LogCapt
     def whom() -> Iterable[str]:
         raise ValueError("nobody knows")
 
-    async with Running(Every(10.0, whom, name="ticks"), Told()) as told:
+    async with Running(Periodic(10.0, whom, name="ticks"), Told()) as told:
         await asyncio.sleep(15.0)
         assert told.keys == []
     [record] = caplog.records
@@ -166,8 +166,8 @@ async def test_a_timer_asks_a_function_each_time_whether_or_not_it_waits() -> No
         return [Request("default", "a")]
 
     async with (
-        Running(Every(10.0, waits), Told()) as first,
-        Running(Every(10.0, functools.partial(waits)), Told()) as second,
+        Running(Periodic(10.0, waits), Told()) as first,
+        Running(Periodic(10.0, functools.partial(waits)), Told()) as second,
     ):
         await asyncio.sleep(25.0)
         assert asked == [10.0, 10.0, 20.0, 20.0]
@@ -175,7 +175,7 @@ async def test_a_timer_asks_a_function_each_time_whether_or_not_it_waits() -> No
 
 
 async def test_what_can_be_gone_through_once_is_asked_for_each_time() -> None:
-    async with Running(Every(10.0, (key for key in ["default/a"])), Told()) as told:
+    async with Running(Periodic(10.0, (key for key in ["default/a"])), Told()) as told:
         await asyncio.sleep(25.0)
         assert told.texts == ["default/a: timer tick"] * 2
 
@@ -187,7 +187,7 @@ async def test_a_polling_function_names_what_is_new_changed_or_gone() -> None:
         await asyncio.sleep(3.0)
         return found
 
-    async with Running(Every(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
+    async with Running(Periodic(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
         await asyncio.sleep(5.0)
         assert told.texts == ["default/a: buckets new", "default/b: buckets new"], "at once, and all of them"
         await asyncio.sleep(10.0)
@@ -212,7 +212,7 @@ async def test_a_slow_poll_is_waited_for_and_delays_the_next() -> None:
         running.pop()
         return {}
 
-    async with Running(Every(10.0, poll, changed_only=True), Told()):
+    async with Running(Periodic(10.0, poll, changed_only=True), Told()):
         await asyncio.sleep(50.0)
     assert begun == [0.0, 25.0, 35.0, 45.0]
 
@@ -235,7 +235,7 @@ async def test_a_poll_that_fails_is_told_of_once_a_minute_and_asked_again(
             return ["default/a"]
         raise ConnectionError("the provider is away")
 
-    async with Running(Every(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
+    async with Running(Periodic(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
         await asyncio.sleep(5.0)
         fails = True
         await asyncio.sleep(100.0)
@@ -253,7 +253,7 @@ async def test_one_that_is_cancelled_while_it_polls_ends() -> None:
         await asyncio.sleep(60.0)
         return {}
 
-    running = asyncio.create_task(Every(10.0, poll, changed_only=True).run(Told(), Told().count))
+    running = asyncio.create_task(Periodic(10.0, poll, changed_only=True).run(Told(), Told().count))
     await asyncio.sleep(5.0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -273,7 +273,7 @@ async def test_a_plain_polling_function_runs_in_a_thread_and_nobody_waits_for_it
             ended.append(True)
         return {"default/a": len(polled_in)}
 
-    async with Running(Every(0.01, poll, changed_only=True, name="buckets"), Told()) as told:
+    async with Running(Periodic(0.01, poll, changed_only=True, name="buckets"), Told()) as told:
         await until(lambda: len(polled_in) == 3, timeout=5.0)
         assert told.texts == ["default/a: buckets new"]
     assert ended == []
@@ -291,14 +291,14 @@ async def test_a_plain_polling_function_runs_in_a_thread_and_nobody_waits_for_it
     ],
 )
 def test_what_does_not_say_whom_is_refused_at_once(requests: Any, changed_only: bool, needed: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"Every.requests is .*; {needed} is needed"):
-        Every(10.0, requests, changed_only=changed_only)
+    with pytest.raises(InvalidArgumentError, match=f"Periodic.requests is .*; {needed} is needed"):
+        Periodic(10.0, requests, changed_only=changed_only)
 
 
 @pytest.mark.parametrize("period", [0.0, -1.0, float("nan")])
 def test_a_period_is_positive(period: float) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"Every.period"):
-        Every(period, [])
+    with pytest.raises(InvalidArgumentError, match=r"Periodic.period"):
+        Periodic(period, [])
 
 
 def test_a_watch_is_of_a_kind_and_the_rest_has_names() -> None:

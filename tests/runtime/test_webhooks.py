@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.errors import InvalidArgumentError, InvalidWebhookError
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.runtime.core.readiness import Leadership
-from deltaloop.webhooks import FixedCertificate
+from deltaloop.webhooks import StaticCertificate
 from tests.runtime.worlds import now
 from tests.webhooks.kinds import Database, check, database, review
 from tests.webhooks.serving import LOCAL, credentials
@@ -35,7 +35,7 @@ async def nothing(request: dl.Request, ctx: dl.Context) -> None: ...
 
 
 def manager(client: dl.Client, *webhooks: Any, options: dl.ManagerOptions = SERVED) -> dl.Manager:
-    certificate = FixedCertificate(credentials()[1])
+    certificate = StaticCertificate(credentials()[1])
     return dl.Manager(client, [nothing], webhooks=webhooks, certificates=certificate, options=options)
 
 
@@ -73,7 +73,7 @@ async def test_webhooks_answer_before_the_caches_are_filled(
 
 
 async def test_webhooks_alone_are_a_program_and_without_any_there_is_no_check(deltaloop_client: dl.Client) -> None:
-    certificate = FixedCertificate(credentials()[1])
+    certificate = StaticCertificate(credentials()[1])
     alone = dl.Manager(deltaloop_client, [], webhooks=[check], certificates=certificate, options=SERVED)
     async with running(alone):
         await asyncio.sleep(100)
@@ -114,7 +114,7 @@ async def asking(url: str) -> AsyncGenerator[Callable[[], Awaitable[bool]]]:
 
 def graceful(client: dl.Client, **more: Any) -> dl.Manager:
     options = dl.ManagerOptions(webhooks=replace(LOCAL, grace=5.0))
-    certificate = FixedCertificate(credentials()[1])
+    certificate = StaticCertificate(credentials()[1])
     return dl.Manager(client, [nothing], webhooks=[check], certificates=certificate, options=options, **more)
 
 
@@ -122,7 +122,7 @@ async def test_reviews_are_answered_for_some_seconds_after_a_stop(
     deltaloop_client: dl.Client,
 ) -> None:
     lock = LeaseLock(deltaloop_client, namespace="default", name="shop", identity="a")
-    config = LeaderElectionConfig(own_thread=False)
+    config = LeaderElectionConfig(renew_in_thread=False)
     made = graceful(deltaloop_client, elector=LeaderElector(lock, config, client=deltaloop_client, clock=now))
     task = asyncio.create_task(made.run())
     await asyncio.sleep(3)

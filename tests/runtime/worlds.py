@@ -51,8 +51,8 @@ class World:
 
     def elector(self, client: Client, identity: str, **config: Any) -> LeaderElector:
         lock = LeaseLock(client, namespace="default", name="test", identity=identity)
-        settings = LeaderElectionConfig(own_thread=False, **config)
-        return LeaderElector(lock, settings, client=client, clock=now, chance=lambda: 0.0)
+        settings = LeaderElectionConfig(renew_in_thread=False, **config)
+        return LeaderElector(lock, settings, client=client, clock=now, random=lambda: 0.0)
 
     @asynccontextmanager
     async def running(self, *controllers: Controller, **options: Any) -> AsyncGenerator[Manager, None]:
@@ -112,7 +112,7 @@ async def held(
         informers: list[Informer[Any]] = []
         caches: list[CacheView] = []
         for namespace in namespaces:
-            informer = factory.informer(kind, namespace=namespace, indexers={"team": dl.path("data.team")})
+            informer = factory.informer(kind, namespace=namespace, indexers={"team": dl.field_path("data.team")})
             informers.append(informer)
             caches.append(CacheView(informer, namespace=namespace, transform=None, clock=now))
             views.add(kind, caches[-1])

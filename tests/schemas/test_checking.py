@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deltaloop.schemas.checking import NO_RULES, ObjectRules, Place
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 from deltaloop.schemas.type_table import RuleTable, parse_types
 
 IMMUTABLE = "Invalid value: null: field is immutable"

@@ -56,8 +56,8 @@ def test_a_missing_field_and_list_identity() -> None:
     as_map = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     assert said(as_map, [{}]) == ["spec.x[0].name: Required value"]
     assert said(as_map, [{"name": "a"}, {"name": "a"}]) == ['spec.x[1]: Duplicate value: {"name":"a"}']
-    as_set = {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
-    assert said(as_set, ["a", "b", "a"]) == ['spec.x[2]: Duplicate value: "a"']
+    list_set = {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
+    assert said(list_set, ["a", "b", "a"]) == ['spec.x[2]: Duplicate value: "a"']
 
 
 def test_unknown_fields_go_and_defaults_come() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import deltaloop as dl
-from deltaloop.crds import crd_of
+from deltaloop.crds import generate_crd
 from deltaloop.simulation import Oracle, Simulation, SimulationOptions, parse_schedule
 from deltaloop.simulation.core.reports import report_fields, report_page
 from deltaloop.simulation.made_scenario import made_scenario
@@ -66,7 +66,7 @@ def operator(*, mended: bool) -> dl.Controller:
 
 
 def simulation_of(*, mended: bool) -> Simulation:
-    return Simulation(made_scenario([operator(mended=mended)], [crd_of(Cache)]), CRASHES)
+    return Simulation(made_scenario([operator(mended=mended)], [generate_crd(Cache)]), CRASHES)
 
 
 @pytest.mark.nightly

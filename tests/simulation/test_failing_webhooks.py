@@ -26,8 +26,8 @@ def complete(obj: dict[str, Any]) -> None:
 
 
 @dl.validate(CONFIG_MAP, timeout=5)
-def check(obj: dl.Resource) -> dl.Finding | None:
-    return dl.Finding("data", "something is needed") if not obj.get("data") else None
+def check(obj: dl.Resource) -> dl.FieldError | None:
+    return dl.FieldError("data", "something is needed") if not obj.get("data") else None
 
 
 def scenario_of(function: Reconcile, *webhooks: Any) -> Scenario:

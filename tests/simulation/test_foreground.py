@@ -28,8 +28,8 @@ def operator(lost: list[str], *, garbage_collected: bool) -> dl.Controller:
     @reconcile.cleanup
     async def clean_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
         if request.name == "a":
-            if not ctx.memory:
-                ctx.memory["seen"] = True
+            if not ctx.memo:
+                ctx.memo["seen"] = True
                 return dl.Result(requeue_after=60.0)
             if await ctx.client.live.find(SECRET, "a") is None:
                 lost.append("a")

@@ -722,7 +722,7 @@ def test_who_goes_on_writing_after_another_one_has_taken_the_lease_is_told_of() 
 def says_ready(*, waits: bool) -> Scenario:
     """A Pod belongs to a Deployment; twenty seconds after it was made it is ready, and a client says so."""
 
-    status = dl.Access(dl.kinds.DEPLOYMENT, verbs=("patch",), subresource="status")
+    status = dl.Permission(dl.kinds.DEPLOYMENT, verbs=("patch",), subresource="status")
 
     @dl.controller(dl.kinds.DEPLOYMENT, name="parent", writes=[status, dl.kinds.POD])
     async def parent(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
@@ -793,7 +793,9 @@ def test_a_plain_function_dies_without_a_word_when_its_program_crashes(caplog: p
 def test_what_a_program_says_it_writes_is_compared_though_it_writes_none() -> None:
     secret = dl.kinds.SECRET
 
-    @dl.controller(CONFIG_MAP, name="idle", writes=[dl.Access(secret, verbs=("delete",))], children=[dl.kinds.SERVICE])
+    @dl.controller(
+        CONFIG_MAP, name="idle", writes=[dl.Permission(secret, verbs=("delete",))], children=[dl.kinds.SERVICE]
+    )
     async def idle(_: dl.Request, __: dl.Context) -> None:
         """Write nothing: in another run it might."""
 

@@ -17,7 +17,7 @@ MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
 RBAC = ServerOptions(authorization_mode="RBAC")
 
 
-def copier(*writes: dl.Access | dl.ResourceType[dl.api.Resource]) -> dl.Controller:
+def copier(*writes: dl.Permission | dl.ResourceType[dl.api.Resource]) -> dl.Controller:
     @dl.controller(MAP, name="copier", predicates=[dl.predicates.HasLabels("copy")], writes=writes)
     async def copy(request: dl.Request, ctx: dl.Context) -> None:
         if await ctx.client.find(MAP, request.name, namespace=request.namespace) is not None:
@@ -47,9 +47,9 @@ async def test_what_is_declared_is_enough_with_events_and_an_election() -> None:
 
 
 async def test_what_is_not_declared_is_forbidden_by_the_server(caplog: pytest.LogCaptureFixture) -> None:
-    options = dl.ManagerOptions(preflight=False, undeclared=UndeclaredAccess.WARN)
+    options = dl.ManagerOptions(preflight=False, undeclared_access=UndeclaredAccess.WARN)
     async with embedded_harness(RBAC) as harness:
-        await harness.start(copier(dl.Access(SECRET, verbs=("create",))), as_role=True, options=options)
+        await harness.start(copier(dl.Permission(SECRET, verbs=("create",))), as_role=True, options=options)
         await ask(harness)
         await harness.advance(1)
         raised = [record.exc_info[1] for record in caplog.records if record.exc_info and record.levelno > logging.INFO]

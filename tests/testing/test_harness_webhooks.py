@@ -15,7 +15,7 @@ from deltaloop.errors import InternalServerError, InvalidArgumentError, InvalidE
 from deltaloop.testing import Harness
 from tests.webhooks.kinds import Database, OldDatabase, OldSpec, Spec, check, set_defaults, to_new, to_old
 
-CRD = dl.crd_of(Database, OldDatabase)
+CRD = dl.generate_crd(Database, OldDatabase)
 MAPS = dl.kinds.CONFIG_MAP
 
 
@@ -24,13 +24,13 @@ def named(name: str, **data: str) -> dict[str, Any]:
 
 
 @dl.validate(MAPS, timeout=2)
-def not_empty(obj: dl.Resource) -> dl.Finding | None:
-    return None if obj.get("data") else dl.Finding("data", "something is needed", "FieldValueRequired")
+def not_empty(obj: dl.Resource) -> dl.FieldError | None:
+    return None if obj.get("data") else dl.FieldError("data", "something is needed", "FieldValueRequired")
 
 
 @dl.validate(dl.kinds.SECRET, failure_policy="Ignore", timeout=2)
-def no_secrets(_: dl.Resource) -> dl.Finding:
-    return dl.Finding("", "no secrets here")
+def no_secrets(_: dl.Resource) -> dl.FieldError:
+    return dl.FieldError("", "no secrets here")
 
 
 async def test_functions_are_called_over_the_wire(deltaloop_harness: Harness) -> None:
@@ -53,9 +53,9 @@ async def test_dry_runs_warnings_and_deletions(deltaloop_harness: Harness) -> No
     seen: list[tuple[str, bool]] = []
 
     @dl.validate(MAPS, operations=["CREATE", "DELETE"])
-    def note(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> dl.Finding | None:
+    def note(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> dl.FieldError | None:
         seen.append((request.operation, request.dry_run))
-        return dl.Finding("", "it stays") if request.operation == "DELETE" and obj["data"]["keep"] == "yes" else None
+        return dl.FieldError("", "it stays") if request.operation == "DELETE" and obj["data"]["keep"] == "yes" else None
 
     client = deltaloop_harness.client
     await deltaloop_harness.start(webhooks=[note])
@@ -68,9 +68,9 @@ async def test_dry_runs_warnings_and_deletions(deltaloop_harness: Harness) -> No
 
 async def test_caches_are_read_and_what_is_not_declared_is_not(deltaloop_harness: Harness) -> None:
     @dl.validate(MAPS, reads=[dl.kinds.SECRET])
-    def has_a_secret(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Iterator[dl.Finding]:
+    def has_a_secret(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Iterator[dl.FieldError]:
         if request.lister(dl.kinds.SECRET).find(f"{request.namespace}/{obj.name}") is None:
-            yield dl.Finding("metadata.name", "there is no Secret of this name")
+            yield dl.FieldError("metadata.name", "there is no Secret of this name")
 
     @dl.validate(MAPS)
     def reads_in_secret(_: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> None:

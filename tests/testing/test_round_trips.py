@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import deltaloop as dl
-from deltaloop.crds import Quantity, keyed_by
+from deltaloop.crds import Quantity, list_map_keys
 from deltaloop.crds.declaring import declared_kind
 from deltaloop.errors import ConversionLossError, InvalidArgumentError
 from deltaloop.schemas.schema_compiler import compile_schema
@@ -31,7 +31,7 @@ class Spec(msgspec.Struct):
     replicas: Annotated[int, msgspec.Meta(ge=0, le=9)] = 1
     mode: Literal["fast", "safe"] = "safe"
     storage: Quantity = "1Gi"
-    ports: Annotated[list[Port], keyed_by("name")] = []
+    ports: Annotated[list[Port], list_map_keys("name")] = []
     labels: dict[str, str] = {}
     ratio: float | None = None
     spare: bool = False

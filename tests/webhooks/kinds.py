@@ -37,11 +37,11 @@ class OldDatabase(msgspec.Struct):
 
 
 @dl.validate(Database)
-def check(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+def check(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
     if request.user.username == "mallory":
-        yield dl.Finding("", "mallory may not")
+        yield dl.FieldError("", "mallory may not")
     if database.spec.replicas % 2 == 0:
-        yield dl.Finding("spec.replicas", "an odd number is needed")
+        yield dl.FieldError("spec.replicas", "an odd number is needed")
     if request.old is not None and request.old.spec.replicas > database.spec.replicas:
         request.warn("servers go")
         request.annotate("shrinks", "yes")
@@ -54,10 +54,10 @@ def set_defaults(database: Database) -> None:
 
 
 @dl.validate("apps/v1/Deployment", operations=["CREATE", "DELETE"], failure_policy="Ignore", timeout=3)
-def no_latest(deployment: dl.Resource) -> dl.Finding | None:
+def no_latest(deployment: dl.Resource) -> dl.FieldError | None:
     [container, *_] = deployment["spec"]["template"]["spec"]["containers"]
     if container["image"].endswith(":latest"):
-        return dl.Finding("spec.template.spec.containers[0].image", "a version is needed", "FieldValueForbidden")
+        return dl.FieldError("spec.template.spec.containers[0].image", "a version is needed", "FieldValueForbidden")
     return None
 
 

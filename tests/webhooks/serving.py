@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from deltaloop.apiserver.tls import CertificateAuthority
-from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
+from deltaloop.webhooks import StaticCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.answer import Answer, Outcome
 from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import sent
@@ -68,6 +68,6 @@ async def serving(webhooks: Iterable[Webhook], options: WebhookServerOptions = L
     metrics = Counted()
     trusting = ssl.create_default_context(cadata=authority.ca_pem.decode())
     connector = aiohttp.TCPConnector(ssl=trusting, limit=0)
-    server = WebhookServer(WebhookSet(webhooks), FixedCertificate(context), options=options, metrics=metrics)
+    server = WebhookServer(WebhookSet(webhooks), StaticCertificate(context), options=options, metrics=metrics)
     async with aiohttp.ClientSession(connector=connector) as session, server:
         yield Caller(session, server, metrics)

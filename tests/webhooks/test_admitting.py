@@ -74,8 +74,8 @@ def test_findings_about_no_field_forbid() -> None:
 
 def test_many_findings_and_long_ones_are_cut() -> None:
     @dl.validate(Database)
-    def finds(_: Database) -> list[dl.Finding]:
-        return [dl.Finding(f"spec.x[{place}]", "y" * 5000 + "\x1b[31m") for place in range(MOST_FINDINGS + 5)]
+    def finds(_: Database) -> list[dl.FieldError]:
+        return [dl.FieldError(f"spec.x[{place}]", "y" * 5000 + "\x1b[31m") for place in range(MOST_FINDINGS + 5)]
 
     status = response(ask(finds, database()))["status"]
     assert len(status["details"]["causes"]) == MOST_FINDINGS
@@ -95,9 +95,9 @@ def test_an_update_has_the_object_before_warnings_and_notes() -> None:
 
 def test_an_old_object_that_does_not_fit_does_not_keep_a_repair_away() -> None:
     @dl.validate(Database)
-    def reads_old(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+    def reads_old(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
         if database.spec.replicas > 9:
-            yield dl.Finding("spec.replicas", "9 at most")
+            yield dl.FieldError("spec.replicas", "9 at most")
         assert request.old is not None
 
     @dl.mutate(Database)
@@ -141,9 +141,9 @@ CALLS: list[object] = []
 
 
 @dl.validate(NewDatabase, operations=["CREATE", "UPDATE", "DELETE"], name="new.databases.example.com")
-def check_new(database: NewDatabase) -> dl.Finding:
+def check_new(database: NewDatabase) -> dl.FieldError:
     CALLS.append(database)
-    return dl.Finding("", "never")
+    return dl.FieldError("", "never")
 
 
 @dl.mutate(NewDatabase, failure_policy="Ignore")
@@ -230,9 +230,9 @@ def test_a_connection_has_no_metadata_of_its_own() -> None:
     seen: list[Any] = []
 
     @dl.validate("v1/Pod", operations=["CONNECT"], subresources=["exec"])
-    def no_shell(options: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> dl.Finding | None:
+    def no_shell(options: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> dl.FieldError | None:
         seen.append((options["command"], options.name, request.old, request.subresource))
-        return dl.Finding("", "no shells here") if options["command"] == ["sh"] else None
+        return dl.FieldError("", "no shells here") if options["command"] == ["sh"] else None
 
     kind = {"group": "", "version": "v1", "kind": "PodExecOptions"}
     options = {"apiVersion": "v1", "kind": "PodExecOptions", "command": ["sh"]}
@@ -242,8 +242,8 @@ def test_a_connection_has_no_metadata_of_its_own() -> None:
 
 def test_another_kind_below_a_subresource_is_given_as_it_is() -> None:
     @dl.validate("apps/v1/Deployment", operations=["UPDATE"], subresources=["scale"])
-    def not_too_many(scale: dl.Resource) -> dl.Finding | None:
-        return dl.Finding("spec.replicas", "9 at most") if scale["spec"]["replicas"] > 9 else None
+    def not_too_many(scale: dl.Resource) -> dl.FieldError | None:
+        return dl.FieldError("spec.replicas", "9 at most") if scale["spec"]["replicas"] > 9 else None
 
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 10}}
     assert response(ask(not_too_many, scale, old=scale, subResource="scale"))["allowed"] is False
@@ -304,7 +304,7 @@ def annotates_badly(_: Database, request: dl.AdmissionRequest[Database]) -> None
     [
         (dl.validate, fails, "ValueError"),
         (dl.mutate, fails, "ValueError"),
-        (dl.validate, gives_text, "its function gave a str; it returns or yields dl.Finding(path, message)"),
+        (dl.validate, gives_text, "its function gave a str; it returns or yields dl.FieldError(path, message)"),
         (dl.validate, annotates_badly, "an audit annotation has a key that the server would drop"),
         (dl.validate, reads_undeclared, "it reads v1/Secret, which it does not declare: add the kind to reads=[...]"),
         (dl.mutate, renames, "its function changed metadata.name, which no mutation may"),
@@ -384,7 +384,7 @@ def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -
 def test_a_declared_webhook_is_called_like_its_function() -> None:
     request = dl.webhooks.admission_request("UPDATE", old=Database(spec=Spec(replicas=3)))
     assert [*check(Database(spec=Spec(replicas=2)), request)] == [
-        dl.Finding("spec.replicas", "an odd number is needed")
+        dl.FieldError("spec.replicas", "an odd number is needed")
     ]
     assert request.warnings == ("servers go",)
 
@@ -425,9 +425,9 @@ def takes_nothing() -> None: ...
 def takes_three(one: Any, two: Any, three: Any) -> None: ...
 
 
-def has_a_default(_: Database, strict: bool = True) -> Iterator[dl.Finding]:
+def has_a_default(_: Database, strict: bool = True) -> Iterator[dl.FieldError]:
     if strict is not True:
-        yield dl.Finding("", "the default is its own affair")
+        yield dl.FieldError("", "the default is its own affair")
 
 
 @pytest.mark.parametrize(

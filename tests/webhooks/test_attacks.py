@@ -144,7 +144,7 @@ def held(server: WebhookServer) -> int:
 
 
 async def test_bodies_that_do_not_end_have_a_bound_in_all_and_leave_room_later() -> None:
-    small = replace(LOCAL, most_bytes=2 * MIB, most_conversion_bytes=MIB, most_bytes_in_flight=4 * MIB)
+    small = replace(LOCAL, max_bytes=2 * MIB, max_conversion_bytes=MIB, max_bytes_in_flight=4 * MIB)
     async with serving(ALL, small) as caller:
         writers = [await unfinished(caller, CHECK, MIB) for _ in range(8)]
         await asyncio.sleep(1)

@@ -33,9 +33,9 @@ LONGEST: Final = 2.0  # seconds of the process itself
 
 
 @dl.validate(Database, operations=["CREATE", "UPDATE", "DELETE"])
-def careful(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.Finding]:
+def careful(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
     if database.spec.replicas % 2:
-        yield dl.Finding("spec.replicas", f"{database.spec.image} {request.user.groups} {request.options}")
+        yield dl.FieldError("spec.replicas", f"{database.spec.image} {request.user.groups} {request.options}")
 
 
 @dl.mutate(Database)
@@ -49,8 +49,8 @@ def fields(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 @dl.validate("v1/Pod", operations=["CONNECT"], subresources=["exec"])
-def connects(options: dl.Resource) -> dl.Finding | None:
-    return dl.Finding("", "no") if options.get("stdin") else None
+def connects(options: dl.Resource) -> dl.FieldError | None:
+    return dl.FieldError("", "no") if options.get("stdin") else None
 
 
 EVERY: Final[tuple[Webhook, ...]] = (careful, complete, fields, connects, to_new, to_old)

@@ -18,7 +18,7 @@ import trustme
 import deltaloop as dl
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, WebhookServerError
-from deltaloop.webhooks import FixedCertificate, WebhookServer, WebhookServerOptions, WebhookSet
+from deltaloop.webhooks import StaticCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.core.time_limit import time_limit
 from deltaloop.webhooks.declaring import Webhook
 from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
@@ -43,7 +43,7 @@ async def test_reviews_are_answered_and_counted() -> None:
 
 
 async def test_what_is_no_review_is_refused_by_its_status() -> None:
-    small = WebhookServerOptions(host="127.0.0.1", port=0, most_bytes=2000, most_conversion_bytes=3000)
+    small = WebhookServerOptions(host="127.0.0.1", port=0, max_bytes=2000, max_conversion_bytes=3000)
     async with serving(ALL, small) as caller:
 
         async def refused(path: str, code: int, reason: str, **request: Any) -> None:
@@ -127,7 +127,7 @@ async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_def
     async with serving([dl.validate(Database)(gives_text)]) as caller:
         await caller.ask("/validate/gives-text.databases.example.com", review(database()))
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert vars(record)["reason"] == "its function gave a str; it returns or yields dl.Finding(path, message)"
+    assert vars(record)["reason"] == "its function gave a str; it returns or yields dl.FieldError(path, message)"
     assert (
         f"test_server.py:{gives_text.__code__.co_firstlineno} in {gives_text.__qualname__}" in vars(record)["where"][0]
     )
@@ -153,12 +153,12 @@ async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_trac
 async def test_it_is_ready_once_it_answers_itself() -> None:
     _, good = credentials()
     empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server = WebhookServer(WebhookSet(ALL), FixedCertificate(empty), options=LOCAL)
+    server = WebhookServer(WebhookSet(ALL), StaticCertificate(empty), options=LOCAL)
     assert server.not_ready() == "webhooks are not served"
     async with server:
         await asyncio.sleep(5)
         assert server.not_ready() == "the server has not answered itself yet"
-    server = WebhookServer(WebhookSet(ALL), FixedCertificate(good), options=LOCAL)
+    server = WebhookServer(WebhookSet(ALL), StaticCertificate(good), options=LOCAL)
     async with server:
         await asyncio.sleep(2)
         assert server.not_ready() == ""
@@ -247,7 +247,7 @@ async def test_with_client_authorities_only_their_clients_are_answered(
             issuer.issue_cert("kube-apiserver").configure_cert(made)  # pyright: ignore[reportUnknownMemberType]
         return made
 
-    async with WebhookServer(WebhookSet(webhooks), FixedCertificate(context), options=options) as server:
+    async with WebhookServer(WebhookSet(webhooks), StaticCertificate(context), options=options) as server:
         await asyncio.sleep(2)
         assert server.not_ready() == "", "it asks itself without a certificate"
         for issuer, answered in ((clients, True), (None, False), (trustme.CA(), False)):
@@ -270,9 +270,9 @@ async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) 
         context = CertificateAuthority.make().server_context(host="127.0.0.1")
         options = replace(LOCAL, client_ca=tmp_path / name)
         with pytest.raises(WebhookServerError, match=f"cannot read client authorities from .*{name}"):
-            await WebhookServer(WebhookSet(ALL), FixedCertificate(context), options=options).__aenter__()
+            await WebhookServer(WebhookSet(ALL), StaticCertificate(context), options=options).__aenter__()
 
 
 def test_the_bound_of_all_reviews_is_not_below_that_of_one() -> None:
-    with pytest.raises(InvalidArgumentError, match="most_bytes_in_flight must be at least"):
-        WebhookServerOptions(most_bytes_in_flight=1024)
+    with pytest.raises(InvalidArgumentError, match="max_bytes_in_flight must be at least"):
+        WebhookServerOptions(max_bytes_in_flight=1024)

@@ -171,9 +171,9 @@ async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> Non
         lines: list[str] = []
         ended = await migrate_storage(client, NAME, page_size=10)
         assert (ended.done, ended.failed, [each.key for each in ended.failures]) == (False, 1, ["default/w03"])
-        assert "w03 is refused" in ended.failures[0].why
+        assert "w03 is refused" in ended.failures[0].reason
         assert await stored_versions(client) == ["v1beta1", "v1"]
-        assert not await migrate_all(client, [NAME], at_once=4, show=lines.append)
+        assert not await migrate_all(client, [NAME], concurrency=4, show=lines.append)
         assert lines[-1] == f"{NAME}: 1 could not be written; they may still be stored as v1beta1"
 
 
@@ -194,7 +194,7 @@ async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it
 async def test_the_command_tells_how_far_it_is() -> None:
     async with world() as (client, _):
         lines: list[str] = []
-        assert await migrate_all(client, [NAME], at_once=4, show=lines.append)
+        assert await migrate_all(client, [NAME], concurrency=4, show=lines.append)
         assert lines == [
             f"{NAME}: {COUNT} written as v1, 0 left",
             f"{NAME}: all are stored as v1; v1beta1 may leave the definition",
@@ -203,8 +203,8 @@ async def test_the_command_tells_how_far_it_is() -> None:
 
 async def test_what_cannot_be_done_is_told() -> None:
     async with world() as (client, _):
-        with pytest.raises(InvalidArgumentError, match="at_once is 0"):
-            await migrate_storage(client, NAME, at_once=0)
+        with pytest.raises(InvalidArgumentError, match="concurrency is 0"):
+            await migrate_storage(client, NAME, concurrency=0)
         with pytest.raises(NotFoundError):
             await migrate_storage(client, "missing.example.com")
 

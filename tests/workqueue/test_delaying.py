@@ -163,7 +163,7 @@ async def test_triggers_are_merged_as_the_options_say() -> None:
 
 
 async def test_an_add_that_names_no_priority_is_no_more_urgent_than_one_that_names_the_lowest() -> None:
-    queue = DelayingQueue[str](options=QueueOptions(patience={0: 10.0, 1: 1.0}))
+    queue = DelayingQueue[str](options=QueueOptions(priority_aging={0: 10.0, 1: 1.0}))
     queue.add_after("a", 0.0, priority=0)
     queue.add_after("b", 0.0)
     queue.add("c", priority=0)

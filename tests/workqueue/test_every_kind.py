@@ -32,8 +32,8 @@ DELAYING = pytest.mark.parametrize("kind", [DelayingQueue, RateLimitingQueue])
 DEFAULTS: dict[str, object] = {
     "max_triggers": 16,
     "merge_triggers": None,
-    "patience": None,
-    "flow": None,
+    "priority_aging": None,
+    "fairness_key": None,
     "order": None,
     "max_requeues": None,
     "max_dead_letters": 1000,
@@ -66,12 +66,16 @@ def test_a_number_that_makes_no_sense_is_refused_by_its_name(name: str, wrong: f
 
 
 def test_an_order_of_ones_own_replaces_the_others() -> None:
-    for others in ({"patience": {0: 0.0}}, {"flow": str}, {"patience": {0: 0.0}, "flow": str}):
+    for others in (
+        {"priority_aging": {0: 0.0}},
+        {"fairness_key": str},
+        {"priority_aging": {0: 0.0}, "fairness_key": str},
+    ):
         with pytest.raises(ValueError, match=r"QueueOptions\.order cannot be combined"):
             QueueOptions(order=list, **others)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         QueueOptions(**others)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="patience"):
-        QueueOptions(patience={})
+    with pytest.raises(ValueError, match="priority_aging"):
+        QueueOptions(priority_aging={})
 
 
 @KINDS
@@ -86,7 +90,7 @@ async def test_every_option_reaches_the_queue(kind: type[WorkQueue[str]], caplog
             raise LookupError("no")
         return item
 
-    queue = kind(name="pods", options=QueueOptions(max_triggers=2, merge_triggers=merge, flow=flow))
+    queue = kind(name="pods", options=QueueOptions(max_triggers=2, merge_triggers=merge, fairness_key=flow))
     for trigger in ("one", "two", "bad", "four"):
         queue.add("a", trigger=trigger)
     queue.add("c")
@@ -99,7 +103,7 @@ async def test_every_option_reaches_the_queue(kind: type[WorkQueue[str]], caplog
         "a flow function failed": ("ERROR", "pods"),
     }
     assert vars(told["a flow function failed"])["key"] == "c"
-    urgent = kind(options=QueueOptions(patience={0: 10.0, 1: 0.0}))
+    urgent = kind(options=QueueOptions(priority_aging={0: 10.0, 1: 0.0}))
     for item in "ab":
         urgent.add(item, priority=int(item == "b"))
     assert await urgent.get() == "b"
@@ -329,9 +333,9 @@ async def test_no_more_dead_letters_are_kept_than_asked_for() -> None:
     assert [(each.item, each.parked_for) for each in queue.dead_letters()] == [("b", 2.0), ("c", 1.0)]
     queue._clock = lambda: 0.0  # as a clock that was read before they were parked
     assert [each.parked_for for each in queue.dead_letters()] == [0.0, 0.0]
-    assert not queue.revive("a")
+    assert not queue.retry_dead_letter("a")
     queue.shut_down()
-    assert not queue.revive("b")
+    assert not queue.retry_dead_letter("b")
 
 
 async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
@@ -340,7 +344,7 @@ async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
     waiting = asyncio.create_task(queue.get_work())
     await asyncio.sleep(1.0)
     assert not waiting.done()
-    assert queue.revive("a")
+    assert queue.retry_dead_letter("a")
     work = await waiting
     assert work.key == "a"
     work.put_back()
@@ -348,7 +352,7 @@ async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
 
 async def test_a_retry_keeps_the_priority_of_its_run_and_other_adds_have_their_own() -> None:
     queue = RateLimitingQueue[str](
-        rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(patience={0: 100.0, 1: 0.0})
+        rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(priority_aging={0: 100.0, 1: 0.0})
     )
     queue.add("urgent", priority=1)
     async with await queue.get_work():

@@ -17,7 +17,7 @@ from deltaloop.workqueue import (
     QueueOptions,
     RateLimitingQueue,
     WorkQueue,
-    namespace_flow,
+    by_namespace,
 )
 
 
@@ -35,13 +35,13 @@ async def test_priorities_and_shares_are_off_by_default_and_on_by_options(kind: 
     items = [("a/1", -100), ("a/2", -100), ("a/3", 0), ("b/1", 0)]
     expected = {
         QueueOptions(): ["a/1", "a/2", "a/3", "b/1"],
-        QueueOptions(flow=namespace_flow): ["a/1", "b/1", "a/2", "a/3"],
+        QueueOptions(fairness_key=by_namespace): ["a/1", "b/1", "a/2", "a/3"],
     }
     patience = {0: 0.0, -100: 30.0}
     for options, order in [
         *expected.items(),
-        (QueueOptions(patience=patience), ["a/3", "b/1", "a/1", "a/2"]),
-        (QueueOptions(patience=patience, flow=namespace_flow), ["a/3", "b/1", "a/1", "a/2"]),
+        (QueueOptions(priority_aging=patience), ["a/3", "b/1", "a/1", "a/2"]),
+        (QueueOptions(priority_aging=patience, fairness_key=by_namespace), ["a/3", "b/1", "a/1", "a/2"]),
     ]:
         queue = kind(options=options)
         for item, priority in items:
@@ -51,7 +51,7 @@ async def test_priorities_and_shares_are_off_by_default_and_on_by_options(kind: 
 
 async def test_a_low_priority_gets_its_turn_when_its_patience_ends() -> None:
     loop = asyncio.get_running_loop()
-    queue = DelayingQueue[str](options=QueueOptions(patience={0: 0.0, -100: 30.0}))
+    queue = DelayingQueue[str](options=QueueOptions(priority_aging={0: 0.0, -100: 30.0}))
     queue.add("busy")
     queue.add("patient", priority=-100)
     async for work in queue:  # "busy" wants to run without end
@@ -67,7 +67,7 @@ async def test_a_low_priority_gets_its_turn_when_its_patience_ends() -> None:
 
 async def test_delayed_and_limited_adds_have_priorities_too() -> None:
     queue = RateLimitingQueue[str](
-        rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(patience={1: 0.0, 0: 5.0})
+        rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(priority_aging={1: 0.0, 0: 5.0})
     )
     queue.add_after("a", 1.0)
     queue.add_after("b", 1.0, priority=1)
@@ -123,7 +123,7 @@ async def test_a_flow_function_that_fails_is_logged_and_costs_no_item(caplog: py
 
     broken: list[Callable[[str], Hashable]] = [fail, lambda item: [item]]  # type: ignore[list-item,return-value]  # pyright: ignore[reportAssignmentType]  # an unhashable flow
     for flow in broken:
-        queue = WorkQueue[str](name="pods", options=QueueOptions(flow=flow))
+        queue = WorkQueue[str](name="pods", options=QueueOptions(fairness_key=flow))
         queue.add("a")
         queue.add("b")
         assert await drained(queue) == ["a", "b"]
@@ -180,8 +180,8 @@ async def test_dead_letters_are_logged_listed_counted_and_revived(caplog: pytest
     (record,) = caplog.records
     assert record.getMessage() == "work failed for good and is parked"
     assert (record.__dict__["key"], record.__dict__["queue"], record.__dict__["attempts"]) == ("a", "pods", 2)
-    assert queue.revive("a", trigger="by hand")
-    assert not queue.revive("a")
+    assert queue.retry_dead_letter("a", trigger="by hand")
+    assert not queue.retry_dead_letter("a")
     work = await queue.get_work(timeout=0)
     assert (work.triggers, work.attempts) == (("why", "by hand"), 1)
     queue.done("a")
@@ -210,9 +210,9 @@ async def test_a_plain_call_that_parks_is_logged_and_a_letter_can_be_discarded(
         partial(QueueOptions, max_requeues=-1),
         partial(QueueOptions, max_dead_letters=-1),
         partial(QueueOptions, jitter=math.nan),
-        partial(QueueOptions, patience={}),
-        partial(QueueOptions, order=FirstInFirstOut, flow=namespace_flow),
-        partial(QueueOptions, order=FirstInFirstOut, patience={0: 0.0}),
+        partial(QueueOptions, priority_aging={}),
+        partial(QueueOptions, order=FirstInFirstOut, fairness_key=by_namespace),
+        partial(QueueOptions, order=FirstInFirstOut, priority_aging={0: 0.0}),
     ],
 )
 def test_impossible_options_are_refused(wrong: Callable[[], QueueOptions]) -> None:

@@ -111,7 +111,7 @@ async def test_what_is_parked_by_a_plain_call_is_logged_and_comes_back_with_a_re
     (record,) = caplog.records
     assert record.getMessage() == "work failed for good and is parked"
     assert (record.__dict__["key"], record.__dict__["queue"]) == ("a", "pods")
-    assert queue.revive("a", trigger="by hand")
+    assert queue.retry_dead_letter("a", trigger="by hand")
     work = await queue.get_work()
     assert work.triggers == ("by hand",)
     queue.done("a")
@@ -140,7 +140,7 @@ class Grudging:
     def num_requeues(self, item: Hashable) -> int:
         return 0
 
-    def give_back(self, item: Hashable) -> None:
+    def refund(self, item: Hashable) -> None:
         raise KeyError(item)
 
 

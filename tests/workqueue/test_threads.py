@@ -172,7 +172,7 @@ async def test_nobody_touches_the_core_without_the_lock() -> None:
     queue.add_rate_limited("e", error=TerminalError("for good"))
     queue.add_rate_limited("f", error=TerminalError("for good"))
     assert [letter.item for letter in queue.dead_letters()] == ["e", "f"]
-    assert queue.revive("e")
+    assert queue.retry_dead_letter("e")
     assert queue.discard_dead_letter("f") is not None
     assert queue.cancel_delayed("b") is not None
     assert [delayed.item for delayed in queue.delayed()] == ["d", "c"]

@@ -28,7 +28,7 @@ from deltaloop.testing import eventually
 from deltaloop.webhooks import (
     AdmissionWebhook,
     ConversionFunction,
-    FixedCertificate,
+    StaticCertificate,
     WebhookAddress,
     WebhookServer,
     WebhookServerOptions,
@@ -266,7 +266,7 @@ async def test_deltaloop(tmp_path: Path) -> None:
     @asynccontextmanager
     async def program(kubeconfig: Path, client: dl.Client) -> AsyncGenerator[None]:
         listen = WebhookServerOptions(host="127.0.0.1", port=0)
-        async with WebhookServer(webhooks, FixedCertificate(context), options=listen) as server:
+        async with WebhookServer(webhooks, StaticCertificate(context), options=listen) as server:
             address = WebhookAddress(url=server.url, ca_bundle=authority)
             await register(client, registrations(webhooks, address, name="databases"))
             yield

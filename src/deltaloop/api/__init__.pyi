@@ -1,7 +1,7 @@
 from deltaloop.api.kstatus import KStatus as KStatus
 from deltaloop.api.kstatus import ObjectStatus as ObjectStatus
+from deltaloop.api.kstatus import combined_status as combined_status
 from deltaloop.api.kstatus import object_status as object_status
-from deltaloop.api.kstatus import whole_status as whole_status
 from deltaloop.api.list_options import ListOptions as ListOptions
 from deltaloop.api.logs import configure_logging as configure_logging
 from deltaloop.api.object_meta import ObjectMeta as ObjectMeta

@@ -94,7 +94,7 @@ def object_status(obj: object | None, *, now: WallTime | None = None) -> ObjectS
     return found
 
 
-def whole_status(objects: Iterable[object | None], *, now: WallTime | None = None) -> ObjectStatus:
+def combined_status(objects: Iterable[object | None], *, now: WallTime | None = None) -> ObjectStatus:
     """Tell how far several objects have come as a whole, such as the children of one.
 
     It is current when all are, failed when one is, else unknown when one is, else in progress. The message names those

@@ -1,4 +1,4 @@
-"""Field paths: ``path("spec.nodeName")`` decodes that one field of an object and nothing else.
+"""Field paths: ``field_path("spec.nodeName")`` decodes that one field of an object and nothing else.
 
 A path may be used as an index function, as a predicate's subject or for a projection. Because it is declared, it can be
 evaluated when an object arrives, at the cost of skipping over the rest of its bytes.
@@ -82,7 +82,7 @@ class Path:
         return [_index_value(item) for item in items if item is not None]
 
     def __repr__(self) -> str:
-        return f"path({self.text!r})"
+        return f"field_path({self.text!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Path) and other.segments == self.segments
@@ -94,7 +94,7 @@ class Path:
         return Path, (self.text,)
 
 
-def path(text: str) -> Path:
+def field_path(text: str) -> Path:
     """Make a path such as ``spec.nodeName`` or ``metadata.annotations['example.com/team']``.
 
     Raises:

@@ -67,13 +67,13 @@ class Answering:
         """Return the seconds since 1970."""
         return self._wall_clock().timestamp()
 
-    def chance(self) -> float:
+    def random(self) -> float:
         """Return a number in [0, 1)."""
         return self._random.random()
 
     def moment(self) -> Moment:
         """Return the time, a new uid and a random number for one write."""
-        return Moment(self.epoch(), str(uuid.uuid4()), self.chance())
+        return Moment(self.epoch(), str(uuid.uuid4()), self.random())
 
     def rendering(self, request: web.BaseRequest, served: ServedResource, shape: Shape = "object") -> Rendering:
         """Return how the answer to a request is written.

@@ -154,7 +154,7 @@ class ReadHandlers:
             shown,
             dataclasses.replace(plan, stale_at=exchange.stale_at),
             now=asyncio.get_running_loop().time(),
-            seconds=watch_seconds(query, chance=self._answering.chance()),
+            seconds=watch_seconds(query, random=self._answering.random()),
             bookmark_interval=self._bookmark_interval,
             changes=self._changes if shown is self._store else None,
         )

@@ -73,7 +73,7 @@ def context_of(
         body: Body of the request.
         notes: Notes of this write; None for those of the request.
     """
-    now, uid, chance = moment
+    now, uid, random = moment
     present = (
         state.objects.get(route.served.storage, route.served.key(route.namespace, route.name)) if route.name else None
     )
@@ -89,7 +89,7 @@ def context_of(
         subresource=route.subresource,
         now=now,
         uid=uid,
-        chance=chance,
+        random=random,
         dry_run=options is not None and bool(options.dry_run),
         manager=written.manager if written is not None else "",
         validation=written.validation if written is not None else FieldValidation.WARN,

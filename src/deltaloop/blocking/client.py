@@ -79,7 +79,7 @@ class Client(Scope):
     find: Final = waits(AsyncClient.find)
     list: Final = waits(AsyncClient.list)
     list_all: Final = waits(AsyncClient.list_all)
-    each_list_item: Final = iterates(AsyncClient.each_list_item)
+    iter_list: Final = iterates(AsyncClient.iter_list)
     watch: Final = opens(AsyncClient.watch)
     wait_for: Final = waits(AsyncClient.wait_for)
     create: Final = waits(AsyncClient.create)

@@ -2,7 +2,7 @@
 
 DeltaloopError
 ├── BackgroundLoopError    the loop is closed, not started, in another process, or the caller runs on it
-└── HandlerStillRunsError  closing or removing has waited long enough for a handler that does not return
+└── HandlerStillRunningError  closing or removing has waited long enough for a handler that does not return
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class BackgroundLoopError(DeltaloopError, RuntimeError):
 
 
 @final
-class HandlerStillRunsError(DeltaloopError, TimeoutError):
+class HandlerStillRunningError(DeltaloopError, TimeoutError):
     """Handlers that were told nothing more have not returned in time; their threads go on until they do.
 
     Attributes:

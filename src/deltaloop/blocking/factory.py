@@ -248,7 +248,7 @@ class InformerFactory(Scope):
                 the handler.
 
         Raises:
-            HandlerStillRunsError: If handlers have not returned in time; everything else is closed all the same.
+            HandlerStillRunningError: If handlers have not returned in time; everything else is closed all the same.
             BackgroundLoopError: On the loop's own thread, or in a forked process.
         """
         try:

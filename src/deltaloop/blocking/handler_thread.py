@@ -22,7 +22,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar, final
 
-from deltaloop.blocking.errors import HandlerStillRunsError
+from deltaloop.blocking.errors import HandlerStillRunningError
 from deltaloop.cache import ReceivedObjectHandler, ResourceEventHandler
 from deltaloop.cache.handlers import takes_resources
 
@@ -156,7 +156,7 @@ def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None
         timeout: Seconds for all of them together; None waits without end, with warnings.
 
     Raises:
-        HandlerStillRunsError: If some have not ended in time.
+        HandlerStillRunningError: If some have not ended in time.
     """
     until = None if timeout is None else time.monotonic() + timeout
     late = [
@@ -165,4 +165,4 @@ def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None
         if not thread.join(None if until is None else max(0.0, until - time.monotonic()))
     ]
     if late:
-        raise HandlerStillRunsError(late, waited=timeout or 0.0)
+        raise HandlerStillRunningError(late, waited=timeout or 0.0)

@@ -191,7 +191,7 @@ class SharedInformer(Generic[T]):
             timeout: Longest wait in seconds; None waits without end, with a warning every 5 s.
 
         Raises:
-            HandlerStillRunsError: If it has not returned in time; it is removed all the same.
+            HandlerStillRunningError: If it has not returned in time; it is removed all the same.
             BackgroundLoopError: If the loop does not run.
         """
         inner = registration._registration  # noqa: SLF001 - it is one of us
@@ -243,7 +243,7 @@ class Informer(SharedInformer[T]):
         """Return what was listed, watched and failed so far."""
         return self._on_loop(self._informer.statistics)
 
-    def at_least(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
+    def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
 
         ``timeout`` is in seconds; None waits for ever.
@@ -253,7 +253,7 @@ class Informer(SharedInformer[T]):
             InformerStoppedError: If the informer stops before.
             BackgroundLoopError: If the loop does not run, or is closed meanwhile.
         """
-        self._loop.run(self._informer.at_least(resource_version, timeout=timeout))
+        self._loop.run(self._informer.wait_for_resource_version(resource_version, timeout=timeout))
 
     def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
         """List at exactly the version of the cache and compare; as ``deltaloop.Informer.check_consistency``.

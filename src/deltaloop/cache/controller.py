@@ -52,7 +52,7 @@ class ControllerConfig:
             it returns is awaited, None says that there is room.
         receive: What the reflector does with each object that comes, before anything else.
         metrics: Hooks for lists, watches and events; None for none.
-        chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+        random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
     lister_watcher: ListerWatcher
@@ -66,7 +66,7 @@ class ControllerConfig:
     room: Callable[[], Awaitable[None] | None] | None = None
     receive: Callable[[Resource], Resource] | None = None
     metrics: CacheMetrics | None = None
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
         """Refuse a period that is none."""
@@ -92,7 +92,7 @@ class Controller:
             room=config.room,
             receive=config.receive,
             metrics=config.metrics,
-            chance=config.chance,
+            random=config.random,
         )
         self.name: str = self._reflector.name
 

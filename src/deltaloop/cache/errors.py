@@ -11,7 +11,7 @@ DeltaloopError
 ├── VeryShortWatchError      a server or proxy ends watches at once; reported, never raised
 ├── WatchListEndedError      a server ended a streamed list before it was whole; reported, never raised
 ├── WatchListStalledError    a server began a streamed list and sent no more of it; reported, never raised
-├── VersionWentBackError     a server's resource versions are lower than before; reported, never raised
+├── ServerRestoredError     a server's resource versions are lower than before; reported, never raised
 ├── RepeatedContinueError    a server's list never ends; reported by reflectors
 └── InvalidArgumentError
     ├── IndexerConflictError an index of that name exists with another function
@@ -177,7 +177,7 @@ class WatchListStalledError(DeltaloopError):
     """
 
 
-class VersionWentBackError(DeltaloopError):
+class ServerRestoredError(DeltaloopError):
     """A server says lower resource versions than before: it was restored from a backup, or is another one.
 
     Attributes:

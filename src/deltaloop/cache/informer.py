@@ -124,7 +124,7 @@ class Informer(Generic[T_co]):
                 room=self._processor.room,
                 receive=received.receive,
                 metrics=options.metrics,
-                chance=options.chance,
+                random=options.random,
             )
         )
         self._consistency = ConsistencyChecker(
@@ -239,7 +239,7 @@ class Informer(Generic[T_co]):
         """Return the size of all cached objects as JSON, compressed if they are; it looks at each of them."""
         return sum(obj.stored_size for obj in self.indexer.list())
 
-    async def at_least(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
+    async def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
 
         Handlers may be behind. On a quiet kind only a bookmark (about one a minute) tells of versions of other kinds,

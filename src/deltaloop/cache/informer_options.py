@@ -42,7 +42,7 @@ class InformerOptions:
             ``Informer.check_consistency``, which costs a full list; 0 is never.
         on_error: Called with every error of list and watch, and what follows it; they are logged in any case.
         metrics: Who counts lists, watches, events, failures and deliveries.
-        chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+        random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
     resync_period: float = 0.0
@@ -54,7 +54,7 @@ class InformerOptions:
     consistency_period: float = 0.0
     on_error: Callable[[Reaction], object] | None = None
     metrics: CacheMetrics | None = None
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
         """Refuse periods that are none, and a compression that is not known."""

@@ -37,7 +37,7 @@ class ListWatchClient(Protocol):
 
     async def list(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,
@@ -52,7 +52,7 @@ class ListWatchClient(Protocol):
 
     def watch(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,

@@ -1,7 +1,8 @@
 """Several informers of one kind, one for each namespace, that look like one.
 
 For programs that may read a few namespaces and not all of them. Each namespace is listed and watched on its own, so
-that there is no common resource version: ``at_least`` and freshness are asked of one namespace's informer.
+that there is no common resource version: ``wait_for_resource_version`` and freshness are asked of one namespace's
+informer.
 
 Source: controller-runtime pkg/cache/multi_namespace_cache.go; client-go has no such thing.
 """

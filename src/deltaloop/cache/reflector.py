@@ -116,7 +116,7 @@ class Reflector:
         room: Callable[[], Awaitable[None] | None] | None = None,
         receive: Callable[[Resource], Resource] | None = None,
         metrics: CacheMetrics | None = None,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
     ) -> None:
         """Make a reflector that does nothing yet.
 
@@ -131,7 +131,7 @@ class Reflector:
             receive: Called with each object that comes, before anything else is done with it; gives the object that is
                 meant from then on, of the same key. It must not raise.
             metrics: Hooks for metrics; None for none.
-            chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+            random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
         self._errors = ErrorSummaries()
         self.name: str = name or str(lister_watcher)
@@ -153,7 +153,7 @@ class Reflector:
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
         self._events = 0
-        self._chance = chance
+        self._random = random
 
     def statistics(self) -> ReflectorStatistics:
         """Return what was done and seen so far; from any thread."""
@@ -172,7 +172,7 @@ class Reflector:
         loop = asyncio.get_running_loop()
         now = loop.time()
         while True:
-            match self._core.ask(now, chance=self._chance()):
+            match self._core.ask(now, random=self._random()):
                 case Wait(until):
                     await asyncio.sleep(until - loop.time())
                 case ListPage() as effect:
@@ -189,9 +189,9 @@ class Reflector:
         try:
             page = await self._received(await self._lister_watcher.list(effect.options))
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
-            self._report(self._core.list_failed(error, loop.time(), chance=self._chance()))
+            self._report(self._core.list_failed(error, loop.time(), random=self._random()))
             return
-        outcome = self._core.listed(page, loop.time(), chance=self._chance())
+        outcome = self._core.listed(page, loop.time(), random=self._random())
         if isinstance(outcome, Reaction):
             self._report(outcome)
         elif outcome is not None:
@@ -215,7 +215,7 @@ class Reflector:
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
         refusal = await self._replace_with(listed)
         if refusal is not None:
-            self._report(self._core.store_failed(refusal, loop.time(), chance=self._chance()))
+            self._report(self._core.store_failed(refusal, loop.time(), random=self._random()))
 
     async def _replace_with(self, listed: CompleteList) -> Exception | None:
         if listed.skipped:
@@ -250,7 +250,7 @@ class Reflector:
         try:
             page = await self._lister_watcher.list(effect.options)
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
-            self._report(self._core.probe_failed(error, loop.time(), chance=self._chance()))
+            self._report(self._core.probe_failed(error, loop.time(), random=self._random()))
             return
         reaction = self._core.probed(page.resource_version, loop.time())
         if reaction is not None:
@@ -277,15 +277,15 @@ class Reflector:
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
             if refusal is None:
                 failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
-                self._report(failed(error, loop.time(), chance=self._chance()))
+                self._report(failed(error, loop.time(), random=self._random()))
                 return
         if refusal is not None:
-            self._report(core.store_failed(refusal, loop.time(), chance=self._chance()))
+            self._report(core.store_failed(refusal, loop.time(), random=self._random()))
             return
         if core.phase is ReflectorPhase.RECEIVING:
-            self._report(core.watch_list_ended(loop.time(), chance=self._chance()))
+            self._report(core.watch_list_ended(loop.time(), random=self._random()))
             return
-        reaction = core.watch_ended(loop.time(), chance=self._chance())
+        reaction = core.watch_ended(loop.time(), random=self._random())
         if reaction is not None:
             self._report(reaction)
 

@@ -22,11 +22,11 @@ class ReflectorOptions:
         backoff: How long is waited after a failure: initial delay, cap and jitter.
         watch_list: Whether the whole state is asked for as the beginning of a watch (WatchList), where the server
             offers that; lists in pages are what remains.
-        watch_list_patience: For how many seconds a streamed list may bring no more of the list before it is given up;
+        watch_list_timeout: For how many seconds a streamed list may bring no more of the list before it is given up;
             changes, and bookmarks that do not end it, are no part of it.
-        watch_list_pause: For how many seconds no list is streamed after one was given up, or refused.
-        probe: Whether the server's version is asked for (a list of one object) when a watch is begun anew, to find a
-            server whose versions went back.
+        watch_list_retry_after: For how many seconds no list is streamed after one was given up, or refused.
+        detect_restore: Whether the server's version is asked for (a list of one object) when a watch is begun anew, to
+            find a server whose versions went back.
     """
 
     page_size: int = 0
@@ -34,9 +34,9 @@ class ReflectorOptions:
     max_internal_error_retry: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
     watch_list: bool = True
-    watch_list_patience: float = 30.0
-    watch_list_pause: float = 1800.0
-    probe: bool = True
+    watch_list_timeout: float = 30.0
+    watch_list_retry_after: float = 1800.0
+    detect_restore: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
@@ -47,6 +47,6 @@ class ReflectorOptions:
         require_positive(
             "ReflectorOptions",
             min_watch_timeout=self.min_watch_timeout,
-            watch_list_patience=self.watch_list_patience,
-            watch_list_pause=self.watch_list_pause,
+            watch_list_timeout=self.watch_list_timeout,
+            watch_list_retry_after=self.watch_list_retry_after,
         )

@@ -43,17 +43,17 @@ def migrate_storage(
     if not names:
         raise typer.BadParameter("name a definition, or give --from MODULE")
     client = make_client(kubeconfig=kubeconfig, context=context, namespace=None)
-    if not asyncio.run(migrate_all(client, names, at_once=concurrency, show=typer.echo)):
+    if not asyncio.run(migrate_all(client, names, concurrency=concurrency, show=typer.echo)):
         raise typer.Exit(1)
 
 
-async def migrate_all(client: Client, names: list[str], *, at_once: int, show: Callable[[str], object]) -> bool:
+async def migrate_all(client: Client, names: list[str], *, concurrency: int, show: Callable[[str], object]) -> bool:
     """Migrate definitions one after another, and close the client; tell whether nothing is left to do.
 
     Args:
         client: Asks and writes.
         names: Of the definitions.
-        at_once: How many objects are written at a time.
+        concurrency: How many objects are written at a time.
         show: Gets each line.
     """
     from deltaloop.webhooks import StorageMigration, migrate_storage
@@ -65,12 +65,12 @@ async def migrate_all(client: Client, names: list[str], *, at_once: int, show: C
     done = True
     async with client:
         for name in names:
-            ended = await migrate_storage(client, name, at_once=at_once, on_progress=progress)
+            ended = await migrate_storage(client, name, concurrency=concurrency, on_progress=progress)
             others = ", ".join(ended.others)
             if not ended.done:
                 done = False
                 for failure in ended.failures:
-                    show(f"{name}: {failure.key}: {failure.why}")
+                    show(f"{name}: {failure.key}: {failure.reason}")
                 show(f"{name}: {ended.failed} could not be written; they may still be stored as {others}")
             elif others:
                 show(f"{name}: all are stored as {ended.version}; {others} may leave the definition")

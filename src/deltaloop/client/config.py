@@ -92,9 +92,9 @@ class ClientConfig:
         proxy_url: Proxy to use, or "" to follow ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
         request_timeout: Seconds until an ordinary call fails, unless the call says otherwise.
         compression: Whether answers may be sent gzipped.
-        max_answer_bytes: Most bytes of one answer, unpacked; a longer one is an ``AnswerTooLargeError``. 1 GiB has room
-            for a list of 150 000 Pods of 5.6 KB each, the most that a cluster is meant to have. client-go has no bound,
-            gRPC one of 4 MiB.
+        max_response_bytes: Most bytes of one answer, unpacked; a longer one is an ``ResponseTooLargeError``. 1 GiB has
+            room for a list of 150 000 Pods of 5.6 KB each, the most that a cluster is meant to have. client-go has no
+            bound, gRPC one of 4 MiB.
         max_event_bytes: Most bytes of one event of a watch, or one line of a log. 64 MiB is forty times what etcd
             stores unless told otherwise (1.5 MiB).
         user_agent: ``User-Agent`` header.
@@ -110,7 +110,7 @@ class ClientConfig:
     proxy_url: str = field(default="", repr=False)
     request_timeout: float = 30.0
     compression: bool = True
-    max_answer_bytes: int = 1024 * 1024 * 1024
+    max_response_bytes: int = 1024 * 1024 * 1024
     max_event_bytes: int = 64 * 1024 * 1024
     user_agent: str = field(default_factory=default_user_agent)
     context: str = ""
@@ -126,7 +126,7 @@ class ClientConfig:
         require_positive(
             "ClientConfig",
             request_timeout=self.request_timeout,
-            max_answer_bytes=self.max_answer_bytes,
+            max_response_bytes=self.max_response_bytes,
             max_event_bytes=self.max_event_bytes,
         )
         check_url(self.server, "server", ("http", "https"))

@@ -52,10 +52,10 @@ class RequestTimeoutError(TransportError, TimeoutError):
     """No answer came within the request's time limit; the server may have carried it out."""
 
 
-class AnswerTooLargeError(TransportError):
+class ResponseTooLargeError(TransportError):
     """An answer is larger than ``ClientConfig`` allows, or unpacks to so much that it cannot be data.
 
-    Ask for less (a page by ``ListOptions.limit``, or ``metadata_only``), or raise ``max_answer_bytes``.
+    Ask for less (a page by ``ListOptions.limit``, or ``metadata_only``), or raise ``max_response_bytes``.
     """
 
 

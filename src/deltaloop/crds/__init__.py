@@ -1,7 +1,8 @@
 """Kinds from classes: a class becomes a CustomResourceDefinition; what a change of one breaks; rules in schemas.
 
-``custom_resource`` makes a class a kind and checks it at once, ``crd_of`` makes its definition, ``breaking_changes``
-compares two. Annotations say what a type alone does not: ``keyed_by``, ``Quantity``, ``field_rules``.
+``custom_resource`` makes a class a kind and checks it at once, ``generate_crd`` makes its definition,
+``breaking_changes`` compares two. Annotations say what a type alone does not: ``list_map_keys``, ``Quantity``,
+``field_rules``.
 
 The embedded server has its rules from here: what a schema's rules mean (``rules``) is the same to both. It may import
 what an object is, schemas and the expression language.

@@ -47,7 +47,7 @@ Source: apimachinery pkg/api/resource/quantity.go.
 
 @final
 @dataclass(frozen=True, slots=True)
-class KindRule:
+class ValidationRule:
     """A rule in the Common Expression Language that the server holds objects to.
 
     Attributes:
@@ -79,7 +79,7 @@ class KindRule:
         return {name: value for name, value in said.items() if value}
 
 
-def class_rules(*rules: KindRule | str) -> Callable[[C], C]:
+def class_rules(*rules: ValidationRule | str) -> Callable[[C], C]:
     """Decorate a class with rules about its values; ``self`` is one of them.
 
     Put it below ``custom_resource``, or on a class that a field of the kind uses.
@@ -103,7 +103,7 @@ def class_rules(*rules: KindRule | str) -> Callable[[C], C]:
     return decorate
 
 
-def field_rules(*rules: KindRule | str) -> Meta:
+def field_rules(*rules: ValidationRule | str) -> Meta:
     """Return the annotation for rules about a field.
 
     It is put beside the type: ``Annotated[int, field_rules("self >= oldSelf")]``.
@@ -117,20 +117,20 @@ def field_rules(*rules: KindRule | str) -> Meta:
     return Meta(extra_json_schema={RULES: _written(rules)})
 
 
-def _written(rules: tuple[KindRule | str, ...]) -> list[dict[str, Any]]:
+def _written(rules: tuple[ValidationRule | str, ...]) -> list[dict[str, Any]]:
     if not rules:
         raise InvalidArgumentError("there is no rule; give at least one, such as 'self.least <= self.most'")
     given: tuple[object, ...] = rules
-    if wrong := [rule for rule in given if not isinstance(rule, KindRule | str)]:
-        raise InvalidArgumentError(f"{wrong[0]!r} is no rule; give a text, or a KindRule")
-    return [KindRule(rule).as_schema() if isinstance(rule, str) else rule.as_schema() for rule in rules]
+    if wrong := [rule for rule in given if not isinstance(rule, ValidationRule | str)]:
+        raise InvalidArgumentError(f"{wrong[0]!r} is no rule; give a text, or a ValidationRule")
+    return [ValidationRule(rule).as_schema() if isinstance(rule, str) else rule.as_schema() for rule in rules]
 
 
-def keyed_by(*keys: str) -> Meta:
+def list_map_keys(*keys: str) -> Meta:
     """Return the annotation for a list whose items are told apart by some of their fields.
 
     Server-side apply then merges the list item by item, and no two items may have the same keys:
-    ``Annotated[list[Port], keyed_by("port", "protocol")]``.
+    ``Annotated[list[Port], list_map_keys("port", "protocol")]``.
 
     Args:
         keys: The fields, by the names that they have in JSON.
@@ -139,19 +139,19 @@ def keyed_by(*keys: str) -> Meta:
         InvalidArgumentError: If there is no key.
     """
     if not keys:
-        raise InvalidArgumentError("keyed_by() names no field; give those that tell the items apart")
+        raise InvalidArgumentError("list_map_keys() names no field; give those that tell the items apart")
     return Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys]})
 
 
-def as_set() -> Meta:
+def list_set() -> Meta:
     """Return the annotation for a list in which nothing may be twice.
 
-    Server-side apply then merges it item by item: ``Annotated[list[str], as_set()]``.
+    Server-side apply then merges it item by item: ``Annotated[list[str], list_set()]``.
     """
     return Meta(extra_json_schema={"x-kubernetes-list-type": "set"})
 
 
-def as_atomic() -> Meta:
+def atomic() -> Meta:
     """Return the annotation for a list or an object that server-side apply replaces as a whole."""
     return Meta(extra_json_schema={"x-kubernetes-list-type": "atomic", "x-kubernetes-map-type": "atomic"})
 
@@ -172,7 +172,7 @@ class TypedReference(InModels, msgspec.Struct, rename="camel", kw_only=True, omi
     namespace: str | UnsetType = UNSET
 
 
-class KindCondition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+class Condition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """One aspect of an object's state, as ``ctx.status`` writes it.
 
     Attributes:
@@ -194,5 +194,5 @@ class KindCondition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit
     observed_generation: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
 
 
-KindConditions = Annotated[list[KindCondition], keyed_by("type")]
+Conditions = Annotated[list[Condition], list_map_keys("type")]
 """The conditions of a status: a list with one of each type."""

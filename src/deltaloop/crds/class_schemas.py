@@ -252,7 +252,7 @@ def _says_what_it_is(kind: inspect.Type) -> bool:
 
 
 def _without_other_lists(schema: Fields) -> None:
-    """Leave out what ``as_atomic`` says of another form than the value has."""
+    """Leave out what ``atomic`` says of another form than the value has."""
     kind = schema.get("type")
     if kind == "object":
         schema.pop("x-kubernetes-list-type", None)

@@ -17,7 +17,7 @@ from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema, ha
 from deltaloop.crds.errors import InvalidKindError
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 from deltaloop.schemas.schema_rules import ExpressionChecks, schema_errors
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ _OF_METADATA: Final = {".metadata.creationTimestamp": "date", ".metadata.deletio
 
 @final
 @dataclass(frozen=True, slots=True)
-class KindColumn:
+class PrinterColumn:
     """A column of what ``kubectl get`` prints.
 
     Attributes:
@@ -51,7 +51,7 @@ class KindColumn:
 
 @final
 @dataclass(frozen=True, slots=True)
-class KindScale:
+class ScaleSubresource:
     """The fields that ``kubectl scale`` and autoscalers use.
 
     Attributes:
@@ -83,8 +83,8 @@ class KindKeywords(TypedDict, total=False):
 
     short_names: Sequence[str]
     categories: Sequence[str]
-    printer_columns: Sequence[KindColumn]
-    scale: KindScale | None
+    printer_columns: Sequence[PrinterColumn]
+    scale: ScaleSubresource | None
     selectable_fields: Sequence[str]
     served: bool
     storage: bool
@@ -124,9 +124,9 @@ def custom_resource(
 ) -> Callable[[type[T]], type[T]]:
     """Make a class a kind of custom resources: a Struct of msgspec, a dataclass, a TypedDict or a model of pydantic.
 
-    Clients, informers and listers then take the class and give objects of it, and ``crd_of`` makes its definition. Its
-    fields are those of the whole object: ``spec``, and ``metadata: ObjectMeta`` to read names; if it has a field
-    ``status``, that is a subresource.
+    Clients, informers and listers then take the class and give objects of it, and ``generate_crd`` makes its
+    definition. Its fields are those of the whole object: ``spec``, and ``metadata: ObjectMeta`` to read names; if it
+    has a field ``status``, that is a subresource.
 
     Args:
         group: The API group, a domain of yours, such as ``example.com``.
@@ -199,7 +199,7 @@ def plural_of(kind: str) -> str:
     return f"{low[:-1]}ies" if low.endswith("y") and low[-2:-1] not in "aeiou" else f"{low}s"
 
 
-def column_of(column: KindColumn, schema: dict[str, Any]) -> dict[str, Any]:
+def column_of(column: PrinterColumn, schema: dict[str, Any]) -> dict[str, Any]:
     """Return a column as a definition has it; a type that nobody said is what the field is."""
     kind = column.type or _OF_METADATA.get(column.json_path) or _type_at(column.json_path, schema) or "string"
     said = {
@@ -213,7 +213,7 @@ def column_of(column: KindColumn, schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value or name in ("name", "type", "jsonPath")}
 
 
-def scale_of(scale: KindScale) -> dict[str, str]:
+def scale_of(scale: ScaleSubresource) -> dict[str, str]:
     """Return a scale subresource as a definition has it."""
     paths = {"specReplicasPath": scale.replicas, "statusReplicasPath": scale.ready_replicas}
     return paths | ({"labelSelectorPath": scale.label_selector} if scale.label_selector else {})
@@ -263,9 +263,9 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
         rest = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidKindError(*made.place(worst.field), f"{_in_words(worst, schema)}{rest}")
     for column in keywords.get("printer_columns", ()):
-        if not isinstance(column, KindColumn):
+        if not isinstance(column, PrinterColumn):
             raise InvalidKindError(
-                cls.__name__, "", f"{column!r} is no printer column: use KindColumn('Name', '.path')"
+                cls.__name__, "", f"{column!r} is no printer column: use PrinterColumn('Name', '.path')"
             )
         _check_path(cls, f"printer column {column.name!r}", column.json_path, schema)
         _refuse(cls, f"printer column {column.name!r}", column_errors("", column_of(column, schema)))

@@ -13,7 +13,7 @@ from deltaloop.crds.declaring import DeclaredKind, column_of, declared_kind, sca
 from deltaloop.crds.errors import InvalidKindError
 
 
-def crd_of(*versions: type) -> dict[str, Any]:
+def generate_crd(*versions: type) -> dict[str, Any]:
     """Return the definition of a kind, as it is given to the server.
 
     The server converts nothing between versions but their names: a kind whose versions differ needs a webhook for it.
@@ -29,7 +29,7 @@ def crd_of(*versions: type) -> dict[str, Any]:
     Source: apiextensions-apiserver pkg/apis/apiextensions/v1/types.go.
     """
     if not versions:
-        raise InvalidArgumentError("crd_of() got no class; give the class of each version of the kind")
+        raise InvalidArgumentError("generate_crd() got no class; give the class of each version of the kind")
     declared = {cls: declared_kind(cls) for cls in versions}
     stored = _storage(declared)
     _check_versions(declared, stored)

@@ -18,7 +18,7 @@ def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
 
     Args:
         written: The definition as a file or a server has it.
-        made: The one that ``crd_of`` makes.
+        made: The one that ``generate_crd`` makes.
     """
     own = {name: value for name, value in mapping(at(written, "spec")).items() if name != "conversion"}
     if own.get("preserveUnknownFields") is False:

@@ -12,7 +12,7 @@ import msgspec
 
 from deltaloop.api.json_values import mapping, text
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_many
+from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required, too_many
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

@@ -65,7 +65,7 @@ class EventRecorder:
             they must not block, and what they raise is logged.
         clock: Seconds that never go back, for the limits. In virtual time: the loop's clock.
         wall_clock: Aware time that is written into the events.
-        chance: Draws numbers in [0, 1), for the waits.
+        random: Draws numbers in [0, 1), for the waits.
 
     Raises:
         InvalidArgumentError: If the component is empty, or component or instance cannot be one in the API of the
@@ -82,7 +82,7 @@ class EventRecorder:
         watchers: Iterable[Callable[[EventDraft], object]] = (),
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], datetime] = utc_now,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
     ) -> None:
         self._errors = ErrorSummaries()
         self._options = options if options is not None else EventRecorderOptions()
@@ -95,7 +95,7 @@ class EventRecorder:
         self._watchers = tuple(watchers)
         self._clock = clock
         self._wall_clock = wall_clock
-        self._chance = chance
+        self._random = random
         self._merger = EventMerger(self._options.api, self._options.correlation, self._options.series)
         # Re-entrant: a destructor or a signal handler may record an event while this very thread has the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
@@ -365,7 +365,7 @@ class EventRecorder:
                 await self._request(effect, api, event)
             except Exception as caught:  # noqa: BLE001 - the core tells what it means
                 error = caught
-                delivery.failed(caught, chance=self._chance(), closing=self._closing.is_set())
+                delivery.failed(caught, random=self._random(), closing=self._closing.is_set())
             else:
                 delivery.sent()
 

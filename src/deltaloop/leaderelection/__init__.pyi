@@ -11,7 +11,7 @@ from deltaloop.leaderelection.elector import LeaderElector as LeaderElector
 from deltaloop.leaderelection.elector import Terms as Terms
 from deltaloop.leaderelection.guard import LeadershipGuard as LeadershipGuard
 from deltaloop.leaderelection.health import LeaderHealthCheck as LeaderHealthCheck
-from deltaloop.leaderelection.last_resort import LAST_RESORT_EXIT_CODE as LAST_RESORT_EXIT_CODE
+from deltaloop.leaderelection.last_resort import LEADERSHIP_LOST_EXIT_CODE as LEADERSHIP_LOST_EXIT_CODE
 from deltaloop.leaderelection.lock import LeaseClient as LeaseClient
 from deltaloop.leaderelection.lock import Lock as Lock
 from deltaloop.leaderelection.lock import LockEventRecorder as LockEventRecorder

@@ -85,7 +85,7 @@ class Candidacy:
         *,
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime],
-        chance: Callable[[], float],
+        random: Callable[[], float],
         on_new_leader: Callable[[str], object],
         on_slow_path: Callable[[], object],
         last_resort: LastResort,
@@ -95,7 +95,7 @@ class Candidacy:
         self._lock = lock
         self._clock = clock
         self._wall_clock = wall_clock
-        self._chance = chance
+        self._random = random
         self._on_new_leader = on_new_leader
         self._on_slow_path = on_slow_path
         self.last_resort = last_resort
@@ -202,17 +202,17 @@ class Candidacy:
             if isinstance(request, Read):
                 return self._failed(request, error)
             _log.debug("the lock has changed", extra=self._names(request=type(request).__name__))
-            return election.conflicted(self._clock(), chance=self._chance())
+            return election.conflicted(self._clock(), random=self._random())
         except Exception as error:  # noqa: BLE001 - whatever a lock raises, the lease counts down
             return self._failed(request, error)
         if isinstance(request, Read):
-            facts = election.observed(state, self._clock(), chance=self._chance())
+            facts = election.observed(state, self._clock(), random=self._random())
             self._warn_of_a_long_lease()
             if election.attempt_is_over:
                 _log.debug("the lease is held and has not yet expired", extra=self._names(holder=election.leader))
             return facts
         assert state is not None
-        return election.wrote(state.version, self._clock(), chance=self._chance(), token=state.token)
+        return election.wrote(state.version, self._clock(), random=self._random(), token=state.token)
 
     def _warn_of_a_long_lease(self) -> None:
         election = self.election
@@ -233,7 +233,7 @@ class Candidacy:
             ),
             exc_info=None if expected else error,
         )
-        return self.election.failed(self._clock(), chance=self._chance())
+        return self.election.failed(self._clock(), random=self._random())
 
     def _names(self, **more: object) -> dict[str, object]:
         return {"lock": self._lock.describe(), "identity": self._lock.identity, **more}

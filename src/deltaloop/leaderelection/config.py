@@ -51,11 +51,12 @@ class LeaderElectionConfig:
         on_stopped_leading: Called when an entered term's body has ended, before the lock is released.
         on_new_leader: Called with the identity when another leader is seen than before, the own one included.
         warning_interval: A term's body that does not end after leadership was lost is named in the log this often.
-        own_thread: Renew on a thread, event loop and connection of their own, so that a slow step of the work costs
-            nothing; as long as the work's loop answers within the renew deadline. Only if the lock can be moved there
-            (the locks of this package over a client of this package). False renews on the loop of the work.
-        last_resort_after: Seconds after leadership was lost at which the process is ended (exit code 70) if the work
-            has still not ended; None never does. 0 or more. A loop that is blocked can only be ended by ``own_thread``.
+        renew_in_thread: Renew on a thread, event loop and connection of their own, so that a slow step of the work
+            costs nothing; as long as the work's loop answers within the renew deadline. Only if the lock can be moved
+            there (the locks of this package over a client of this package). False renews on the loop of the work.
+        exit_after_loss: Seconds after leadership was lost at which the process is ended (exit code 70) if the work
+            has still not ended; None never does. 0 or more. A loop that is blocked can only be ended by
+            ``renew_in_thread``.
 
     Raises:
         InvalidArgumentError: If the durations do not fit together: all greater than 0, and
@@ -72,15 +73,15 @@ class LeaderElectionConfig:
     on_stopped_leading: Callable[[], object] | None = None
     on_new_leader: Callable[[str], object] | None = None
     warning_interval: float = 5.0
-    own_thread: bool = True
-    last_resort_after: float | None = None
+    renew_in_thread: bool = True
+    exit_after_loss: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse durations that do not fit together."""
         check_types(self)
         require_positive("LeaderElectionConfig", warning_interval=self.warning_interval)
-        if self.last_resort_after is not None:
-            require_not_negative("LeaderElectionConfig", last_resort_after=self.last_resort_after)
+        if self.exit_after_loss is not None:
+            require_not_negative("LeaderElectionConfig", exit_after_loss=self.exit_after_loss)
         self.timing()
 
     def timing(self) -> ElectionTiming:

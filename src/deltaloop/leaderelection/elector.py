@@ -61,8 +61,8 @@ class LeaderElector:
         metrics: Hooks for metrics.
         clock: Seconds by which leadership is counted; has to run during suspend. In virtual time: the loop's clock.
         wall_clock: Aware time that is written into the lock, for people to read.
-        chance: Draws numbers in [0, 1), for jitter.
-        end_process: The last resort (``last_resort_after``); called on any thread, and not expected to return.
+        random: Draws numbers in [0, 1), for jitter.
+        end_process: The last resort (``exit_after_loss``); called on any thread, and not expected to return.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LeaderElector:
         metrics: LeaderElectionMetrics | None = None,
         clock: Callable[[], float] = boot_time,
         wall_clock: Callable[[], datetime] = utc_now,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
         end_process: Callable[[], object] = end_process,
     ) -> None:
         self.config: LeaderElectionConfig = config if config is not None else LeaderElectionConfig()
@@ -84,7 +84,7 @@ class LeaderElector:
         self._clock = clock
         self._election = Election(lock.identity, self.config.timing())
         self._wall_clock = wall_clock
-        self._chance = chance
+        self._random = random
         self._end_process = end_process
         self._candidacy = self._make_candidate()
         self._reports.record_event = self._candidacy.record_event
@@ -168,7 +168,7 @@ class LeaderElector:
             identity=self.identity,
         )
 
-    async def win(self) -> Term:
+    async def acquire(self) -> Term:
         """Contend until the lock is won, and return the term; ``terms()`` does this again and again.
 
         Raises:
@@ -209,7 +209,7 @@ class LeaderElector:
 
     def _make_candidate(self) -> Candidate:
         lock = self.lock
-        if self.config.own_thread and isinstance(lock, MovableLock) and lock.on_own_connection() is not None:
+        if self.config.renew_in_thread and isinstance(lock, MovableLock) and lock.on_own_connection() is not None:
             return RenewalThread(
                 self._election,
                 lambda: _moved(lock),
@@ -229,10 +229,10 @@ class LeaderElector:
             lock,
             clock=self._clock,
             wall_clock=self._wall_clock,
-            chance=self._chance,
+            random=self._random,
             on_new_leader=on_new_leader,
             on_slow_path=on_slow_path,
-            last_resort=LastResort(self.config.last_resort_after, self._end_process),
+            last_resort=LastResort(self.config.exit_after_loss, self._end_process),
         )
 
     def _make_term(self, won: BecameLeader) -> Term:
@@ -276,5 +276,5 @@ class Terms:
         last = self._last
         if last is not None and last.lost.is_set() and not self._elector.config.rejoin:
             raise StopAsyncIteration
-        self._last = await self._elector.win()
+        self._last = await self._elector.acquire()
         return self._last

@@ -11,18 +11,20 @@ from typing import Final, final
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
-LAST_RESORT_EXIT_CODE: Final = 70
+LEADERSHIP_LOST_EXIT_CODE: Final = 70
 _LOG_PATIENCE: Final = 1.0
 
 
 def end_process() -> None:
     """End the process at once with exit code 70: no cleanup, no ``atexit``, because the work does not answer."""
     # The work may have stopped inside the log, holding its lock; the timer does not need it.
-    timer = threading.Timer(_LOG_PATIENCE, os._exit, (LAST_RESORT_EXIT_CODE,))
+    timer = threading.Timer(_LOG_PATIENCE, os._exit, (LEADERSHIP_LOST_EXIT_CODE,))
     timer.daemon = True
     timer.start()
-    _log.critical("the work goes on without leadership; the process is ended", extra={"exit": LAST_RESORT_EXIT_CODE})
-    os._exit(LAST_RESORT_EXIT_CODE)
+    _log.critical(
+        "the work goes on without leadership; the process is ended", extra={"exit": LEADERSHIP_LOST_EXIT_CODE}
+    )
+    os._exit(LEADERSHIP_LOST_EXIT_CODE)
 
 
 @final

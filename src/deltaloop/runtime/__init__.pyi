@@ -1,6 +1,6 @@
 from deltaloop.runtime.controller import Controller as Controller
 from deltaloop.runtime.controller import controller as controller
-from deltaloop.runtime.core.access import Access as Access
+from deltaloop.runtime.core.access import Permission as Permission
 from deltaloop.runtime.core.declared_access import UndeclaredAccess as UndeclaredAccess
 from deltaloop.runtime.core.hot_loop import HotLoopOptions as HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result as Result
@@ -19,7 +19,7 @@ from deltaloop.runtime.program.lifespans import lifespan as lifespan
 from deltaloop.runtime.program.manager import Manager as Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions as ManagerOptions
 from deltaloop.runtime.program.options import RunOptions as RunOptions
-from deltaloop.runtime.program.pages import Listen as Listen
+from deltaloop.runtime.program.pages import BindAddress as BindAddress
 from deltaloop.runtime.program.run import run as run
 from deltaloop.runtime.program.settings import read_settings as read_settings
 from deltaloop.runtime.program.settings import settings as settings

@@ -23,7 +23,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.client.verbs.request_keywords import Kind
-from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.access import Permission
 from deltaloop.runtime.core.finalizing import is_finalizer
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result
@@ -79,8 +79,8 @@ class Controller:
         sources: What else does: channels and timers.
         reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
         tracks: Kinds of which ``ctx.track`` may watch single objects; that they may be read is declared with it.
-        writes: What it writes: kinds (get, create, update, patch, delete), or ``Access`` to say it exactly. The role
-            of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared`` follow from it.
+        writes: What it writes: kinds (get, create, update, patch, delete), or ``Permission`` to say it exactly. The
+            role of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared_access`` follow from it.
         workers: Most reconciles at a time.
         predicates: Only changes of ``resource`` that all of them pass count; the others' are in their ``Watch``.
         timeout: Seconds that one reconcile may take; None has no limit.
@@ -104,7 +104,7 @@ class Controller:
     sources: Sequence[Source] = ()
     reads: Sequence[Kind | Watch] = ()
     tracks: Sequence[Kind] = ()
-    writes: Sequence[Kind | Access] = ()
+    writes: Sequence[Kind | Permission] = ()
     workers: int = 1
     predicates: Sequence[Predicate] = ()
     timeout: float | None = None
@@ -187,7 +187,7 @@ class Controller:
             problem = f"the Watch of {watch.resource} has `to` and `by_index`: one of them is enough"
             raise InvalidControllerError(self.name, problem)
         if watch.by_index and watch.by_index not in self.indexers:
-            index = f'indexers={{"{watch.by_index}": dl.path("spec.configRef.name")}}'
+            index = f'indexers={{"{watch.by_index}": dl.field_path("spec.configRef.name")}}'
             problem = f"the Watch of {watch.resource} is by an index that the controller does not have: add {index}"
             raise InvalidControllerError(self.name, problem)
         if watch.to is None:
@@ -316,7 +316,7 @@ def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]
         writes: Whether to include kinds that are only written.
     """
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
-    written = [each.resource if isinstance(each, Access) else each for each in controller.writes if writes]
+    written = [each.resource if isinstance(each, Permission) else each for each in controller.writes if writes]
     return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]
 
 
@@ -351,7 +351,7 @@ def controller(
     sources: Sequence[Source] = (),
     reads: Sequence[Kind | Watch] = (),
     tracks: Sequence[Kind] = (),
-    writes: Sequence[Kind | Access] = (),
+    writes: Sequence[Kind | Permission] = (),
     workers: int = 1,
     predicates: Sequence[Predicate] = (),
     timeout: float | None = None,

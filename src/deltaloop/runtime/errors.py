@@ -12,7 +12,7 @@ DeltaloopError
 │   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
 │   ├── NotAwaitedError          same
-│   ├── InvalidAnswerError       an `on_deadline` that returned neither True nor False
+│   ├── InvalidDeadlineResultError       an `on_deadline` that returned neither True nor False
 │   ├── OwnerGoneError           the owner of children is gone, going, or another one
 │   ├── WaitOnLoopError          a blocking call of `ctx` in an `async def` function
 │   └── UndeclaredAccessError    a controller reads or writes what it does not declare
@@ -145,7 +145,7 @@ class UndeclaredAccessError(TerminalError):
 
 
 @final
-class InvalidAnswerError(TerminalError, TypeError):
+class InvalidDeadlineResultError(TerminalError, TypeError):
     """The ``on_deadline`` of a clean-up returned neither True nor False; the finalizer stays, and the key is parked.
 
     Attributes:

@@ -54,7 +54,7 @@ class Watch:
         namespace: Watch this namespace only; None is the manager's.
         label_selector: Only objects with such labels.
         field_selector: Only objects with such fields.
-        indexers: Index functions of the cache, by name; paths such as ``dl.path("spec.nodeName")`` are some.
+        indexers: Index functions of the cache, by name; paths such as ``dl.field_path("spec.nodeName")`` are some.
         source: What triggers and metrics call it; keep the number of names small.
     """
 
@@ -165,7 +165,7 @@ class Channel:
 
 
 @final
-class Every:
+class Periodic:
     """Reconciles in regular intervals: those of a list, or those that a polling function found changed.
 
     A list is asked for whether or not anything has changed, first after one ``period``. A polling function is asked at
@@ -196,11 +196,11 @@ class Every:
         """
         if not (period > 0 and math.isfinite(period)):
             raise InvalidArgumentError(
-                f"Every.period is {period!r}; a finite number of seconds greater than 0 is needed"
+                f"Periodic.period is {period!r}; a finite number of seconds greater than 0 is needed"
             )
         if not callable(requests) and (changed_only or isinstance(requests, str | Request | Resource)):
             needed = "a function that returns a dict" if changed_only else "a list of keys, requests or objects"
-            raise InvalidArgumentError(f"Every.requests is {requests!r}; {needed} is needed")
+            raise InvalidArgumentError(f"Periodic.requests is {requests!r}; {needed} is needed")
         self.name = name
         self.period = period
         # What can be gone through once only would ask for something once, and then for nothing.

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from deltaloop.api.json_values import value_type
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 from deltaloop.schemas.formats import FORMATS
 from deltaloop.schemas.go_numbers import as_sent
 from deltaloop.schemas.types import NOTHING, Rules, TypeNode

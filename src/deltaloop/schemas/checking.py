@@ -30,7 +30,7 @@ from typing import Final, Literal, TypeAlias, cast, final
 import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
-from deltaloop.schemas.faults import (
+from deltaloop.schemas.field_errors import (
     FieldError,
     duplicate,
     forbidden_field,

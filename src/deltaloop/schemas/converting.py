@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from deltaloop.api.json_values import value_type
-from deltaloop.schemas.faults import DecodingFault
+from deltaloop.schemas.field_errors import DecodingFault
 from deltaloop.schemas.types import TypeNode
 
 _TAKEN: Final[Mapping[str, tuple[str, ...]]] = {

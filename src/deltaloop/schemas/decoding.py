@@ -21,7 +21,7 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.schemas import pruning, validating
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 from deltaloop.schemas.types import NO_DEFAULT, Schema, TypeNode
 from deltaloop.schemas.work import CURRENT, GrowthError, build
 

@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.dns_names import label_problems
 from deltaloop.api.json_values import escape_html, mapping
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, invalid_value, required
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 from deltaloop.schemas.work import charge
 

@@ -21,7 +21,7 @@ from typing import Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.json_values import value_type
-from deltaloop.schemas.faults import DecodingFault
+from deltaloop.schemas.field_errors import DecodingFault
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.types import TypeNode
 

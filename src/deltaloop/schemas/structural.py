@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.patterns.matching import pattern_error
 
 OPEN: Final = "x-kubernetes-preserve-unknown-fields"

@@ -25,7 +25,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
-from deltaloop.schemas.faults import FieldError, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import FieldError, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import Number, as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors

@@ -35,7 +35,7 @@ from deltaloop.api.status import NotFoundError
 from deltaloop.api.times import from_epoch
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.embedding import StoreState
-from deltaloop.runtime import Access, Controller
+from deltaloop.runtime import Controller, Permission
 from deltaloop.runtime.sources import Watch
 from deltaloop.simulation.core.claims import EarlyClaim, ReadyClaims, early_claims
 from deltaloop.simulation.core.end_states import (
@@ -451,7 +451,7 @@ def _first_objects(options: ServerOptions) -> StoreState:
 
 def _declared(controller: Controller) -> list[object]:
     """Return what a controller reconciles, and what it says that it writes."""
-    written = [each.resource if isinstance(each, Access) else each for each in controller.writes]
+    written = [each.resource if isinstance(each, Permission) else each for each in controller.writes]
     children = [each.resource if isinstance(each, Watch) else each for each in controller.children]
     return [controller.resource, *written, *children]
 

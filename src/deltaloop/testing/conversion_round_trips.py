@@ -97,12 +97,12 @@ def assert_conversion_round_trips(
         raise InvalidArgumentError("no version has a class to draw objects from: give samples=[...]")
 
 
-def _drawn(types: Mapping[str, ResourceType[Any]], count: int, chance: Any) -> Iterator[dict[str, Any]]:
+def _drawn(types: Mapping[str, ResourceType[Any]], count: int, random: Any) -> Iterator[dict[str, Any]]:
     for kind in types.values():
         if is_kind(kind.model):
             schema = declared_kind(kind.model).schema
             for _ in range(count):
-                yield drawn_object(schema, kind.api_version, kind.kind, chance)
+                yield drawn_object(schema, kind.api_version, kind.kind, random)
 
 
 def _with_metadata(obj: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.client.transport.opening import open_transport
-from deltaloop.crds import crd_of
+from deltaloop.crds import generate_crd
 from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
 from deltaloop.leaderelection import LeaderElectionConfig
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
 _MOST_PAUSES: Final = 100  # of the longest pause, in one wait
-_DEFAULTS: Final = ManagerOptions(preflight=False, undeclared=UndeclaredAccess.REFUSE)
+_DEFAULTS: Final = ManagerOptions(preflight=False, undeclared_access=UndeclaredAccess.REJECT)
 
 Check = TypeVar("Check", bound=Callable[[Client], Awaitable[object]])
 
@@ -133,7 +133,7 @@ class Harness:
             InvalidKindError: If the classes of a kind do not fit together.
         """
         classes = [path for path in paths if isinstance(path, type)]
-        definitions = [crd_of(*versions) for versions in by_kind(classes)]
+        definitions = [generate_crd(*versions) for versions in by_kind(classes)]
         manifests = [*manifests_of(definitions, source="a class of install()")]
         for number, path in enumerate(paths, start=1):
             if isinstance(path, type):
@@ -225,7 +225,7 @@ class Harness:
             from deltaloop.webhooks import WebhookSet
 
             served = WebhookSet(webhooks)  # rejects other objects
-        options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self._state.random)
+        options = options or replace(_DEFAULTS, namespace=self.namespace, random=self._state.random)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:

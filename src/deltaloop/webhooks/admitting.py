@@ -33,7 +33,7 @@ from deltaloop.webhooks.core.admission_review import (
     admission_response,
     read_admission_review,
 )
-from deltaloop.webhooks.core.findings import Finding, refusal
+from deltaloop.webhooks.core.findings import FieldError, refusal
 from deltaloop.webhooks.core.misfits import decide_misfit
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
 from deltaloop.webhooks.declaring import AdmissionWebhook
@@ -75,7 +75,7 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
     request = AdmissionRequest[Any](
         webhook.name, review, old=lambda: _old(webhook, review, misread), listers=_declared(webhook, listers)
     )
-    found: list[Finding] = []
+    found: list[FieldError] = []
     try:
         before: _Fields = plain_fields(given) if webhook.mutates and webhook.is_typed else {}
         yield
@@ -103,11 +103,11 @@ def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
     """Give the readers of what a webhook declares, and of nothing else."""
     known = {str(each) for each in webhook.reads}
 
-    def lister(rt: Kind) -> Lister[Any]:
-        if str(as_kind(rt)) not in known:
-            problem = f"it reads {as_kind(rt)}, which it does not declare: add the kind to reads=[...]"
+    def lister(kind: Kind) -> Lister[Any]:
+        if str(as_kind(kind)) not in known:
+            problem = f"it reads {as_kind(kind)}, which it does not declare: add the kind to reads=[...]"
             raise InvalidWebhookError(webhook.name, problem)
-        return listers(rt)
+        return listers(kind)
 
     return lister
 
@@ -219,7 +219,7 @@ def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: Malformed
         return _passed(webhook, review, decision.first.field, decision.first.problem)
     found = decision.rejecting
     message = f"does not fit {model.__name__}: {found.problem}" if model is not None else found.problem
-    finding = Finding(found.field or "metadata", message, _REQUIRED if found.absent else _TYPE)
+    finding = FieldError(found.field or "metadata", message, _REQUIRED if found.absent else _TYPE)
     kind = webhook.type.kind
     return _answer(review, refused=refusal([finding], group=review.kind.group, kind=kind, name=review.name))
 
@@ -250,15 +250,15 @@ def _called(webhook: AdmissionWebhook, given: Any, request: AdmissionRequest[Any
     return call(given, request) if webhook.takes_request else call(given)
 
 
-def _collect(webhook: AdmissionWebhook, returned: object, found: list[Finding]) -> None:
+def _collect(webhook: AdmissionWebhook, returned: object, found: list[FieldError]) -> None:
     """Add what a function returned or yields; what it yields before it fails is kept."""
     if returned is None:
         return
-    single = isinstance(returned, Finding) or not isinstance(returned, Iterable)
+    single = isinstance(returned, FieldError) or not isinstance(returned, Iterable)
     listed: Iterable[object] = [cast("object", returned)] if single else cast("Iterable[object]", returned)
     for each in listed:
-        if not isinstance(each, Finding):
-            problem = f"its function gave a {type(each).__name__}; it returns or yields dl.Finding(path, message)"
+        if not isinstance(each, FieldError):
+            problem = f"its function gave a {type(each).__name__}; it returns or yields dl.FieldError(path, message)"
             raise _wrong(webhook, problem)
         found.append(each)
 

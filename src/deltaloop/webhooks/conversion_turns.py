@@ -16,7 +16,7 @@ from deltaloop.webhooks.turns import Turn, Turns
 
 
 async def convert_review(
-    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, most_objects: int, held: HeldBytes
+    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, max_objects: int, held: HeldBytes
 ) -> Answer:
     """Answer a review.
 
@@ -25,7 +25,7 @@ async def convert_review(
         body: The review, as received; it is emptied.
         turns: Turns of the server.
         deadline: Time on the clock of the loop after which the API server does not wait.
-        most_objects: Most objects of a review.
+        max_objects: Most objects of a review.
         held: Bytes of the request: a response counts as far as it is larger than the review.
 
     Raises:
@@ -39,7 +39,7 @@ async def convert_review(
                 request = read_conversion_review(body)
                 objects: Iterable[dict[str, Any] | bytearray] = request.objects
             else:
-                request, spans = await _split(body, turn, most_objects)
+                request, spans = await _split(body, turn, max_objects)
                 objects = (body[begin:end] for begin, end in spans)
         except InvalidReviewError as error:
             return refused_conversion(error)
@@ -59,8 +59,8 @@ async def convert_review(
         return review.converted()
 
 
-async def _split(body: bytearray, turn: Turn, most_objects: int) -> tuple[ConversionRequest, list[tuple[int, int]]]:
-    splitting = split_review(body, most_objects=most_objects)
+async def _split(body: bytearray, turn: Turn, max_objects: int) -> tuple[ConversionRequest, list[tuple[int, int]]]:
+    splitting = split_review(body, max_objects=max_objects)
     while True:
         try:
             next(splitting)

@@ -26,7 +26,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import ReviewOperation
-from deltaloop.webhooks.core.findings import Finding
+from deltaloop.webhooks.core.findings import FieldError
 from deltaloop.webhooks.errors import InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest
 
@@ -36,7 +36,7 @@ S = TypeVar("S")
 Fields: TypeAlias = dict[str, Any]
 """An object as JSON has it, to change."""
 
-Findings: TypeAlias = Iterable[Finding] | Finding | None
+Findings: TypeAlias = Iterable[FieldError] | FieldError | None
 """What a validation returns: nothing if all is well."""
 
 ValidateFunction: TypeAlias = Callable[[T], Findings] | Callable[[T, AdmissionRequest[T]], Findings]
@@ -207,44 +207,44 @@ Webhook: TypeAlias = AdmissionWebhook | ConversionFunction
 
 @overload
 def validate(
-    rt: TypedKind[T], **keywords: Unpack[WebhookKeywords]
+    kind: TypedKind[T], **keywords: Unpack[WebhookKeywords]
 ) -> Callable[[ValidateFunction[T]], AdmissionWebhook]: ...
 @overload
 def validate(
-    rt: str, **keywords: Unpack[WebhookKeywords]
+    kind: str, **keywords: Unpack[WebhookKeywords]
 ) -> Callable[[ValidateFunction[Resource]], AdmissionWebhook]: ...
-def validate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
+def validate(kind: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
     """Declare the decorated function as one that judges objects before they are stored.
 
-    It is given the object, and its ``AdmissionRequest`` if it takes two arguments, and returns or yields a ``Finding``
-    for each thing that is wrong. For ``DELETE`` the object is the one that is there; for ``CONNECT`` it is what is
-    asked for, such as ``PodExecOptions``. A plain function, called on the event loop: it asks nobody, and reads caches
-    by ``request.lister(kind)``. What it raises is left to the failure policy.
+    It is given the object, and its ``AdmissionRequest`` if it takes two arguments, and returns or yields a
+    ``FieldError`` for each thing that is wrong. For ``DELETE`` the object is the one that is there; for ``CONNECT`` it
+    is what is asked for, such as ``PodExecOptions``. A plain function, called on the event loop: it asks nobody, and
+    reads caches by ``request.lister(kind)``. What it raises is left to the failure policy.
 
     Args:
-        rt: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
+        kind: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
             of a built-in kind, such as ``apps/v1/Deployment``: then it gets a ``Resource``.
         keywords: Name, operations and the like; see ``WebhookKeywords``.
 
     Raises:
         InvalidWebhookError: If that cannot work.
     """
-    _check_kind("validate", rt)
+    _check_kind("validate", kind)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
-        known = known_kind(_called(function), rt)
+        known = known_kind(_called(function), kind)
         return AdmissionWebhook(function=function, type=known, mutates=False, **_checked(function, keywords))
 
     return declare
 
 
 @overload
-def mutate(rt: type[T], **keywords: Unpack[WebhookKeywords]) -> Callable[[MutateFunction[T]], AdmissionWebhook]: ...
+def mutate(kind: type[T], **keywords: Unpack[WebhookKeywords]) -> Callable[[MutateFunction[T]], AdmissionWebhook]: ...
 @overload
 def mutate(
-    rt: ResourceType[Any] | str, **keywords: Unpack[WebhookKeywords]
+    kind: ResourceType[Any] | str, **keywords: Unpack[WebhookKeywords]
 ) -> Callable[[FieldsFunction], AdmissionWebhook]: ...
-def mutate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
+def mutate(kind: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
     """Declare the decorated function as one that completes objects before they are judged and stored.
 
     It changes the object that it is given, or returns another one in its place; what has changed is sent, as a JSON
@@ -252,18 +252,18 @@ def mutate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[
     may get objects that the schema refuses, since they are judged later. Otherwise as ``validate``.
 
     Args:
-        rt: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
+        kind: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
             of a built-in kind: then it gets a dict.
         keywords: Name, operations and the like; see ``WebhookKeywords``.
 
     Raises:
         InvalidWebhookError: If that cannot work.
     """
-    _check_kind("mutate", rt)
+    _check_kind("mutate", kind)
 
     def declare(function: Callable[..., Any]) -> AdmissionWebhook:
-        known = known_kind(_called(function), rt)
-        if not isinstance(rt, type):
+        known = known_kind(_called(function), kind)
+        if not isinstance(kind, type):
             known = _in_version(known, known.version)
         return AdmissionWebhook(function=function, type=known, mutates=True, **_checked(function, keywords))
 
@@ -273,8 +273,8 @@ def mutate(rt: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[
 @overload
 def convert(source: type[S], target: type[T], /) -> Callable[[Callable[[S], T]], ConversionFunction]: ...
 @overload
-def convert(rt: Kind, source: str, target: str, /) -> Callable[[Callable[[Fields], Changed]], ConversionFunction]: ...
-def convert(rt: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[[Any], Any]], ConversionFunction]:
+def convert(kind: Kind, source: str, target: str, /) -> Callable[[Callable[[Fields], Changed]], ConversionFunction]: ...
+def convert(kind: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[[Any], Any]], ConversionFunction]:
     """Declare the decorated function as the conversion of one version of a kind to another.
 
     ``@convert(OldDatabase, Database)`` is from the objects of one class to those of another. ``@convert(Database,
@@ -283,41 +283,43 @@ def convert(rt: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[
     and are not the function's affair. Every kind has one version, the hub, to and from which all others are converted.
 
     Args:
-        rt: The kind, in any version; or the class that it is from.
+        kind: The kind, in any version; or the class that it is from.
         source: The version that it is from; or the class that it is to.
         target: The version that it is to.
 
     Raises:
         InvalidWebhookError: If that cannot work.
     """
-    _check_kind("convert", rt)
+    _check_kind("convert", kind)
 
     def declare(function: Callable[[Any], Any]) -> ConversionFunction:
         name = _called(function)
         if target is None:
-            return ConversionFunction(function=function, source=_class_type(name, rt), target=_class_type(name, source))
-        known = known_kind(name, rt)
+            return ConversionFunction(
+                function=function, source=_class_type(name, kind), target=_class_type(name, source)
+            )
+        known = known_kind(name, kind)
         sides = _in_version(known, source), _in_version(known, target)
         return ConversionFunction(function=function, source=sides[0], target=sides[1], kind=known)
 
     return declare
 
 
-def known_kind(webhook: str, rt: Kind) -> ResourceType[Any]:
+def known_kind(webhook: str, kind: Kind) -> ResourceType[Any]:
     """Return the resource type of a kind, without asking a server.
 
     Args:
         webhook: Name of the webhook, for errors.
-        rt: The kind.
+        kind: The kind.
 
     Raises:
         InvalidWebhookError: If a name is not that of a built-in kind.
     """
     try:
-        named = as_kind(rt)
+        named = as_kind(kind)
         return named if isinstance(named, ResourceType) else parse_resource_type(named)
     except UnknownResourceError:
-        problem = f"{rt} is no built-in kind: give a class of @dl.custom_resource, or a dl.ResourceType"
+        problem = f"{kind} is no built-in kind: give a class of @dl.custom_resource, or a dl.ResourceType"
         raise InvalidWebhookError(webhook, problem) from None
     except InvalidArgumentError as error:
         raise InvalidWebhookError(webhook, str(error)) from None
@@ -347,12 +349,12 @@ def takes_two(name: str, function: Callable[..., Any]) -> bool:
     raise InvalidWebhookError(name, "its function takes the object, and the request if it wants to")
 
 
-def _check_kind(decorator: str, rt: object) -> None:
+def _check_kind(decorator: str, kind: object) -> None:
     """Refuse what is no kind: a function that is decorated without one would be no webhook, and nobody would notice."""
-    if isinstance(rt, type | ResourceType | str):
+    if isinstance(kind, type | ResourceType | str):
         return
-    problem = f"{decorator} is given a kind, such as @dl.{decorator}(Database), and not a {type(rt).__name__}"
-    raise InvalidWebhookError(_called(rt), problem)
+    problem = f"{decorator} is given a kind, such as @dl.{decorator}(Database), and not a {type(kind).__name__}"
+    raise InvalidWebhookError(_called(kind), problem)
 
 
 def _class_type(name: str, cls: object) -> ResourceType[Any]:

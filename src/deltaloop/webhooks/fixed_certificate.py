@@ -8,7 +8,7 @@ from typing import final
 
 
 @final
-class FixedCertificate:
+class StaticCertificate:
     """A ``CertificateSource`` with one TLS context, made by somebody else."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
@@ -33,4 +33,4 @@ class FixedCertificate:
         await asyncio.Event().wait()
 
     def __repr__(self) -> str:
-        return "<FixedCertificate>"
+        return "<StaticCertificate>"

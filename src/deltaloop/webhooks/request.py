@@ -85,20 +85,20 @@ class AdmissionRequest(Generic[T_co]):
         return self._old()
 
     @overload
-    def lister(self, rt: TypedKind[K]) -> Lister[K]: ...
+    def lister(self, kind: TypedKind[K]) -> Lister[K]: ...
     @overload
-    def lister(self, rt: str) -> Lister[Resource]: ...
-    def lister(self, rt: Kind) -> Lister[Any]:
+    def lister(self, kind: str) -> Lister[Resource]: ...
+    def lister(self, kind: Kind) -> Lister[Any]:
         """Return the reader of a cache; it asks no server, and may be a moment behind.
 
         Args:
-            rt: One of ``reads=[...]`` of the webhook.
+            kind: One of ``reads=[...]`` of the webhook.
 
         Raises:
             InvalidWebhookError: If the webhook does not declare the kind.
             CachesNotFilledError: If the cache is not filled yet; let it pass, the failure policy decides then.
         """
-        return self._listers(rt)
+        return self._listers(kind)
 
     def warn(self, text: str) -> None:
         """Show a warning to whoever sent the request, as ``kubectl`` prints it, whether it is allowed or not."""
@@ -133,10 +133,10 @@ class AdmissionRequest(Generic[T_co]):
         return f"<AdmissionRequest {self.operation} {self.namespace}/{self.name} by {self.user.username}>"
 
 
-def no_listers(rt: Kind) -> Lister[Any]:
+def no_listers(kind: Kind) -> Lister[Any]:
     """Stand in for caches where there are none.
 
     Raises:
         InvalidReviewResultError: Always.
     """
-    raise InvalidReviewResultError("", f"there is no cache of {rt}: a manager has them")
+    raise InvalidReviewResultError("", f"there is no cache of {kind}: a manager has them")

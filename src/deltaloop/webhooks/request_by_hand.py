@@ -55,15 +55,15 @@ def admission_request(
     )
     listers = {str(as_kind(each)): _lister(each, objects) for each, objects in (reads or {}).items()}
 
-    def lister(rt: Kind) -> Lister[Any]:
-        found = listers.get(str(as_kind(rt)))
-        return no_listers(rt) if found is None else found
+    def lister(kind: Kind) -> Lister[Any]:
+        found = listers.get(str(as_kind(kind)))
+        return no_listers(kind) if found is None else found
 
     return AdmissionRequest("by-hand.example.com", request, old=lambda: old, listers=lister)
 
 
-def _lister(rt: Kind, objects: Iterable[object]) -> Lister[Any]:
-    known = known_kind("by-hand", rt)
+def _lister(kind: Kind, objects: Iterable[object]) -> Lister[Any]:
+    known = known_kind("by-hand", kind)
     indexer = Indexer[Resource](name=str(known))
     for each in objects:
         indexer.add(Resource.from_json(encode_object(known, each).body, untyped(known)))

@@ -93,7 +93,7 @@ class WebhookServer:
         self._listers = listers
         self._metrics = metrics
         self._in_flight = Counter[str]()
-        self.bytes_in_flight: BytesInFlight = BytesInFlight(self.options.most_bytes_in_flight)
+        self.bytes_in_flight: BytesInFlight = BytesInFlight(self.options.max_bytes_in_flight)
         self._turns = Turns()
         self._errors = ErrorSummaries()
         self._answered = asyncio.Event()
@@ -128,7 +128,7 @@ class WebhookServer:
             WebhookServerError: If the address, or the file of client authorities, cannot be used.
         """
         options, logger = self.options, http_logger(_LOGGER, unreadable=UNREADABLE)
-        server = BoundedServer(self._handle, most=options.most_connections, logger=logger)
+        server = BoundedServer(self._handle, most=options.max_connections, logger=logger)
         context = self._certificates.context()
         if options.client_ca is not None:
             self._require_clients_of(context, options.client_ca)
@@ -165,7 +165,7 @@ class WebhookServer:
         if listener is not None and self._server is not None:
             listener.close()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self.options.stop_patience):
+                async with asyncio.timeout(self.options.stop_timeout):
                     await self._all_answered()
             self._server.pre_shutdown()
             await self._server.shutdown(_CLOSE_PATIENCE)
@@ -282,9 +282,9 @@ class WebhookServer:
         found = self.webhooks.by_path[path]
         if self.options.client_ca is not None and isinstance(found, AdmissionWebhook) and not _has_certificate(request):
             raise _RefusedError(401, "Unauthorized", "admission reviews need a client certificate")
-        most, declared = self.options.most_conversion_bytes, CONVERSION_SECONDS
+        most, declared = self.options.max_conversion_bytes, CONVERSION_SECONDS
         if isinstance(found, AdmissionWebhook):
-            most, declared = self.options.most_bytes, float(found.timeout)
+            most, declared = self.options.max_bytes, float(found.timeout)
         limit = time_limit(request.query.get("timeout", ""), declared)
         deadline = arrived_at + limit
         try:
@@ -294,7 +294,7 @@ class WebhookServer:
                 raise LateError
             if isinstance(found, KindConversion):
                 answer = await convert_review(
-                    found, body, self._turns, deadline, most_objects=self.options.most_objects, held=held
+                    found, body, self._turns, deadline, max_objects=self.options.max_objects, held=held
                 )
             elif not is_costly(body):
                 answer = admit(found, body, self._listers)

@@ -26,15 +26,15 @@ class WebhookServerOptions:
         client_ca: PEM file of the authorities of which clients must present a certificate for admission reviews; None
             accepts every client. Conversions need none, because API servers have none for them. The file is read at the
             start.
-        most_bytes: Most bytes of an admission review: an object before and after, each as large as one may be.
-        most_conversion_bytes: Most bytes of a conversion review, which may have all objects of a list.
-        most_objects: Most objects of a conversion review.
-        most_bytes_in_flight: Most bytes of all reviews that are received or answered at a time; above, reviews are
+        max_bytes: Most bytes of an admission review: an object before and after, each as large as one may be.
+        max_conversion_bytes: Most bytes of a conversion review, which may have all objects of a list.
+        max_objects: Most objects of a conversion review.
+        max_bytes_in_flight: Most bytes of all reviews that are received or answered at a time; above, reviews are
             rejected with 429 and ``Retry-After``. It must not be less than the bounds of one review.
-        most_connections: Most connections at a time. A new one takes the place of one that waits for a request.
+        max_connections: Most connections at a time. A new one takes the place of one that waits for a request.
         grace: Seconds for which the server goes on accepting reviews after the program began to end, because the
             endpoints of its Service change only once ``/readyz`` fails.
-        stop_patience: Seconds that reviews have, at the end, to be answered.
+        stop_timeout: Seconds that reviews have, at the end, to be answered.
 
     Source: controller-runtime pkg/webhook/server.go (port), pkg/webhook/admission/http.go (7 MiB).
     """
@@ -42,13 +42,13 @@ class WebhookServerOptions:
     host: str = ""
     port: int = PORT
     client_ca: Path | None = None
-    most_bytes: int = 7 * _MEGABYTES
-    most_conversion_bytes: int = 32 * _MEGABYTES
-    most_objects: int = 50_000
-    most_bytes_in_flight: int = 48 * _MEGABYTES
-    most_connections: int = 200
+    max_bytes: int = 7 * _MEGABYTES
+    max_conversion_bytes: int = 32 * _MEGABYTES
+    max_objects: int = 50_000
+    max_bytes_in_flight: int = 48 * _MEGABYTES
+    max_connections: int = 200
     grace: float = GRACE
-    stop_patience: float = 5.0
+    stop_timeout: float = 5.0
 
     def __post_init__(self) -> None:
         """Reject invalid ports, sizes and times."""
@@ -57,18 +57,18 @@ class WebhookServerOptions:
             raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
         require_positive(
             "WebhookServerOptions",
-            most_bytes=self.most_bytes,
-            most_conversion_bytes=self.most_conversion_bytes,
-            most_objects=self.most_objects,
-            most_bytes_in_flight=self.most_bytes_in_flight,
-            most_connections=self.most_connections,
+            max_bytes=self.max_bytes,
+            max_conversion_bytes=self.max_conversion_bytes,
+            max_objects=self.max_objects,
+            max_bytes_in_flight=self.max_bytes_in_flight,
+            max_connections=self.max_connections,
         )
-        require_not_negative("WebhookServerOptions", grace=self.grace, stop_patience=self.stop_patience)
-        largest = max(self.most_bytes, self.most_conversion_bytes)
-        if self.most_bytes_in_flight < largest:
+        require_not_negative("WebhookServerOptions", grace=self.grace, stop_timeout=self.stop_timeout)
+        largest = max(self.max_bytes, self.max_conversion_bytes)
+        if self.max_bytes_in_flight < largest:
             raise InvalidArgumentError(
-                f"WebhookServerOptions.most_bytes_in_flight must be at least {largest}, the bound of one review, "
-                f"got {self.most_bytes_in_flight}."
+                f"WebhookServerOptions.max_bytes_in_flight must be at least {largest}, the bound of one review, "
+                f"got {self.max_bytes_in_flight}."
             )
 
     @classmethod

@@ -55,11 +55,11 @@ class MigrationFailure:
 
     Attributes:
         key: Its namespace and name.
-        why: What the server said, redacted.
+        reason: What the server said, redacted.
     """
 
     key: str
-    why: str
+    reason: str
 
 
 @final
@@ -94,7 +94,7 @@ async def migrate_storage(
     definition: str,
     *,
     page_size: int = 500,
-    at_once: int = 8,
+    concurrency: int = 8,
     on_progress: Callable[[StorageMigration], object] | None = None,
 ) -> StorageMigration:
     """Write all objects of a definition again, and take versions that none is stored in out of ``storedVersions``.
@@ -106,7 +106,7 @@ async def migrate_storage(
         client: Asks and writes.
         definition: Its name, such as ``databases.example.com``.
         page_size: How many objects are asked for at a time; only their metadata comes.
-        at_once: How many are written at a time.
+        concurrency: How many are written at a time.
         on_progress: Called after each page.
 
     Returns:
@@ -115,13 +115,13 @@ async def migrate_storage(
     Raises:
         NotFoundError: If there is no such definition.
         StorageVersionChangedError: If the definition stores another version at the end than at the beginning.
-        InvalidArgumentError: If ``page_size`` or ``at_once`` is less than 1.
+        InvalidArgumentError: If ``page_size`` or ``concurrency`` is less than 1.
         ApiError, TransportError: What the client raises for lists and for the definition.
     """
-    for name, number in (("page_size", page_size), ("at_once", at_once)):
+    for name, number in (("page_size", page_size), ("concurrency", concurrency)):
         if number < 1:
             raise InvalidArgumentError(f"migrate_storage: {name} is {number}; 1 or more is needed")
-    run = _Run(client, definition, page_size=page_size, at_once=at_once, on_progress=on_progress)
+    run = _Run(client, definition, page_size=page_size, concurrency=concurrency, on_progress=on_progress)
     return await run.to_the_end()
 
 
@@ -132,13 +132,13 @@ class _Run:
         definition: str,
         *,
         page_size: int,
-        at_once: int,
+        concurrency: int,
         on_progress: Callable[[StorageMigration], object] | None,
     ) -> None:
         self._client = client
         self._definition = definition
         self._page_size = page_size
-        self._at_once = at_once
+        self._at_once = concurrency
         self._on_progress = on_progress
         self._failures: list[MigrationFailure] = []
         self._failed = 0

@@ -12,11 +12,11 @@ To read: ``queue.py`` beside ``core/queue.py``, then ``delaying.py``, ``rate_lim
 
 from deltaloop.workqueue.core.limiters import BucketRateLimiter as BucketRateLimiter
 from deltaloop.workqueue.core.limiters import ByErrorRateLimiter as ByErrorRateLimiter
-from deltaloop.workqueue.core.limiters import GivesBack as GivesBack
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
 from deltaloop.workqueue.core.limiters import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
 from deltaloop.workqueue.core.limiters import MaxOfRateLimiter as MaxOfRateLimiter
 from deltaloop.workqueue.core.limiters import RateLimiter as RateLimiter
+from deltaloop.workqueue.core.limiters import RefundableRateLimiter as RefundableRateLimiter
 from deltaloop.workqueue.core.limiters import WithJitterRateLimiter as WithJitterRateLimiter
 from deltaloop.workqueue.core.limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from deltaloop.workqueue.core.limiters import default_controller_rate_limiter as default_controller_rate_limiter
@@ -24,7 +24,7 @@ from deltaloop.workqueue.core.orders import FairOrder as FairOrder
 from deltaloop.workqueue.core.orders import FirstInFirstOut as FirstInFirstOut
 from deltaloop.workqueue.core.orders import PriorityOrder as PriorityOrder
 from deltaloop.workqueue.core.orders import QueueOrder as QueueOrder
-from deltaloop.workqueue.core.orders import namespace_flow as namespace_flow
+from deltaloop.workqueue.core.orders import by_namespace as by_namespace
 from deltaloop.workqueue.core.queue import QueueStatistics as QueueStatistics
 from deltaloop.workqueue.delaying import DelayedItem as DelayedItem
 from deltaloop.workqueue.delaying import DelayingQueue as DelayingQueue

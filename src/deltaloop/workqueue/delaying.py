@@ -165,7 +165,7 @@ class DelayingQueue(WorkQueue[K]):
         try:
             with self._lock:
                 self._delaying.promote(self._now())
-        finally:  # also when a limiter's `give_back` fails: what waits counts on this timer
+        finally:  # also when a limiter's `refund` fails: what waits counts on this timer
             self._changed()
 
 

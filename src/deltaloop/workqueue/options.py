@@ -32,13 +32,13 @@ class QueueOptions:
         merge_triggers: Folds a new trigger into those that an item has: it gets them, oldest first, and the new one,
             and returns what to keep. None keeps all, as far as ``max_triggers`` allows. It is called under the queue's
             lock; what it raises is logged, and the trigger is kept then.
-        patience: Turns priorities on: how many seconds an item of each priority may be overtaken by others. A priority
-            that is not listed has the patience of the next lower one that is. For example ``{0: 0.0, -100: 30.0}``:
-            what is added with ``priority=-100`` lets everything else pass for half a minute. None takes no notice of
-            priorities.
-        flow: Turns fair shares on: says to which flow an item belongs, and flows take turns. ``namespace_flow`` is made
-            for keys such as ``namespace/name``. It is called under the queue's lock; what it raises is logged, and the
-            item is in the flow None then. None lets items of all flows stand in one line.
+        priority_aging: Turns priorities on: how many seconds an item of each priority may be overtaken by others. A
+            priority that is not listed has the patience of the next lower one that is. For example ``{0: 0.0, -100:
+            30.0}``: what is added with ``priority=-100`` lets everything else pass for half a minute. None takes no
+            notice of priorities.
+        fairness_key: Turns fair shares on: says to which flow an item belongs, and flows take turns. ``by_namespace``
+            is made for keys such as ``namespace/name``. It is called under the queue's lock; what it raises is logged,
+            and the item is in the flow None then. None lets items of all flows stand in one line.
         order: Makes a line of your own instead, which may do whatever it likes about order.
         max_requeues: How often in a row a ``RateLimitingQueue`` retries a failed item before it parks it; None for
             always.
@@ -49,8 +49,8 @@ class QueueOptions:
 
     max_triggers: int = DEFAULT_MAX_TRIGGERS
     merge_triggers: MergeTriggers | None = None
-    patience: Mapping[int, float] | None = None
-    flow: Callable[[Any], Hashable] | None = None
+    priority_aging: Mapping[int, float] | None = None
+    fairness_key: Callable[[Any], Hashable] | None = None
     order: Callable[[], QueueOrder[Any]] | None = None
     max_requeues: int | None = None
     max_dead_letters: int = DEFAULT_MAX_DEAD_LETTERS
@@ -68,9 +68,9 @@ class QueueOptions:
             jitter=self.jitter,
         )
         require_positive("QueueOptions", metrics_period=self.metrics_period)
-        if self.patience is not None:
-            Patience(self.patience)
-        if self.order is not None and (self.patience is not None or self.flow is not None):
+        if self.priority_aging is not None:
+            Patience(self.priority_aging)
+        if self.order is not None and (self.priority_aging is not None or self.fairness_key is not None):
             raise ValueError("QueueOptions.order cannot be combined with patience or flow. Use one of them.")
 
 
@@ -78,7 +78,7 @@ def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:
     """Make the line that the options ask for, empty."""
     if options.order is not None:
         return options.order()
-    patience, flow = options.patience, options.flow
+    patience, flow = options.priority_aging, options.fairness_key
 
     def one_line() -> QueueOrder[Any]:
         return FirstInFirstOut() if patience is None else PriorityOrder(patience)

@@ -90,7 +90,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         options = self._options
         limiter: RateLimiter[K] = self._rate_limiter or default_controller_rate_limiter(clock=self._now)
         if options.jitter:
-            limiter = WithJitterRateLimiter(limiter, factor=options.jitter, chance=random.random)
+            limiter = WithJitterRateLimiter(limiter, factor=options.jitter, random=random.random)
         self._limiting = RateLimitingCore(
             limiter=limiter,
             max_triggers=options.max_triggers,
@@ -170,7 +170,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             now = self._now()
             return tuple(_shown(letter, now) for letter in self._limiting.dead_letters())
 
-    def revive(self, item: K, *, trigger: object | None = None) -> bool:
+    def retry_dead_letter(self, item: K, *, trigger: object | None = None) -> bool:
         """Add a parked item again at once, with the triggers that it had and all its retries.
 
         Any thread.
@@ -179,7 +179,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             Whether it was parked, and the queue takes items.
         """
         with self._lock:
-            revived = self._limiting.revive(item, self._now(), trigger=trigger)
+            revived = self._limiting.retry_dead_letter(item, self._now(), trigger=trigger)
         self._changed()
         return revived
 

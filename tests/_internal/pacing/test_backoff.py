@@ -6,47 +6,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop._internal.pacing import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
+from deltaloop._internal.pacing import LONGEST_ASKED, Backoff, BackoffManager, jitter, retry_after_delay
 
 NO_CHANCE = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
 def test_the_sequence_of_the_reflector_without_chance() -> None:
     manager = BackoffManager()
-    assert [manager.next_delay(0.0, chance=0.0) for _ in range(8)] == NO_CHANCE
+    assert [manager.next_delay(0.0, random=0.0) for _ in range(8)] == NO_CHANCE
 
 
 def test_the_sequence_with_the_greatest_chance() -> None:
     manager = BackoffManager()
-    delays = [manager.next_delay(0.0, chance=0.999) for _ in range(8)]
+    delays = [manager.next_delay(0.0, random=0.999) for _ in range(8)]
     assert delays == [delay + 0.999 * delay for delay in NO_CHANCE]
     assert max(delays) < 60.0
 
 
 def test_it_starts_over_only_after_quiet() -> None:
     manager = BackoffManager()
-    assert manager.next_delay(0.0, chance=0) == 0.8
-    assert manager.next_delay(120.0, chance=0) == 1.6  # exactly the limit is not yet quiet
-    assert manager.next_delay(240.0, chance=0) == 3.2  # calls that fail again and again never start over
-    assert manager.next_delay(360.0, chance=0) == 6.4
-    assert manager.next_delay(480.1, chance=0) == 0.8
+    assert manager.next_delay(0.0, random=0) == 0.8
+    assert manager.next_delay(120.0, random=0) == 1.6  # exactly the limit is not yet quiet
+    assert manager.next_delay(240.0, random=0) == 3.2  # calls that fail again and again never start over
+    assert manager.next_delay(360.0, random=0) == 6.4
+    assert manager.next_delay(480.1, random=0) == 0.8
 
 
 def test_reset_starts_over() -> None:
     manager = BackoffManager(Backoff(initial=1, factor=3, cap=5, jitter=0, reset_after=10))
-    assert [manager.next_delay(0, chance=0.5) for _ in range(4)] == [1, 3, 5, 5]
+    assert [manager.next_delay(0, random=0.5) for _ in range(4)] == [1, 3, 5, 5]
     manager.reset()
-    assert [manager.next_delay(0, chance=0.5) for _ in range(2)] == [1, 3]
+    assert [manager.next_delay(0, random=0.5) for _ in range(2)] == [1, 3]
 
 
 def test_a_first_delay_above_the_cap_is_the_cap() -> None:
-    assert BackoffManager(Backoff(initial=9, cap=5)).next_delay(0, chance=0) == 5
+    assert BackoffManager(Backoff(initial=9, cap=5)).next_delay(0, random=0) == 5
 
 
-@pytest.mark.parametrize(("chance", "delay"), [(0.0, 10.0), (0.5, 15.0)])
-def test_jitter(chance: float, delay: float) -> None:
-    assert jitter(10.0, 1.0, chance=chance) == delay
-    assert jitter(10.0, 0.0, chance=chance) == 10.0
+@pytest.mark.parametrize(("random", "delay"), [(0.0, 10.0), (0.5, 15.0)])
+def test_jitter(random: float, delay: float) -> None:
+    assert jitter(10.0, 1.0, random=random) == delay
+    assert jitter(10.0, 0.0, random=random) == 10.0
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ class NaiveBackoff:
         self.numbers = numbers
         self.calls: list[float] = []
 
-    def next_delay(self, now: float, chance: float) -> float:
+    def next_delay(self, now: float, random: float) -> float:
         if self.calls and now - self.calls[-1] > self.numbers.reset_after:
             self.calls = []
         self.calls.append(now)
@@ -78,7 +78,7 @@ class NaiveBackoff:
         for _ in self.calls[1:]:
             delay = min(delay * self.numbers.factor, self.numbers.cap)
         delay = min(delay, self.numbers.cap)
-        return delay + delay * self.numbers.jitter * chance
+        return delay + delay * self.numbers.jitter * random
 
 
 @given(
@@ -89,13 +89,13 @@ class NaiveBackoff:
 )
 def test_the_state_agrees_with_a_naive_model(numbers: Backoff, steps: list[tuple[float, float, bool]]) -> None:
     manager, model, now = BackoffManager(numbers), NaiveBackoff(numbers), 0.0
-    for pause, chance, reset in steps:
+    for pause, random, reset in steps:
         now += pause
         if reset:
             manager.reset()
             model.calls = []
-        delay = manager.next_delay(now, chance=chance)
-        assert delay == pytest.approx(model.next_delay(now, chance))
+        delay = manager.next_delay(now, random=random)
+        assert delay == pytest.approx(model.next_delay(now, random))
         assert numbers.initial <= delay or delay >= numbers.cap
         assert delay <= numbers.cap * (1 + numbers.jitter) * (1 + 1e-12)
 
@@ -104,5 +104,5 @@ def test_the_state_agrees_with_a_naive_model(numbers: Backoff, steps: list[tuple
     ("asked", "waited"), [(None, 0.0), (0.0, 0.0), (32.0, 32.0), (60.0, 60.0), (61.0, 60.0), (86_400.0, 60.0)]
 )
 def test_a_server_may_ask_for_a_minute_at_most(asked: float | None, waited: float) -> None:
-    assert asked_delay(asked) == waited
+    assert retry_after_delay(asked) == waited
     assert LONGEST_ASKED == 60.0

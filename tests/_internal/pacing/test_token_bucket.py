@@ -47,9 +47,9 @@ def test_what_is_given_back_is_handed_out_again_first() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first, second, third = [bucket.reserve(0.0) for _ in range(4)][1:]
     assert [first.due_at, second.due_at, third.due_at] == [1.0, 2.0, 3.0]
-    bucket.give_back(second, 0.5)
-    bucket.give_back(first, 0.5)
-    bucket.give_back(first, 0.5)
+    bucket.refund(second, 0.5)
+    bucket.refund(first, 0.5)
+    bucket.refund(first, 0.5)
     assert bucket.tokens == pytest.approx(-0.5)
     assert [bucket.reserve(0.5).due_at for _ in range(3)] == [1.0, 2.0, 4.0]
 
@@ -58,7 +58,7 @@ def test_giving_everything_back_leaves_no_debt() -> None:
     bucket = TokenBucket(rate=1, burst=5)
     taken = [bucket.reserve(0.0) for _ in range(1000)]
     for reservation in taken[5:]:
-        bucket.give_back(reservation, 0.0)
+        bucket.refund(reservation, 0.0)
     assert bucket.tokens == 0
     assert bucket.reserve(0.0).due_at == 1.0
 
@@ -67,15 +67,15 @@ def test_one_whose_time_has_come_stays_taken() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     now = bucket.reserve(0.0)
     later = bucket.reserve(0.0)
-    bucket.give_back(now, 0.0)
-    bucket.give_back(later, 1.0)
+    bucket.refund(now, 0.0)
+    bucket.refund(later, 1.0)
     assert bucket.tokens == 0
 
 
 def test_a_reservation_of_another_bucket_changes_nothing() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     bucket.reserve(0.0)
-    bucket.give_back(Reservation(7.5), 0.0)
+    bucket.refund(Reservation(7.5), 0.0)
     assert bucket.tokens == 0
 
 
@@ -96,8 +96,8 @@ def test_a_clock_that_goes_back_changes_nothing() -> None:
 def test_what_is_given_back_last_leaves_no_debt_although_there_are_gaps_before_it() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first, _, third = [bucket.reserve(0.0) for _ in range(4)][1:]
-    bucket.give_back(first, 0.5)
-    bucket.give_back(third, 0.5)
+    bucket.refund(first, 0.5)
+    bucket.refund(third, 0.5)
     assert bucket.try_take(3.5)
 
 
@@ -105,14 +105,14 @@ def test_the_latest_one_is_given_back_once() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     latest = [bucket.reserve(0.0) for _ in range(3)][-1]
     for _ in range(3):
-        bucket.give_back(latest, 0.0)
+        bucket.refund(latest, 0.0)
         assert bucket.tokens == -1
 
 
 def test_a_gap_that_nobody_took_in_time_is_lost() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first = [bucket.reserve(0.0) for _ in range(4)][1]
-    bucket.give_back(first, 0.5)
+    bucket.refund(first, 0.5)
     assert bucket.reserve(1.5).due_at == 4.0
 
 
@@ -122,7 +122,7 @@ def test_infinity_stands_for_the_latest_reservation() -> None:
         bucket.reserve(0.0)
         assert bucket.tokens == expected
     for expected in (0, 1, 2, 2):
-        bucket.give_back(Reservation(math.inf), 0.0)
+        bucket.refund(Reservation(math.inf), 0.0)
         assert bucket.tokens == expected
     assert [bucket.reserve(0.0).due_at for _ in range(3)] == [0.0, 0.0, 1.0]
 
@@ -190,16 +190,16 @@ class BucketMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
-    def give_back(self, data: st.DataObject) -> None:
+    def refund(self, data: st.DataObject) -> None:
         reservation = data.draw(st.sampled_from(self.waiting))
         self.waiting.remove(reservation)
-        self.bucket.give_back(reservation, self.now)
+        self.bucket.refund(reservation, self.now)
 
     @precondition(lambda self: self.waiting)
     @rule()
     def give_all_back(self) -> None:
         for reservation in self.waiting:
-            self.bucket.give_back(reservation, self.now)
+            self.bucket.refund(reservation, self.now)
         self.waiting = []
         assert self.bucket.tokens >= -1e-9
 
@@ -235,15 +235,15 @@ class AddsTheTokenBack:
     def tokens(self) -> float:
         return self._bucket.tokens
 
-    def give_back(self, reservation: Reservation, now: float) -> None:
+    def refund(self, reservation: Reservation, now: float) -> None:
         if reservation.due_at > now:
-            self._bucket.give_back(Reservation(math.inf), now)
+            self._bucket.refund(Reservation(math.inf), now)
 
 
 class NeverGivesBack(AddsTheTokenBack):
     """A seeded bug, and upstream's behaviour: the debt stays."""
 
-    def give_back(self, reservation: Reservation, now: float) -> None:
+    def refund(self, reservation: Reservation, now: float) -> None:
         del reservation, now
 
 

@@ -38,7 +38,7 @@ class Cores:
 
     def moment(self) -> Moment:
         number = next(self.numbers)
-        return Moment(now=NOW, uid=str(uuid.UUID(int=number)), chance=number * 0.618 % 1)
+        return Moment(now=NOW, uid=str(uuid.UUID(int=number)), random=number * 0.618 % 1)
 
     def served(self, group: str, version: str, plural: str) -> ServedResource:
         found = self.state.registry.find(group, version, plural)

@@ -82,15 +82,15 @@ def make_machine(new_book: Callable[[], Any]) -> type[RuleBasedStateMachine]:
             path=st.sampled_from(PATHS),
             watch=st.booleans(),
             user=st.sampled_from(["me", "you"]),
-            chance=st.sampled_from([0.0, 0.49, 0.5, 0.99]),
+            random=st.sampled_from([0.0, 0.49, 0.5, 0.99]),
         )
-        def request(self, path: str, watch: bool, user: str, chance: float) -> None:
+        def request(self, path: str, watch: bool, user: str, random: float) -> None:
             info = requested(path, watch=watch)
             drawn: list[float] = []
 
             def draw() -> float:
-                drawn.append(chance)
-                return chance
+                drawn.append(random)
+                return random
 
             delay, fault = 0.0, None
             chances = 0
@@ -103,7 +103,7 @@ def make_machine(new_book: Callable[[], Any]) -> type[RuleBasedStateMachine]:
                     continue
                 if one.probability < 1:
                     chances += 1
-                    if chance >= one.probability:
+                    if random >= one.probability:
                         continue
                 kept.struck += 1
                 if kept.to_strike is not None:

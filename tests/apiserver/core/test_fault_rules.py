@@ -77,7 +77,7 @@ def test_probability_follows_the_chances_given(chances: list[float], probability
     book.add(Fault(do="drop", probability=probability))
     draws = iter(chances)
     outcomes = [book.strike(request(), user="me", draw=lambda: next(draws)).fault is not None for _ in chances]
-    assert outcomes == [probability == 1 or chance < probability for chance in chances]
+    assert outcomes == [probability == 1 or random < probability for random in chances]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
 PAGE, FEWEST = 4, 2
-OPTIONS = ZstdOptions(page=PAGE, fewest=FEWEST)
+OPTIONS = ZstdOptions(page=PAGE, min_objects=FEWEST)
 
 
 class Marking:
@@ -80,7 +80,7 @@ def test_a_long_backlog_is_compressed_in_turns() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"level": 0}, {"level": 23}, {"dictionary_size": 0}, {"page": -1}, {"fewest": 0}], ids=str
+    "options", [{"level": 0}, {"level": 23}, {"dictionary_size": 0}, {"page": -1}, {"min_objects": 0}], ids=str
 )
 def test_numbers_that_are_none_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=f"ZstdOptions.{next(iter(options))} is"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
@@ -72,11 +72,11 @@ def test_indexers_added_later_cover_what_is_stored() -> None:
 
 
 def test_an_indexer_is_added_twice_only_with_the_same_function() -> None:
-    items = IndexedItems[Resource]({"node": path("spec.nodeName")})
+    items = IndexedItems[Resource]({"node": field_path("spec.nodeName")})
     items.put("default/a", pod("a", node="n1"))
-    items.add_indexers({"node": path("spec.nodeName")})
+    items.add_indexers({"node": field_path("spec.nodeName")})
     with pytest.raises(IndexerConflictError, match="'node'") as caught:
-        items.add_indexers({"new": path("spec.x"), "node": path("spec.y")})
+        items.add_indexers({"new": field_path("spec.x"), "node": field_path("spec.y")})
     assert caught.value.names == ("node",)
     assert [*items.index.functions] == ["node"]
     assert items.index.keys("node", "n1") == {"default/a"}

@@ -23,12 +23,12 @@ from typing import Annotated, Literal
 import msgspec
 
 import deltaloop as dl
-from deltaloop.crds import keyed_by
+from deltaloop.crds import list_map_keys
 
 class Port(msgspec.Struct):
     name: str
 
-KEYED = keyed_by("name")
+KEYED = list_map_keys("name")
 
 class Spec(msgspec.Struct):
     replicas: Annotated[int, msgspec.Meta(le=9)] = 1

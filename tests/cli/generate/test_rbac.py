@@ -211,13 +211,15 @@ async def test_the_preflight_names_what_an_account_lacks_and_what_the_program_it
 
 
 def test_owned_kinds_and_the_own_status_take_rights_of_their_own() -> None:
-    @dl.controller(FOO, owns=["apps/v1/Deployment"], writes=[dl.Access("apps/v1/Deployment", verbs=("patch",))])
+    @dl.controller(FOO, owns=["apps/v1/Deployment"], writes=[dl.Permission("apps/v1/Deployment", verbs=("patch",))])
     def applies(request: dl.Request, ctx: dl.Context) -> None: ...
 
-    @dl.controller(FOO, owns=["apps/v1/Deployment"], writes=[dl.Access(FOO, verbs=("patch",), subresource="status")])
+    @dl.controller(
+        FOO, owns=["apps/v1/Deployment"], writes=[dl.Permission(FOO, verbs=("patch",), subresource="status")]
+    )
     def only_tells(request: dl.Request, ctx: dl.Context) -> None: ...
 
-    @dl.controller("v1/Namespace", writes=["v1/Namespace", dl.Access("v1/Secret", verbs=("get",), namespace="ops")])
+    @dl.controller("v1/Namespace", writes=["v1/Namespace", dl.Permission("v1/Secret", verbs=("get",), namespace="ops")])
     def namespaces(request: dl.Request, ctx: dl.Context) -> None: ...
 
     def written(controller: Controller, program: Program) -> set[str]:

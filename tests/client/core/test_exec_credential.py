@@ -29,7 +29,7 @@ from deltaloop.errors import ConfigError, CredentialsError
 from tests.nightly import examples
 
 PLUGIN = ExecPlugin(command="login", install_hint="brew install\nlogin")
-CALL = PluginCall(command="login", args=(), environ={}, has_stdin=False, time_limit=60.0)
+CALL = PluginCall(command="login", args=(), environ={}, has_stdin=False, timeout=60.0)
 ANY_COMMAND: dict[str, Any] = {"command": "x"}
 
 
@@ -62,7 +62,7 @@ def test_what_the_plugin_is_told(version: str) -> None:
         cluster={"server": "https://h", "config": {"k": [1]}},
     )
     call = plugin_call(plugin, {"OWN": "old", "PATH": "/bin", EXEC_INFO: "theirs"}, is_terminal=False)
-    assert (call.command, call.args, call.has_stdin, call.time_limit) == ("/bin/x", ("a", "b"), False, 60.0)
+    assert (call.command, call.args, call.has_stdin, call.timeout) == ("/bin/x", ("a", "b"), False, 60.0)
     info = msgspec.json.decode(call.environ[EXEC_INFO])
     assert info == {
         "kind": "ExecCredential",
@@ -93,7 +93,7 @@ def test_standard_input_is_given_when_allowed_and_a_terminal(
 ) -> None:
     call = plugin_call(ExecPlugin(command="x", interactive_mode=mode), {}, is_terminal=is_terminal)
     assert call.has_stdin is has_stdin
-    assert call.time_limit == (300.0 if has_stdin else 60.0)
+    assert call.timeout == (300.0 if has_stdin else 60.0)
     assert msgspec.json.decode(call.environ[EXEC_INFO])["spec"]["interactive"] is has_stdin
 
 
@@ -118,8 +118,8 @@ def test_what_cannot_be_run(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         ExecPlugin(**{**ANY_COMMAND, **fields})
     assert "planted" not in str(caught.value)
-    with pytest.raises(ValueError, match="time_limit"):
-        ExecPlugin(command="x", time_limit=0.0)
+    with pytest.raises(ValueError, match="timeout"):
+        ExecPlugin(command="x", timeout=0.0)
 
 
 # What it answers

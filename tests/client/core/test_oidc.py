@@ -41,7 +41,7 @@ def test_a_token_that_says_nothing_or_never_has_expired_too() -> None:
 
 
 def test_half_a_minute_is_enough_for_an_issuer() -> None:
-    assert provider().time_limit == 30.0
+    assert provider().timeout == 30.0
 
 
 @pytest.mark.parametrize("token", ["", "planted", "a.b", "a.!!!.c", f"a.{base64.b64encode(b'[]').decode()}.c", "a..c"])

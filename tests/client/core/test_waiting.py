@@ -37,19 +37,19 @@ RUNNING = field_value("status.phase", "Running")
 def test_a_list_that_fulfils_it_is_enough() -> None:
     waiting = Waiting("a", created())
     assert waiting.ask() == AskForList()
-    waiting.saw_list([pod(3)], "9", now=0.0, chance=0.0)
+    waiting.saw_list([pod(3)], "9", now=0.0, random=0.0)
     assert waiting.done
     assert waiting.found == pod(3)
 
 
 def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([pod(3)], "9", now=0.0, chance=0.0)
+    waiting.saw_list([pod(3)], "9", now=0.0, random=0.0)
     assert waiting.ask() == AskForWatch("9")
     waiting.saw_event(event(EventType.MODIFIED, pod(12)))
     assert waiting.ask() == AskForWatch("12")
     waiting.saw_event(event(EventType.BOOKMARK, pod(15, name="")))
-    assert waiting.watch_ended(lasted=5.0, now=5.0, chance=0.0) == 0.0
+    assert waiting.watch_ended(lasted=5.0, now=5.0, random=0.0) == 0.0
     assert waiting.ask() == AskForWatch("15")
     waiting.saw_event(event(EventType.MODIFIED, pod(16, phase="Running")))
     assert waiting.done
@@ -57,10 +57,10 @@ def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> N
 
 def test_an_expired_version_is_listed_again() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
-    assert waiting.failed(refusal(410, "Expired"), now=0.0, chance=0.0) == 0.5
+    waiting.saw_list([], "9", now=0.0, random=0.0)
+    assert waiting.failed(refusal(410, "Expired"), now=0.0, random=0.0) == 0.5
     assert waiting.ask() == AskForList()
-    assert waiting.failed(refusal(410, "Expired"), now=0.0, chance=0.0) is None, "a list itself cannot be too old"
+    assert waiting.failed(refusal(410, "Expired"), now=0.0, random=0.0) is None, "a list itself cannot be too old"
 
 
 @pytest.mark.parametrize(
@@ -76,48 +76,48 @@ def test_an_expired_version_is_listed_again() -> None:
 )
 def test_failures_that_may_pass(error: DeltaloopError) -> None:
     waiting = Waiting("a", RUNNING)
-    assert [waiting.failed(error, now=0.0, chance=0.0) for _ in range(7)] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
-    waiting.saw_list([], "1", now=0.0, chance=0.0)
-    assert waiting.failed(error, now=0.0, chance=0.0) == 0.5
+    assert [waiting.failed(error, now=0.0, random=0.0) for _ in range(7)] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    waiting.saw_list([], "1", now=0.0, random=0.0)
+    assert waiting.failed(error, now=0.0, random=0.0) == 0.5
     assert waiting.ask() == AskForWatch("1"), "the watch goes on where it was"
 
 
 def test_the_server_says_how_long() -> None:
-    assert Waiting("a", RUNNING).failed(refusal(429, retry_after=7.0), now=0.0, chance=0.0) == 7.0
-    assert Waiting("a", RUNNING).failed(refusal(429, retry_after=86_400.0), now=0.0, chance=0.0) == 60.0
+    assert Waiting("a", RUNNING).failed(refusal(429, retry_after=7.0), now=0.0, random=0.0) == 7.0
+    assert Waiting("a", RUNNING).failed(refusal(429, retry_after=86_400.0), now=0.0, random=0.0) == 60.0
 
 
 @pytest.mark.parametrize("error", [refusal(400), refusal(401), refusal(403), refusal(404), MalformedObjectError("x")])
 def test_failures_that_will_not_pass(error: DeltaloopError) -> None:
-    assert Waiting("a", RUNNING).failed(error, now=0.0, chance=0.0) is None
+    assert Waiting("a", RUNNING).failed(error, now=0.0, random=0.0) is None
 
 
 def test_a_server_that_ends_each_watch_at_once_is_not_asked_without_pause() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "1", now=0.0, chance=0.0)
-    waits = [waiting.watch_ended(lasted=0.1, now=0.0, chance=0.0) for _ in range(3)]
+    waiting.saw_list([], "1", now=0.0, random=0.0)
+    waits = [waiting.watch_ended(lasted=0.1, now=0.0, random=0.0) for _ in range(3)]
     assert waits == [0.5, 1.0, 2.0]
 
 
 def test_a_list_without_a_version_is_asked_for_again_after_a_wait() -> None:
     waiting = Waiting("a", RUNNING)
     unversioned = Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)
-    waits = [waiting.saw_list([unversioned], "", now=0.0, chance=0.0) for _ in range(6)]
+    waits = [waiting.saw_list([unversioned], "", now=0.0, random=0.0) for _ in range(6)]
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
     assert waiting.ask() == AskForList(), "there is nowhere for a watch to begin"
-    assert waiting.saw_list([], "9", now=0.0, chance=0.0) == 0.0
-    assert waiting.failed(refusal(503), now=0.0, chance=0.0) == 0.5, "a version came, so the waits begin again"
+    assert waiting.saw_list([], "9", now=0.0, random=0.0) == 0.0
+    assert waiting.failed(refusal(503), now=0.0, random=0.0) == 0.5, "a version came, so the waits begin again"
 
 
 def test_deletion_is_of_one_object() -> None:
     waiting = Waiting("a", deleted())
-    waiting.saw_list([pod(1, uid="u")], "1", now=0.0, chance=0.0)
+    waiting.saw_list([pod(1, uid="u")], "1", now=0.0, random=0.0)
     assert not waiting.done
     waiting.saw_event(event(EventType.ADDED, pod(5, uid="v")))
     assert waiting.done
     assert waiting.found is None
     other = Waiting("a", deleted(uid="old"))
-    other.saw_list([pod(1, uid="new")], "1", now=0.0, chance=0.0)
+    other.saw_list([pod(1, uid="new")], "1", now=0.0, random=0.0)
     assert other.done
 
 
@@ -125,16 +125,16 @@ def test_deletion_is_of_one_object() -> None:
 def test_object_that_is_gone_ends_the_wait(how: str) -> None:
     for ignore in (False, True):
         waiting = Waiting("a", RUNNING, ignore_deletion=ignore)
-        waiting.saw_list([], "1", now=0.0, chance=0.0)
+        waiting.saw_list([], "1", now=0.0, random=0.0)
         assert not waiting.done, "it need not be there at the beginning"
         waiting.saw_event(event(EventType.ADDED, pod(3)))
         match how:
             case "deleted":
                 waiting.saw_event(event(EventType.DELETED, pod(4, phase="Running")))
             case "not listed":
-                waiting.saw_list([], "9", now=0.0, chance=0.0)
+                waiting.saw_list([], "9", now=0.0, random=0.0)
             case "replaced in a list":
-                waiting.saw_list([pod(5, uid="v")], "9", now=0.0, chance=0.0)
+                waiting.saw_list([pod(5, uid="v")], "9", now=0.0, random=0.0)
             case _:
                 waiting.saw_event(event(EventType.ADDED, pod(5, uid="v")))
         assert (waiting.gone, waiting.done) == (not ignore, not ignore)
@@ -144,24 +144,24 @@ def test_object_that_is_gone_ends_the_wait(how: str) -> None:
 
 def test_object_without_uid_may_disappear_for_a_while() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([pod(1, uid="")], "", now=0.0, chance=0.0)
-    waiting.saw_list([], "", now=0.0, chance=0.0)
+    waiting.saw_list([pod(1, uid="")], "", now=0.0, random=0.0)
+    waiting.saw_list([], "", now=0.0, random=0.0)
     assert not waiting.done
 
 
 def test_what_was_never_there_is_gone() -> None:
     waiting = Waiting("a", deleted())
-    waiting.saw_list([pod(1, name="b")], "1", now=0.0, chance=0.0)
+    waiting.saw_list([pod(1, name="b")], "1", now=0.0, random=0.0)
     assert waiting.done
 
 
 def test_other_objects_do_not_count() -> None:
     waiting = Waiting("a", created())
-    waiting.saw_list([pod(1, name="b")], "1", now=0.0, chance=0.0)
+    waiting.saw_list([pod(1, name="b")], "1", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.ADDED, pod(2, name="b")))
     assert not waiting.done
     gone = Waiting("a", deleted())
-    gone.saw_list([pod(1)], "1", now=0.0, chance=0.0)
+    gone.saw_list([pod(1)], "1", now=0.0, random=0.0)
     gone.saw_event(event(EventType.DELETED, pod(2, name="b")))
     assert not gone.done
 
@@ -169,9 +169,9 @@ def test_other_objects_do_not_count() -> None:
 def test_last_seen() -> None:
     waiting = Waiting("a", ready())
     assert waiting.last_seen() == "the server has not answered yet"
-    waiting.failed(refusal(503), now=0.0, chance=0.0)
+    waiting.failed(refusal(503), now=0.0, random=0.0)
     assert waiting.last_seen() == "the server has not answered yet; the last try failed with ServiceUnavailableError"
-    waiting.saw_list([], "5", now=0.0, chance=0.0)
+    waiting.saw_list([], "5", now=0.0, random=0.0)
     assert waiting.last_seen() == "there is no such object"
     waiting.saw_event(event(EventType.ADDED, pod(7, phase="s3cret")))
     assert waiting.last_seen() == "at resourceVersion 7 it has no condition Ready"
@@ -211,7 +211,7 @@ def play(
     def drive() -> None:
         asked = waiting.ask()
         if isinstance(asked, AskForList):
-            waiting.saw_list([server] if server else [], str(version), now=0.0, chance=0.0)
+            waiting.saw_list([server] if server else [], str(version), now=0.0, random=0.0)
             observe()
             return
         for entry in log:
@@ -243,13 +243,13 @@ def play(
             if not waiting.done:
                 waiting.saw_event(event(EventType.BOOKMARK, pod(version, name="")))
         elif step == "end":
-            waiting.watch_ended(lasted=2.0, now=0.0, chance=0.0)
+            waiting.watch_ended(lasted=2.0, now=0.0, random=0.0)
         elif step == "break":
-            waiting.failed(StreamEndedError("x", method="GET", path="/"), now=0.0, chance=0.0)
+            waiting.failed(StreamEndedError("x", method="GET", path="/"), now=0.0, random=0.0)
         elif step == "expire" and listed:
             drive()
             if not waiting.done:
-                waiting.failed(refusal(410, "Expired"), now=0.0, chance=0.0)
+                waiting.failed(refusal(410, "Expired"), now=0.0, random=0.0)
         if listed:
             observe()
     if not waiting.done:
@@ -269,8 +269,8 @@ class ForgetsWhereItWas(Waiting):  # type: ignore[misc]  # a mutant of a final c
 
     __slots__ = ()
 
-    def failed(self, error: DeltaloopError, *, now: float, chance: float) -> float | None:
-        wait = super().failed(error, now=now, chance=chance)
+    def failed(self, error: DeltaloopError, *, now: float, random: float) -> float | None:
+        wait = super().failed(error, now=now, random=random)
         if isinstance(error, StreamEndedError) and self._version:
             self._version = "1000000"
         return wait
@@ -288,22 +288,22 @@ def broken() -> TransportError:
 
 def test_waits_grow_to_ten_seconds_and_begin_again_after_an_event_or_a_list() -> None:
     waiting = Waiting("a", RUNNING)
-    waits = [waiting.failed(broken(), now=0.0, chance=0.0) for _ in range(7)]
+    waits = [waiting.failed(broken(), now=0.0, random=0.0) for _ in range(7)]
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
-    assert waiting.failed(broken(), now=0.0, chance=1.0) == 0.6
-    assert waiting.failed(broken(), now=0.0, chance=0.0) == 1.0
+    waiting.saw_list([], "9", now=0.0, random=0.0)
+    assert waiting.failed(broken(), now=0.0, random=1.0) == 0.6
+    assert waiting.failed(broken(), now=0.0, random=0.0) == 1.0
     waiting.saw_event(event(EventType.MODIFIED, pod(12)))
-    assert waiting.failed(broken(), now=0.0, chance=0.0) == 0.5
+    assert waiting.failed(broken(), now=0.0, random=0.0) == 0.5
 
 
 def test_an_answer_wipes_out_the_failure_before_it() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.failed(broken(), now=0.0, chance=0.0)
+    waiting.failed(broken(), now=0.0, random=0.0)
     assert waiting.last_seen() == "the server has not answered yet; the last try failed with TransportError"
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_list([], "9", now=0.0, random=0.0)
     assert waiting.last_seen() == "there is no such object"
-    waiting.failed(broken(), now=0.0, chance=0.0)
+    waiting.failed(broken(), now=0.0, random=0.0)
     assert waiting.last_seen() == "there is no such object; the last try failed with TransportError"
     waiting.saw_event(event(EventType.MODIFIED, pod(12)))
     assert waiting.last_seen() == "at resourceVersion 12 it has another status.phase"
@@ -311,14 +311,14 @@ def test_an_answer_wipes_out_the_failure_before_it() -> None:
 
 def test_an_event_without_a_version_leaves_the_one_before() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_list([], "9", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)))
     assert waiting.ask() == AskForWatch("9")
 
 
 def test_a_bookmark_is_no_object_whatever_its_name() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_list([], "9", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.BOOKMARK, pod(12, phase="Running")))
     assert not waiting.done
     assert waiting.last_seen() == "there is no such object"
@@ -329,8 +329,8 @@ def test_a_bookmark_is_no_object_whatever_its_name() -> None:
 @pytest.mark.parametrize(("lasted", "wait"), [(0.0, 0.5), (0.99, 0.5), (1.0, 0.0), (1.5, 0.0)])
 def test_a_watch_of_less_than_a_second_is_waited_for(lasted: float, wait: float) -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
-    assert waiting.watch_ended(lasted=lasted, now=0.0, chance=0.0) == wait
+    waiting.saw_list([], "9", now=0.0, random=0.0)
+    assert waiting.watch_ended(lasted=lasted, now=0.0, random=0.0) == wait
 
 
 @pytest.mark.parametrize(
@@ -338,4 +338,4 @@ def test_a_watch_of_less_than_a_second_is_waited_for(lasted: float, wait: float)
     [(429, True), (430, False), (499, False), (500, True), (599, True), (600, False)],
 )
 def test_which_refusals_may_pass(code: int, survived: bool) -> None:
-    assert (Waiting("a", RUNNING).failed(refusal(code), now=0.0, chance=0.0) is not None) == survived
+    assert (Waiting("a", RUNNING).failed(refusal(code), now=0.0, random=0.0) is not None) == survived

@@ -57,11 +57,11 @@ def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[f
 
 @pytest.mark.parametrize("number", [0.0, -1.0, float("inf"), float("nan")])
 def test_limits_that_are_none_are_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="idle_limit"):
-        WatchLimitOptions(idle_limit=number)
+    with pytest.raises(ValueError, match="idle_timeout"):
+        WatchLimitOptions(idle_timeout=number)
 
 
-@pytest.mark.parametrize("field", ["deadline_slack", "idle_limit"])
+@pytest.mark.parametrize("field", ["deadline_slack", "idle_timeout"])
 def test_each_limit_is_checked_by_its_name(field: str) -> None:
     wrong: dict[str, Any] = {field: 0.0}
     with pytest.raises(ValueError, match=rf"WatchLimitOptions\.{field} "):

@@ -187,7 +187,7 @@ async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -
         await OidcCredentials(provider, open_transport=issuer.open, wall_clock=wall_clock).credential()
         for config in issuer.opened:
             assert (config.tls.ca_data, config.tls.ca_file) == (ca_data, ca_file)
-            assert (config.max_answer_bytes, config.source) == (
+            assert (config.max_response_bytes, config.source) == (
                 1024 * 1024,
                 "OIDC issuer https://issuer.example/realmX",
             )

@@ -28,12 +28,12 @@ def script(folder: Path, text: str) -> PluginCall:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o700)
     environ = {"PATH": os.environ["PATH"], "MARK": "value", "FOLDER": str(folder)}
-    return PluginCall(command=str(path), args=("a b", "c"), environ=environ, has_stdin=False, time_limit=5.0)
+    return PluginCall(command=str(path), args=("a b", "c"), environ=environ, has_stdin=False, timeout=5.0)
 
 
 def with_limit(call: PluginCall, time_limit: float, *, has_stdin: bool = False) -> PluginCall:
     return PluginCall(
-        command=call.command, args=call.args, environ=call.environ, has_stdin=has_stdin, time_limit=time_limit
+        command=call.command, args=call.args, environ=call.environ, has_stdin=has_stdin, timeout=time_limit
     )
 
 
@@ -64,7 +64,7 @@ async def test_what_it_gets_and_what_it_gives(folder: Path) -> None:
 
 async def test_what_is_not_there(folder: Path) -> None:
     call = script(folder, "")
-    missing = PluginCall(command="no-such-plugin", args=(), environ={}, has_stdin=False, time_limit=5.0)
+    missing = PluginCall(command="no-such-plugin", args=(), environ={}, has_stdin=False, timeout=5.0)
     assert (await run_plugin(missing)).end is PluginEnd.NOT_FOUND
     (folder / "plugin").unlink()
     assert (await run_plugin(call)).end is PluginEnd.NOT_FOUND
@@ -235,7 +235,7 @@ async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) 
 
 async def test_a_program_is_looked_for_in_the_usual_places_if_none_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PATH")
-    call = PluginCall(command="true", args=(), environ={}, has_stdin=False, time_limit=5.0)
+    call = PluginCall(command="true", args=(), environ={}, has_stdin=False, timeout=5.0)
     assert (await run_plugin(call)).end is PluginEnd.EXITED
 
 

@@ -179,8 +179,8 @@ def test_once_two_loops_have_asked_no_run_is_on_either() -> None:
     assert [loop.ended() for loop in loops] == ["of its own", "of its own"]
 
 
-@pytest.mark.parametrize("own_thread", [False, True])
-def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(own_thread: bool) -> None:
+@pytest.mark.parametrize("renew_in_thread", [False, True])
+def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(renew_in_thread: bool) -> None:
     work, on_board, first_left, over = SlowWork(), threading.Event(), threading.Event(), threading.Event()
     flight = SingleFlight(work, name="work")
 
@@ -202,7 +202,7 @@ def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(own_thread: bool) 
         return f"{before}, {work.cancelled}"
 
     earlier = asyncio.new_event_loop()
-    if own_thread:  # as another loop has asked before
+    if renew_in_thread:  # as another loop has asked before
         work.release.set()
         earlier.run_until_complete(flight.join())
         work.release.clear()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from deltaloop.client import Client, ClientConfig, LogStream
-from deltaloop.errors import AnswerTooLargeError
+from deltaloop.errors import ResponseTooLargeError
 from tests.client.fake_transport import FakeTransport, Stream
 
 
@@ -19,7 +19,7 @@ async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
     client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
     async with client.logs("a", namespace="n") as log:
         assert await anext(log) == b"short"
-        with pytest.raises(AnswerTooLargeError, match=r"a line has more than 500 bytes; read its chunks") as caught:
+        with pytest.raises(ResponseTooLargeError, match=r"a line has more than 500 bytes; read its chunks") as caught:
             await anext(log)
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/namespaces/n/pods/a/log")
         assert str(caught.value).startswith("GET /api/v1/namespaces/n/pods/a/log: ")
@@ -31,7 +31,7 @@ async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
 async def test_the_longest_line(longest: int, ends: bool) -> None:
     log = LogStream(of(b"abcd", b"\n"), max_line_bytes=longest)
     if ends:
-        with pytest.raises(AnswerTooLargeError):
+        with pytest.raises(ResponseTooLargeError):
             await anext(log)
     else:
         assert [line async for line in log] == [b"abcd"]

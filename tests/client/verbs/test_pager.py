@@ -146,10 +146,10 @@ def client_over(*answers: HttpResponse | Exception | After) -> tuple[Client, Fak
 
 async def test_the_verb() -> None:
     client, transport = client_over(page(pod("a"), continue_="t"), page(pod("b")))
-    found = [item async for item in client.each_list_item(kinds.POD, namespace="n", page_size=1)]
+    found = [item async for item in client.iter_list(kinds.POD, namespace="n", page_size=1)]
     assert [(type(item), item.name) for item in found] == [(Resource, "a"), (Resource, "b")]
     assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
     with pytest.raises(ValueError, match="page_buffer is -1"):
-        client.each_list_item(kinds.POD, page_buffer=-1)
+        client.iter_list(kinds.POD, page_buffer=-1)
     with pytest.raises(ValueError, match="page_size is -1"):
-        client.each_list_item(kinds.POD, page_size=-1)
+        client.iter_list(kinds.POD, page_size=-1)

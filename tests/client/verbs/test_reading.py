@@ -64,7 +64,7 @@ async def test_a_list_with_an_item_that_is_none_is_an_error_that_has_the_others(
 async def test_going_through_a_list_does_not_hold_it(page_buffer: int) -> None:
     pages = [page(pod(f"held-{number}"), continue_=f"{number}" if number < 29 else "") for number in range(30)]
     client, _ = client_over(*pages)
-    async with aclosing(client.each_list_item(kinds.POD, page_size=1, page_buffer=page_buffer)) as items:
+    async with aclosing(client.iter_list(kinds.POD, page_size=1, page_buffer=page_buffer)) as items:
         first = await anext(items)
         for _ in range(20):
             await anext(items)
@@ -74,7 +74,7 @@ async def test_going_through_a_list_does_not_hold_it(page_buffer: int) -> None:
 
 async def test_going_through_a_list_does_not_begin_again_when_its_token_expires() -> None:
     client, transport = client_over(page(pod("a"), continue_="t"), EXPIRED)
-    items = client.each_list_item(kinds.POD, page_size=1)
+    items = client.iter_list(kinds.POD, page_size=1)
     assert (await anext(items)).name == "a"
     with pytest.raises(ExpiredError):
         await anext(items)
@@ -84,7 +84,7 @@ async def test_going_through_a_list_does_not_begin_again_when_its_token_expires(
 @pytest.mark.parametrize("page_buffer", [0, 1])
 async def test_leaving_a_list_early_leaves_nothing_behind(page_buffer: int) -> None:
     client, transport = client_over(page(pod("a"), pod("b"), continue_="t"), After(60.0, page(pod("c"))))
-    async with aclosing(client.each_list_item(kinds.POD, page_buffer=page_buffer)) as items:
+    async with aclosing(client.iter_list(kinds.POD, page_buffer=page_buffer)) as items:
         async for _ in items:
             await asyncio.sleep(1.0)
             break
@@ -94,7 +94,7 @@ async def test_leaving_a_list_early_leaves_nothing_behind(page_buffer: int) -> N
 
 async def test_the_pages_of_a_list_have_500_objects_and_ten_are_read_ahead() -> None:
     client, transport = client_over(*(page(pod("a"), continue_=str(number)) for number in range(30)))
-    async with aclosing(client.each_list_item(kinds.POD)) as items:
+    async with aclosing(client.iter_list(kinds.POD)) as items:
         await anext(items)
         await asyncio.sleep(60.0)
         assert len(transport.requests) == 11
@@ -107,7 +107,7 @@ async def test_the_pages_of_a_list_have_500_objects_and_ten_are_read_ahead() -> 
 async def test_list_options_reach_the_items_of_a_list() -> None:
     client, transport = client_over(page(pod("a")), page(pod("a")))
     options = ListOptions(label_selector="a=b")
-    assert [item.name async for item in client.each_list_item("v1/Pod", options=options, page_size=7)] == ["a"]
+    assert [item.name async for item in client.iter_list("v1/Pod", options=options, page_size=7)] == ["a"]
     await client.list_all(kinds.POD, options=options, page_size=7)
     for request in transport.requests:
         assert request.query == {"labelSelector": "a=b", "limit": "7"}

@@ -236,7 +236,7 @@ async def test_a_watch_that_is_too_late_already_is_asked_for_a_second() -> None:
         raise TransportError("late", method="GET", path="/x")
 
     waiting = Waiting("a", created())
-    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_list([], "9", now=0.0, random=0.0)
     with pytest.raises(WaitTimeoutError):
         await wait_until(waiting, ask, watch, field_selector="x=y", what="it", until=-5.0, limit=3.0)
     assert asked == [1]

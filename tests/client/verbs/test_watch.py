@@ -17,7 +17,7 @@ from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.client import Client, ClientConfig, HttpResponse, WatchLimitOptions
 from deltaloop.client.core.watch_limits import WatchLimits
 from deltaloop.client.verbs.watch import WatchStream
-from deltaloop.errors import AnswerTooLargeError, StreamEndedError, TransportError
+from deltaloop.errors import ResponseTooLargeError, StreamEndedError, TransportError
 from deltaloop.testing import run_virtual
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, collect, pod, text_answer
 from tests.nightly import examples
@@ -321,7 +321,7 @@ async def test_after_an_event_that_is_too_large_nothing_is_given_out(first: byte
     async with client.watch(kinds.POD, namespace="n") as events:
         if first:
             assert len(await events.batch()) == 1
-        with pytest.raises(AnswerTooLargeError, match="an event has more than 500 bytes; raise Cl") as caught:
+        with pytest.raises(ResponseTooLargeError, match="an event has more than 500 bytes; raise Cl") as caught:
             await events.batch()
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/namespaces/n/pods")
         assert str(caught.value).startswith("GET /api/v1/namespaces/n/pods: ")

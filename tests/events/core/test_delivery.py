@@ -26,7 +26,7 @@ def make(*, is_update: bool = False, max_tries: int = 12, api: EventApi = EventA
 
 
 def fail(delivery: Delivery, error: Exception, *, closing: bool = False) -> None:
-    delivery.failed(error, chance=0.3, closing=closing)
+    delivery.failed(error, random=0.3, closing=closing)
 
 
 def test_a_new_event_is_created_and_a_repeat_is_patched() -> None:
@@ -88,7 +88,7 @@ def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
     delivery = make(api=EventApi.EVENTS_V1)
     waits: list[float] = []
     while True:
-        delivery.failed(NO_ANSWER, chance=0.8, closing=False)
+        delivery.failed(NO_ANSWER, random=0.8, closing=False)
         effect = delivery.ask()
         if not isinstance(effect, Sleep):
             break
@@ -193,7 +193,7 @@ def told(delivery: Delivery, answers: list[str]) -> Story:
         if answer == "sent":
             delivery.sent()
         else:
-            delivery.failed(ANSWERS[answer], chance=0.5, closing=False)
+            delivery.failed(ANSWERS[answer], random=0.5, closing=False)
     return steps, waits, Outcome.INVALID
 
 

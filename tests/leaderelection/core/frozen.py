@@ -151,25 +151,25 @@ class Cores:
         """Give it the answer to a read; ``same`` if it is the version that it has seen already."""
         election = self.thaw(frozen)
         state = election._observed if same else self._state(record, "new")
-        election.observed(state, 0.0, chance=0.0)
+        election.observed(state, 0.0, random=0.0)
         return self.freeze(frozen.member, election)
 
     def wrote(self, frozen: Frozen) -> Frozen:
         """Tell it that its write was carried out."""
         election = self.thaw(frozen)
-        election.wrote("new", 0.0, chance=0.0)
+        election.wrote("new", 0.0, random=0.0)
         return self.freeze(frozen.member, election)
 
     def conflicted(self, frozen: Frozen) -> Frozen:
         """Tell it that its write was refused."""
         election = self.thaw(frozen)
-        election.conflicted(0.0, chance=0.0)
+        election.conflicted(0.0, random=0.0)
         return self.freeze(frozen.member, election)
 
     def failed(self, frozen: Frozen) -> Frozen:
         """Tell it that there is no answer."""
         election = self.thaw(frozen)
-        election.failed(0.0, chance=0.0)
+        election.failed(0.0, random=0.0)
         return self.freeze(frozen.member, election)
 
     def released(self, frozen: Frozen) -> Frozen:

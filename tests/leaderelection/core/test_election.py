@@ -51,15 +51,15 @@ def contending(now: float = 0.0) -> Election:
 
 def leading(now: float = 0.0) -> Election:
     election = contending(now)
-    election.observed(None, now, chance=0.0)
+    election.observed(None, now, random=0.0)
     assert isinstance(election.ask(now, wall=WALL), Create)
-    assert election.wrote("1", now, chance=0.0) == (BecameLeader("1", 0), NewLeader("a"))
+    assert election.wrote("1", now, random=0.0) == (BecameLeader("1", 0), NewLeader("a"))
     return election
 
 
 def test_a_missing_lock_is_created() -> None:
     election = contending()
-    assert election.observed(None, 0.1, chance=0.0) == ()
+    assert election.observed(None, 0.1, random=0.0) == ()
     request = election.ask(0.1, wall=WALL)
     assert request == Create(
         LeaderElectionRecord(
@@ -75,11 +75,11 @@ def test_a_missing_lock_is_created() -> None:
 )
 def test_the_count_of_transitions_stays_in_the_range_of_a_lease(before: int, written: int) -> None:
     election = contending()
-    election.observed(held("", transitions=before), 0.0, chance=0.0)
+    election.observed(held("", transitions=before), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
     assert isinstance(request, Update)
     assert request.record.leader_transitions == written
-    election.wrote("2", 0.0, chance=0.0)
+    election.wrote("2", 0.0, random=0.0)
     election.release(1.0)
     request = election.ask(1.0, wall=WALL)
     assert isinstance(request, Update)
@@ -89,17 +89,17 @@ def test_the_count_of_transitions_stays_in_the_range_of_a_lease(before: int, wri
 @pytest.mark.parametrize(("recorded", "expires"), [(0, 15.0), (-5, 15.0), (10**400, 2.0**31 - 1)])
 def test_a_duration_without_a_meaning_is_replaced(recorded: int, expires: float) -> None:
     election = contending()
-    election.observed(held("b", duration=recorded), 0.0, chance=0.0)
+    election.observed(held("b", duration=recorded), 0.0, random=0.0)
     assert election.long_lease == (expires if recorded > 0 else 0.0)
     for now, step in ((expires - 1, Wait), (expires + 9, Update)):
         assert isinstance(election.ask(now, wall=WALL), Read)
-        election.observed(held("b", duration=recorded), now, chance=0.0)
+        election.observed(held("b", duration=recorded), now, random=0.0)
         assert isinstance(election.ask(now, wall=WALL), step)
 
 
 def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> None:
     election = contending()
-    election.observed(held(""), 0.0, chance=0.0)
+    election.observed(held(""), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
     assert isinstance(request, Update)
     assert request.version == "1"
@@ -108,7 +108,7 @@ def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> Non
 
 def test_the_own_identity_is_taken_up_without_a_transition() -> None:
     election = contending()
-    election.observed(held("a"), 0.0, chance=0.0)
+    election.observed(held("a"), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
     assert isinstance(request, Update)
     assert (request.record.leader_transitions, request.record.acquire_time) == (4, EARLIER)
@@ -120,27 +120,27 @@ def test_a_held_lock_is_taken_when_its_recorded_duration_passed_since_it_was_see
     duration: int, expires: float
 ) -> None:
     election = contending()
-    assert election.observed(held(duration=duration), 0.0, chance=0.0) == (NewLeader("b"),)
+    assert election.observed(held(duration=duration), 0.0, random=0.0) == (NewLeader("b"),)
     for at, taken in ((expires - 0.5, False), (expires, True)):
         election._next_at = at
         assert isinstance(election.ask(at, wall=WALL), Read)
-        election.observed(held(duration=duration), at, chance=0.0)
+        election.observed(held(duration=duration), at, random=0.0)
         assert isinstance(election.ask(at, wall=WALL), Update if taken else Wait)
 
 
 def test_a_new_version_alone_counts_as_a_change() -> None:
     election = contending()
-    election.observed(held(version="1"), 0.0, chance=0.0)
+    election.observed(held(version="1"), 0.0, random=0.0)
     election._next_at = 15.0
     election.ask(15.0, wall=WALL)
-    election.observed(held(version="2"), 15.0, chance=0.0)
+    election.observed(held(version="2"), 15.0, random=0.0)
     assert isinstance(election.ask(15.0, wall=WALL), Wait)
 
 
-@pytest.mark.parametrize(("chance", "until"), [(0.0, 2.0), (0.5, 3.2), (0.999, 4.3976)])
-def test_candidates_look_again_after_a_jittered_retry_period(chance: float, until: float) -> None:
+@pytest.mark.parametrize(("random", "until"), [(0.0, 2.0), (0.5, 3.2), (0.999, 4.3976)])
+def test_candidates_look_again_after_a_jittered_retry_period(random: float, until: float) -> None:
     election = contending()
-    election.observed(held(), 0.0, chance=chance)
+    election.observed(held(), 0.0, random=random)
     effect = election.ask(0.0, wall=WALL)
     assert isinstance(effect, Wait)
     assert effect.until == pytest.approx(until)
@@ -154,7 +154,7 @@ def test_a_renewal_uses_the_fast_path_and_keeps_what_must_be_kept() -> None:
     assert isinstance(request, Update)
     assert (request.version, request.timeout) == ("1", 5.0)
     assert (request.record.acquire_time, request.record.renew_time) == (WALL, later)
-    election.wrote("2", 3.0, chance=0.0)
+    election.wrote("2", 3.0, random=0.0)
     assert election.guard_until == 12.0  # from the start at 2, not from the answer at 3
     assert election.ask(3.0, wall=WALL) == Wait(4.0)
 
@@ -164,16 +164,16 @@ def test_after_a_failed_fast_path_the_lock_is_read_and_written_at_once(news: str
     election = leading()
     election.ask(2.0, wall=WALL)
     if news == "conflict":
-        election.conflicted(2.0, chance=0.0)
+        election.conflicted(2.0, random=0.0)
     else:
-        election.failed(2.0, chance=0.0)
+        election.failed(2.0, random=0.0)
     assert election.slow_paths == 1
     assert isinstance(election.ask(2.0, wall=WALL), Read)
-    election.observed(held("a", "7"), 2.0, chance=0.0)
+    election.observed(held("a", "7"), 2.0, random=0.0)
     request = election.ask(2.0, wall=WALL)
     assert isinstance(request, Update)
     assert request.version == "7"
-    election.failed(2.0, chance=0.0)
+    election.failed(2.0, random=0.0)
     assert election.ask(2.0, wall=WALL) == Wait(4.0)
     assert isinstance(election.ask(4.0, wall=WALL), Read)  # the version is in doubt
 
@@ -181,25 +181,25 @@ def test_after_a_failed_fast_path_the_lock_is_read_and_written_at_once(news: str
 def test_requests_get_no_more_than_what_is_left_of_the_deadline() -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
-    election.failed(7.0, chance=0.0)
+    election.failed(7.0, random=0.0)
     assert election.ask(7.0, wall=WALL) == Read(3.0)
-    election.failed(10.0, chance=0.0)
+    election.failed(10.0, random=0.0)
     assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
 
 
 def test_an_answer_after_the_deadline_does_not_save_the_term() -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
-    assert election.wrote("2", 10.0, chance=0.0) == ()
+    assert election.wrote("2", 10.0, random=0.0) == ()
     assert not election.is_leading(10.0)
     assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
 
 
 def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at_once() -> None:
     election = contending()
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
-    assert election.wrote("1", 10.0, chance=0.0) == ()
+    assert election.wrote("1", 10.0, random=0.0) == ()
     assert election.phase is ElectionPhase.CONTENDING
     assert isinstance(election.ask(10.0, wall=WALL), Read)
 
@@ -210,9 +210,9 @@ def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at
 def test_a_lock_that_is_not_ours_any_more_ends_leadership(seen: LockState | None, because: LossReason) -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
-    election.conflicted(2.0, chance=0.0)
+    election.conflicted(2.0, random=0.0)
     election.ask(2.0, wall=WALL)
-    election.observed(seen, 2.0, chance=0.0)
+    election.observed(seen, 2.0, random=0.0)
     assert not election.is_leading(2.0)
     assert election.ask(2.0, wall=WALL) == StepDown(because)
     election.release(2.0)
@@ -226,7 +226,7 @@ def test_a_release_empties_the_holder() -> None:
     assert election.ask(1.0, wall=WALL) == Update(
         LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 5.0
     )
-    election.wrote("2", 1.0, chance=0.0)
+    election.wrote("2", 1.0, random=0.0)
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.RELEASED)
     election.join(1.0)
     assert election.ask(1.0, wall=WALL) == Wait(2.0)  # a retry period after the last attempt began
@@ -239,33 +239,33 @@ def test_a_release_ends_with_the_lease() -> None:
     assert election.ask(12.0, wall=WALL) == Update(
         LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 3.0
     )
-    election.conflicted(15.0, chance=0.0)
+    election.conflicted(15.0, random=0.0)
     assert election.ask(15.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
 def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
     election = contending()
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     assert isinstance(election.ask(0.0, wall=WALL), Create)
-    assert election.wrote("1", 11.0, chance=0.0) == (), "after the renew deadline"
+    assert election.wrote("1", 11.0, random=0.0) == (), "after the renew deadline"
     assert not election.is_leading(11.0)
     election.release(11.5)
     request = election.ask(11.5, wall=WALL)
     assert isinstance(request, Update)
     assert (request.version, request.record.holder_identity) == ("1", "")
-    election.wrote("2", 11.6, chance=0.0)
+    election.wrote("2", 11.6, random=0.0)
     assert election.ask(11.6, wall=WALL) == Left(ReleaseOutcome.RELEASED)
 
 
 def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None:
     election = contending()
-    election.observed(held("a"), 1.0, chance=0.0)
+    election.observed(held("a"), 1.0, random=0.0)
     election.release(1.0)
     assert isinstance(election.ask(1.0, wall=WALL), Update)
-    election.failed(3.0, chance=0.0)
+    election.failed(3.0, random=0.0)
     assert election.ask(3.0, wall=WALL) == Left(ReleaseOutcome.KEPT), "one try"
     again = contending()
-    again.observed(held("a"), 1.0, chance=0.0)
+    again.observed(held("a"), 1.0, random=0.0)
     again.release(16.0)
     assert again.ask(16.0, wall=WALL) == Left(ReleaseOutcome.KEPT), "it has expired by now"
 
@@ -274,7 +274,7 @@ def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
     election = leading()
     election.release(1.0)
     election.ask(1.0, wall=WALL)
-    election.failed(1.0, chance=0.0)
+    election.failed(1.0, random=0.0)
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
@@ -283,7 +283,7 @@ def test_leaving_without_giving_up_asks_nothing() -> None:
     election.release(1.0, give_up=False)
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
     follower = contending()
-    follower.observed(held(), 0.0, chance=0.0)
+    follower.observed(held(), 0.0, random=0.0)
     follower.release(0.0)
     assert follower.ask(0.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
@@ -291,10 +291,10 @@ def test_leaving_without_giving_up_asks_nothing() -> None:
 def test_what_was_not_asked_for_is_refused() -> None:
     election = leading()
     feeds: tuple[Callable[[], object], ...] = (
-        lambda: election.observed(None, 0.0, chance=0.0),
-        lambda: election.wrote("2", 0.0, chance=0.0),
-        lambda: election.conflicted(0.0, chance=0.0),
-        lambda: election.failed(0.0, chance=0.0),
+        lambda: election.observed(None, 0.0, random=0.0),
+        lambda: election.wrote("2", 0.0, random=0.0),
+        lambda: election.conflicted(0.0, random=0.0),
+        lambda: election.failed(0.0, random=0.0),
     )
     for feed in feeds:
         with pytest.raises(RuntimeError, match="not asked for"):
@@ -315,7 +315,7 @@ def test_lease_durations_go_out_rounded_up() -> None:
     election = Election("a", ElectionTiming(lease_duration=14.2))
     election.join(0.0)
     election.ask(0.0, wall=WALL)
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
     assert isinstance(request, Create)
     assert request.record.lease_duration_seconds == 15
@@ -356,10 +356,10 @@ def test_who_does_not_lead_has_nothing_to_lose() -> None:
 def test_an_attempt_is_over_when_the_next_look_is_waited_for() -> None:
     election = contending()
     assert not election.attempt_is_over, "a request is out"
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     assert not election.attempt_is_over, "a write comes next"
     election.ask(0.0, wall=WALL)
-    election.conflicted(0.0, chance=0.0)
+    election.conflicted(0.0, random=0.0)
     assert election.attempt_is_over
     assert not leading().attempt_is_over
 
@@ -367,7 +367,7 @@ def test_an_attempt_is_over_when_the_next_look_is_waited_for() -> None:
 def test_the_own_identity_without_a_time_begins_now() -> None:
     election = contending()
     state = LockState(LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15), "1")
-    election.observed(state, 0.0, chance=0.0)
+    election.observed(state, 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
     assert isinstance(request, Update)
     assert request.record.acquire_time == WALL
@@ -375,17 +375,17 @@ def test_the_own_identity_without_a_time_begins_now() -> None:
 
 def test_a_write_without_an_answer_that_another_one_has_overtaken_holds_nothing() -> None:
     election = contending()
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
     election.release(1.0)
     assert isinstance(election.ask(1.0, wall=WALL), Read)
-    election.observed(held("b"), 1.0, chance=0.0)
+    election.observed(held("b"), 1.0, random=0.0)
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
 def test_who_has_left_asks_for_nothing_of_before() -> None:
     election = contending()
-    election.observed(None, 0.0, chance=0.0)
+    election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
     election.leave(1.0)
     election.join(5.0)

@@ -89,17 +89,17 @@ def _at_once(_: Election) -> float:
 _conflicted, _failed, _release = Election.conflicted, Election.failed, Election.release
 
 
-def _renewed_by_a_conflict(self: Election, now: float, *, chance: float) -> tuple[Fact, ...]:
-    facts = _conflicted(self, now, chance=chance)
+def _renewed_by_a_conflict(self: Election, now: float, *, random: float) -> tuple[Fact, ...]:
+    facts = _conflicted(self, now, random=random)
     if self.phase is ElectionPhase.LEADING:
         self.guard_until = now + self.timing.renew_deadline
     return facts
 
 
-def _renewed_by_a_timeout(self: Election, now: float, *, chance: float) -> tuple[Fact, ...]:
+def _renewed_by_a_timeout(self: Election, now: float, *, random: float) -> tuple[Fact, ...]:
     if self.phase is ElectionPhase.LEADING:
         self._extend(now)
-    return _failed(self, now, chance=chance)
+    return _failed(self, now, random=random)
 
 
 def _still_acting(self: Election, now: float, *, give_up: bool = True) -> None:
@@ -108,7 +108,7 @@ def _still_acting(self: Election, now: float, *, give_up: bool = True) -> None:
     self.guard_until = guard_until
 
 
-def _never_again(self: Election, _now: float, _chance: float) -> None:
+def _never_again(self: Election, _now: float, _random: float) -> None:
     self._next_at = math.inf
 
 
@@ -214,15 +214,15 @@ def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
             asked, request = request, None
             version += 1
             if choice < 0.45:
-                real.failed(now, chance=0.0)
+                real.failed(now, random=0.0)
                 frozen = cores.failed(frozen)
             elif isinstance(asked, Read):
                 frozen = _read(real, now, cores, frozen, numbers, version)
             elif choice < 0.7:
-                real.conflicted(now, chance=0.0)
+                real.conflicted(now, random=0.0)
                 frozen = cores.conflicted(frozen)
             else:
-                real.wrote(str(version), now, chance=0.0)
+                real.wrote(str(version), now, random=0.0)
                 frozen = cores.wrote(frozen)
         assert cores.freeze(0, _at_zero(real, now)) == frozen
 
@@ -249,16 +249,16 @@ def _ask(
 
 def _read(real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random, version: int) -> Frozen:
     if numbers.random() < 0.3:
-        real.observed(real._observed, now, chance=0.0)
+        real.observed(real._observed, now, random=0.0)
         return cores.observed(frozen, None, same=True)
     holder = numbers.choice([None, *Holder])
     if holder is None:
-        real.observed(None, now, chance=0.0)
+        real.observed(None, now, random=0.0)
         return cores.observed(frozen, None, same=False)
     name = ("", "me", "other")[holder]
     duration = whole_seconds(real.timing.lease_duration)
     record = LeaderElectionRecord(holder_identity=name, lease_duration_seconds=duration)
-    real.observed(LockState(record, str(version)), now, chance=0.0)
+    real.observed(LockState(record, str(version)), now, random=0.0)
     return cores.observed(frozen, Record(holder, duration), same=False)
 
 

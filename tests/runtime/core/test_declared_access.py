@@ -12,7 +12,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core import declared_access
-from deltaloop.runtime.core.access import Access, AccessRule, roles, rules_for
+from deltaloop.runtime.core.access import AccessRule, Permission, roles, rules_for
 from deltaloop.runtime.core.declared_access import DeclaredAccess
 
 WIDGET = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
@@ -20,7 +20,7 @@ KINDS: tuple[ResourceType[Any], ...] = (kinds.SECRET, kinds.NODE, WIDGET)
 VERBS = ("get", "list", "create", "patch", "deletecollection")
 PLACES = (None, "a", "b")
 PARTS = ("", "status")
-EXACT = "dl.Access('v1/Secret', verbs=('{}',))"
+EXACT = "dl.Permission('v1/Secret', verbs=('{}',))"
 
 
 def role_allows(documents: list[dict[str, Any]], asked: AccessRule) -> bool:
@@ -58,13 +58,13 @@ def test_what_is_declared_is_what_the_role_allows() -> None:
 
 
 def test_a_kind_that_comes_later_is_declared_by_its_name() -> None:
-    declared = DeclaredAccess([], [(Access("example.com/v1/Widget", verbs=("create",)), "a")])
+    declared = DeclaredAccess([], [(Permission("example.com/v1/Widget", verbs=("create",)), "a")])
     assert declared.undeclared("create", WIDGET, "a", "") is None
     assert str(declared.undeclared("create", WIDGET, "b", "")) == "create example.com/v1/Widget in namespace b"
     assert declared.undeclared("patch", WIDGET, "a", "") is not None
     cluster = ResourceType[Resource]("example.com", "v1", "Widget", "widgets", namespaced=False)
     assert declared.undeclared("create", cluster, None, "") is None, "nobody knew that it has no namespaces"
-    exact = DeclaredAccess([], [(Access("example.com/v1/Widget", verbs=("patch",), subresource="status"), None)])
+    exact = DeclaredAccess([], [(Permission("example.com/v1/Widget", verbs=("patch",), subresource="status"), None)])
     assert exact.undeclared("patch", WIDGET, "a", "status") is None
     assert exact.undeclared("patch", WIDGET, "a", "") is not None
 
@@ -89,8 +89,8 @@ def test_everybody_may_ask_what_he_may_do() -> None:
             "",
             f"add {EXACT.format('get')} to writes=[...], or 'v1/Secret' to reads=[...], which keeps a cache of them",
         ),
-        ("patch", "status", "add dl.Access('v1/Secret', verbs=('patch',), subresource='status') to writes=[...]"),
-        ("deletecollection", "", "add dl.Access('v1/Secret', verbs=('deletecollection',)) to writes=[...]"),
+        ("patch", "status", "add dl.Permission('v1/Secret', verbs=('patch',), subresource='status') to writes=[...]"),
+        ("deletecollection", "", "add dl.Permission('v1/Secret', verbs=('deletecollection',)) to writes=[...]"),
     ],
 )
 def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
@@ -113,9 +113,9 @@ def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
 )
 def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        Access("v1/Secret", verbs=verbs)
+        Permission("v1/Secret", verbs=verbs)
 
 
 @pytest.mark.parametrize("verb", ["*", "approve", "bind", "escalate", "impersonate", "use", "watch"])
 def test_verbs_that_kubernetes_asks_about_are_fine(verb: str) -> None:
-    assert Access("v1/Secret", verbs=(verb,)).verbs == (verb,)
+    assert Permission("v1/Secret", verbs=(verb,)).verbs == (verb,)

@@ -19,7 +19,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops, _other, _owns_any
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text, show_changes
 
-OPTIONS = HotLoopOptions(threshold=4, window=60.0, min_interval=1.0, max_interval=8.0, quiet=20.0, limit=5)
+OPTIONS = HotLoopOptions(threshold=4, window=60.0, min_interval=1.0, max_interval=8.0, reset_after=20.0, limit=5)
 
 
 def deployment(version: int, *, manager: str = "", **spec: Any) -> Resource:
@@ -311,7 +311,12 @@ def test_what_is_watched_is_bounded() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"threshold": 1}, {"limit": 0}, {"min_interval": 9.0, "max_interval": 8.0}, {"quiet": 30.0, "max_interval": 30.0}],
+    [
+        {"threshold": 1},
+        {"limit": 0},
+        {"min_interval": 9.0, "max_interval": 8.0},
+        {"reset_after": 30.0, "max_interval": 30.0},
+    ],
 )
 def test_options_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
@@ -368,7 +373,7 @@ def model(past: list[Turn]) -> tuple[list[str], list[float]]:
     has_written = False
     for pause, asked, did in past:
         now += pause
-        if hot and ((hot == "self" and asked == "own" and did == "nothing") or now - struck_at >= OPTIONS.quiet):
+        if hot and ((hot == "self" and asked == "own" and did == "nothing") or now - struck_at >= OPTIONS.reset_after):
             told.append("cooled")
             hot, strikes, has_written = "", [], False
         cause = ""
@@ -448,7 +453,7 @@ def test_a_change_of_what_no_cache_holds_says_nothing_about_a_loop() -> None:
 
 def test_the_numbers_unless_others_are_given() -> None:
     assert HotLoopOptions() == HotLoopOptions(
-        threshold=20, window=60.0, min_interval=1.0, max_interval=30.0, quiet=120.0, limit=1000
+        threshold=20, window=60.0, min_interval=1.0, max_interval=30.0, reset_after=120.0, limit=1000
     )
     assert HotLoopOptions(threshold=2, limit=1).threshold == 2
     assert HotLoopOptions(min_interval=8.0, max_interval=8.0).min_interval == pytest.approx(8.0)
@@ -462,7 +467,7 @@ def test_what_was_before_a_key_cooled_down_counts_no_more() -> None:
     assert len(drive_self_loop(loops, times=1, at=3.0)) == 1
 
 
-@pytest.mark.parametrize("name", ["window", "min_interval", "max_interval", "quiet"])
+@pytest.mark.parametrize("name", ["window", "min_interval", "max_interval", "reset_after"])
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
 def test_times_that_are_none_are_refused(name: str, seconds: float) -> None:
     given: dict[str, Any] = {name: seconds}
@@ -553,7 +558,7 @@ def test_only_another_write_to_the_object_shows_its_other_writer() -> None:
 
 
 def test_a_strike_counts_for_the_whole_window() -> None:
-    options = HotLoopOptions(threshold=2, window=10.0, quiet=60.0)
+    options = HotLoopOptions(threshold=2, window=10.0, reset_after=60.0)
     assert len(drive_self_loop(HotLoops(options), times=2, step=10.0)) == 1
     assert drive_self_loop(HotLoops(options), times=2, step=10.5) == []
 

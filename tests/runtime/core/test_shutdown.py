@@ -68,10 +68,10 @@ def test_the_same_request_twice_within_a_moment_is_one(first: str, second: str, 
 
 
 def test_the_moment_does_not_move_and_has_an_option() -> None:
-    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, repeat_window=2.0)
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, duplicate_signal_window=2.0)
     heard = [shutdown.stop(at, source="SIGINT") for at in (0.0, 1.0, 1.9, 2.1, 2.2)]
     assert heard == [Heard.BEGINS, Heard.REPEATED, Heard.REPEATED, Heard.AT_ONCE, Heard.TOO_LATE]
-    each = Shutdown(drain_timeout=20.0, timeout=30.0, repeat_window=0.0)
+    each = Shutdown(drain_timeout=20.0, timeout=30.0, duplicate_signal_window=0.0)
     assert [each.stop(0.0, source="SIGINT") for _ in range(2)] == [Heard.BEGINS, Heard.AT_ONCE]
 
 

@@ -12,8 +12,8 @@ from deltaloop.api.references import ObjectReference, Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.access import (
-    Access,
     AccessRule,
+    Permission,
     PreflightError,
     implied_rules,
     is_allowed,
@@ -69,7 +69,7 @@ def test_answers_have_upstreams_form() -> None:
 
 
 def test_what_is_written_is_written_in_every_way_unless_said() -> None:
-    access = Access("v1/Secret")
+    access = Permission("v1/Secret")
     assert access.verbs == ("get", "create", "update", "patch", "delete")
     assert (access.subresource, access.namespace) == ("", "")
 
@@ -138,7 +138,7 @@ def test_roles_group_what_needs_the_same() -> None:
 
 
 def test_rights_on_some_objects_are_roles_by_name() -> None:
-    access = Access("v1/Secret", verbs=("get", "update"), namespace="n", names=("b", "a"))
+    access = Permission("v1/Secret", verbs=("get", "update"), namespace="n", names=("b", "a"))
     rules = [*rules_of_access(access), *rules_for(kinds.SECRET, ("get",), namespace="m", names=("c",))]
     rules += rules_for(kinds.SECRET, ("get", "list"), namespace="m")
     all_of_m, some_of_n = roles(rules, name="r")
@@ -150,7 +150,7 @@ def test_rights_on_some_objects_are_roles_by_name() -> None:
     assert "to get, update secrets a in namespace n" in str(PreflightError(sorted(rules)))
     assert str(rules[0]) == "get secrets b in namespace n"
     with pytest.raises(InvalidArgumentError, match="'create' cannot be limited to names"):
-        Access("v1/Secret", verbs=("get", "create"), names=("a",))
+        Permission("v1/Secret", verbs=("get", "create"), names=("a",))
 
 
 def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
@@ -167,7 +167,7 @@ def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_need_no_word
     own = ResourceType[Resource]("x.io", "v1", "Foo", "foos")
 
     def implied(kind: ResourceType[Any], *writes: ResourceType[Any], **access: Any) -> list[str]:
-        declared = [(each, Access(each, **access)) for each in writes]
+        declared = [(each, Permission(each, **access)) for each in writes]
         return [str(rule) for rule in implied_rules(kind, owned=[kinds.SECRET], writes=declared, namespace="n")]
 
     status = ["update foos.x.io/status in namespace n", "patch foos.x.io/status in namespace n"]
@@ -215,9 +215,9 @@ def test_an_object_without_a_uid_has_no_writer(uid: str) -> None:
 
 
 def test_an_access_may_name_its_namespace_and_its_kind_by_name() -> None:
-    access = Access("v1/Pod", verbs=("create",), subresource="eviction", namespace="ops")
+    access = Permission("v1/Pod", verbs=("create",), subresource="eviction", namespace="ops")
     assert rules_of_access(access, namespace="prod") == [AccessRule("", "pods/eviction", "create", "ops")]
-    everywhere = Access(kinds.NODE, verbs=("get",))
+    everywhere = Permission(kinds.NODE, verbs=("get",))
     assert rules_of_access(everywhere, namespace="prod") == [AccessRule("", "nodes", "get", namespaced=False)]
     with pytest.raises(UnknownResourceError):
-        rules_of_access(Access("example.com/v1/Widget"))
+        rules_of_access(Permission("example.com/v1/Widget"))

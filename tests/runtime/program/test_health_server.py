@@ -24,7 +24,7 @@ from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program import health_server
 from deltaloop.runtime.program.health_pages import metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import HttpPage, Listen
+from deltaloop.runtime.program.pages import BindAddress, HttpPage
 from deltaloop.runtime.program.token_reviews import review_tokens
 from tests.client.loopback import serving
 from tests.runtime.worlds import world
@@ -44,7 +44,7 @@ def failing() -> tuple[Check, ...]:
 
 
 async def test_probes_answer_as_upstream() -> None:
-    async with HealthServer(Listen(), {"/healthz": probe(ok), "/readyz": probe(failing)}) as server:
+    async with HealthServer(BindAddress(), {"/healthz": probe(ok), "/readyz": probe(failing)}) as server:
         assert await fetch(f"{server.url}/healthz") == (200, "ok")
         assert await fetch(f"{server.url}/healthz?verbose") == (200, "[+]ping ok\ncheck passed\n")
         assert await fetch(f"{server.url}/readyz") == (500, "[+]ping ok\n[-]cache failed: v1/Pod\ncheck failed\n")
@@ -57,7 +57,7 @@ async def test_probes_answer_as_upstream() -> None:
 
 
 async def test_hostile_requests_are_answered_or_cut_and_the_server_lives() -> None:
-    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server:
+    async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server:
         port = int(server.url.rpartition(":")[2])
         for hostile in (
             b"\x00\x01\x02\r\n\r\n",
@@ -78,19 +78,19 @@ async def test_a_page_that_fails_is_an_error_without_details(caplog: pytest.LogC
     def broken() -> tuple[bytes, str]:
         raise RuntimeError("planted-secret")
 
-    async with HealthServer(Listen(), {"/metrics": metrics_page(broken)}) as server:
+    async with HealthServer(BindAddress(), {"/metrics": metrics_page(broken)}) as server:
         assert await fetch(f"{server.url}/metrics") == (500, "internal error\n")
         assert (await fetch(f"{server.url}/metrics/x"))[0] == 404
     assert "a page of the health server failed" in caplog.text
 
 
 async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path) -> None:
-    async with HealthServer(Listen(), {}) as server:
+    async with HealthServer(BindAddress(), {}) as server:
         port = int(server.url.rpartition(":")[2])
         with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use"):
-            await HealthServer(Listen(port=port), {}).__aenter__()
+            await HealthServer(BindAddress(port=port), {}).__aenter__()
     with pytest.raises(HealthServerError, match=r"no\.pem cannot be used"):
-        await HealthServer(Listen(certificate=tmp_path / "no.pem", key=tmp_path / "no.pem"), {}).__aenter__()
+        await HealthServer(BindAddress(certificate=tmp_path / "no.pem", key=tmp_path / "no.pem"), {}).__aenter__()
     with pytest.raises(RuntimeError, match="before it is entered"):
         _ = server.url
 
@@ -99,23 +99,23 @@ async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path)
     ("address", "host", "port"), [("127.0.0.1:8080", "127.0.0.1", 8080), (":9", "", 9), ("[::1]:0", "::1", 0)]
 )
 def test_addresses_are_read(address: str, host: str, port: int) -> None:
-    listen = Listen.parse(address)
+    listen = BindAddress.parse(address)
     assert listen is not None
     assert (listen.host, listen.port) == (host, port)
 
 
 def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
-    assert Listen.parse("0") is None
-    assert Listen.parse("") is None
+    assert BindAddress.parse("0") is None
+    assert BindAddress.parse("") is None
     for wrong in ("8080", "localhost", "a:b", "a:-1"):
         with pytest.raises(InvalidArgumentError):
-            Listen.parse(wrong)
+            BindAddress.parse(wrong)
     with pytest.raises(InvalidArgumentError, match="0 to 65535"):
-        Listen(port=70_000)
+        BindAddress(port=70_000)
     with pytest.raises(InvalidArgumentError, match="certificate and key are needed together"):
-        Listen(certificate=Path("x"))
+        BindAddress(certificate=Path("x"))
     with pytest.raises(InvalidArgumentError, match="tokens must not travel in the clear"):
-        Listen(token_review=True)
+        BindAddress(token_review=True)
 
 
 async def test_metrics_over_tls_only_for_those_whom_the_api_server_allows(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ async def test_metrics_over_tls_only_for_those_whom_the_api_server_allows(tmp_pa
 
     trust = ssl.create_default_context()
     authority.configure_trust(trust)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
-    listen = Listen(certificate=tmp_path / "cert.pem", key=tmp_path / "cert.pem", token_review=True)
+    listen = BindAddress(certificate=tmp_path / "cert.pem", key=tmp_path / "cert.pem", token_review=True)
     with pytest.raises(InvalidArgumentError, match="somebody who reviews"):
         HealthServer(listen, {})
     async with serving(handle) as address, Client(ClientConfig(server=f"http://{address}")) as client:
@@ -174,7 +174,7 @@ async def test_a_manager_serves_health_and_all_its_metrics() -> None:
             reconcile,
             metrics=metrics.controllers,
             metrics_page=metrics.render,
-            health=Listen(),
+            health=BindAddress(),
         ) as manager,
     ):
         await w.put("a")
@@ -220,7 +220,7 @@ async def ended(reader: asyncio.StreamReader) -> bool:
 
 async def test_a_probe_takes_the_place_of_the_connection_that_waits_longest() -> None:
     sent = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-"
-    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server, connections(server, 100, sent) as held:
+    async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server, connections(server, 100, sent) as held:
         for _ in range(3):
             assert await fetch(f"{server.url}/healthz") == (200, "ok")
         assert await ended(held[0])
@@ -236,7 +236,7 @@ async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest
         await answer.wait()
         return HttpPage(b"at last")
 
-    async with HealthServer(Listen(), {"/slow": slow}) as server:
+    async with HealthServer(BindAddress(), {"/slow": slow}) as server:
         waiting = asyncio.create_task(fetch(f"{server.url}/slow"))
         await asked.wait()
         async with connections(server, 15) as held:
@@ -249,7 +249,7 @@ async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest
 async def test_a_kept_connection_that_was_answered_has_to_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server, connections(server, 3, request) as held:
+    async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server, connections(server, 3, request) as held:
         for reader in held:
             assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200 OK\r\n")
         assert await fetch(f"{server.url}/healthz") == (200, "ok")
@@ -265,7 +265,7 @@ async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.Monke
         return HttpPage(b"at last")
 
     request = b"GET /slow HTTP/1.0\r\n\r\n"
-    async with HealthServer(Listen(), {"/slow": slow}) as server, connections(server, 10, request) as held:
+    async with HealthServer(BindAddress(), {"/slow": slow}) as server, connections(server, 10, request) as held:
         async with connections(server, 1) as more:
             assert await ended(more[0])
         answer.set()
@@ -273,7 +273,7 @@ async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.Monke
 
 
 async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
-    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server:
+    async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server:
         async with connections(server, 1, b"GET /healthz HTTP/1.1\r\nHost: x\r\n") as held:
             await asyncio.sleep(9.8)
             assert not await ended(held[0])
@@ -290,4 +290,4 @@ async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
 async def test_metrics_without_a_page_are_refused() -> None:
     async with world() as w:
         with pytest.raises(InvalidArgumentError, match="metrics_page"):
-            Manager(w.client, [], options=ManagerOptions(metrics=Listen()))
+            Manager(w.client, [], options=ManagerOptions(metrics=BindAddress()))

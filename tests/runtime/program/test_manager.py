@@ -24,7 +24,7 @@ from deltaloop.errors import (
     ShutdownTimeoutError,
 )
 from deltaloop.leaderelection import LeaderElector
-from deltaloop.runtime import Access, Context, Manager, Request, controller
+from deltaloop.runtime import Context, Manager, Permission, Request, controller
 from deltaloop.runtime.core.readiness import Leadership
 from tests.client.loopback import serving
 from tests.runtime.worlds import CM, World, now, until, world
@@ -123,7 +123,7 @@ async def test_a_missing_permission_is_one_clear_error_and_nothing_is_listed() -
 
 
 async def test_declared_writes_are_asked_about_too() -> None:
-    @controller("v1/ConfigMap", writes=[Access("v1/Secret", verbs=("create", "patch"))])
+    @controller("v1/ConfigMap", writes=[Permission("v1/Secret", verbs=("create", "patch"))])
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     allowed = {("list", "configmaps"), ("watch", "configmaps"), ("create", "secrets")}
@@ -262,7 +262,7 @@ async def test_a_signal_that_comes_twice_within_a_moment_is_one_request_and_what
 
     caplog.set_level(logging.INFO, "deltaloop.runtime")
     async with world() as w:
-        manager = w.manager(reconcile, repeat_window=30.0)
+        manager = w.manager(reconcile, duplicate_signal_window=30.0)
         task = asyncio.create_task(manager.run(handle_signals=True))
         await w.put("a")
         await until(lambda: manager.loops and len(manager.loops[0].runs))

@@ -13,14 +13,14 @@ DEFAULTS: dict[str, Any] = {
     "namespace": None,
     "warm_standbys": True,
     "preflight": True,
-    "access": (),
+    "permissions": (),
     "sync_timeout": 120.0,
     "drain_timeout": 20.0,
     "shutdown_timeout": 30.0,
-    "repeat_window": 0.5,
+    "duplicate_signal_window": 0.5,
     "max_staleness": 600.0,
     "require_leadership": False,
-    "blocked_after": 1.0,
+    "loop_block_threshold": 1.0,
     "health": None,
     "metrics": None,
 }
@@ -33,7 +33,7 @@ def test_what_is_left_out_has_its_documented_default() -> None:
     assert options.informers.resync_period == 0.0
 
 
-@pytest.mark.parametrize("name", ["sync_timeout", "max_staleness", "blocked_after"])
+@pytest.mark.parametrize("name", ["sync_timeout", "max_staleness", "loop_block_threshold"])
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
 def test_some_times_are_longer_than_none(name: str, seconds: float) -> None:
     given: dict[str, Any] = {name: seconds}
@@ -41,7 +41,7 @@ def test_some_times_are_longer_than_none(name: str, seconds: float) -> None:
         ManagerOptions(**given)
 
 
-@pytest.mark.parametrize("name", ["drain_timeout", "shutdown_timeout", "repeat_window"])
+@pytest.mark.parametrize("name", ["drain_timeout", "shutdown_timeout", "duplicate_signal_window"])
 def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
     given: dict[str, Any] = {name: -1.0}
     with pytest.raises(ValueError, match=rf"ManagerOptions\.{name} is -1.0"):
@@ -51,7 +51,7 @@ def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
 
 
 def test_a_watchdog_may_be_turned_off_and_a_wrong_type_is_refused() -> None:
-    assert ManagerOptions(blocked_after=None).blocked_after is None
+    assert ManagerOptions(loop_block_threshold=None).loop_block_threshold is None
     wrong: Any = "5"
     with pytest.raises(TypeError, match="drain_timeout"):
         ManagerOptions(drain_timeout=wrong)

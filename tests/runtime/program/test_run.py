@@ -82,7 +82,7 @@ async def test_an_embedded_server_has_the_definitions_of_the_programs_classes(tm
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
         colours.append((await ctx.client.get(Paint, request.name, namespace=request.namespace)).spec.colour)
 
-    crd = dl.crd_of(Paint)
+    crd = dl.generate_crd(Paint)
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["properties"]["colour"]["default"] = "blue"
     file.write_text(json.dumps(crd))

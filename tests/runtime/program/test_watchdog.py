@@ -184,7 +184,7 @@ async def test_a_reconciler_that_blocks_is_named_without_leader_election(caplog:
 
     async with world() as w:
         await w.put("a")
-        async with w.running(reconcile, blocked_after=0.1):
+        async with w.running(reconcile, loop_block_threshold=0.1):
             await until(lambda: any(record["message"] == BLOCKED for record in told(caplog)), timeout=5.0)
     named = next(record for record in told(caplog) if record["message"] == BLOCKED)
     assert named["task"] == "reconcile configmap default/a"

@@ -12,8 +12,8 @@ import deltaloop as dl
 from deltaloop.errors import RunOptionError
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.webhooks import (
+    ManagedCertificates,
     MountedCertificates,
-    OwnCertificates,
     TargetKind,
     WebhookAddress,
     WebhookSet,
@@ -47,10 +47,10 @@ def test_certificates_are_for_what_is_registered() -> None:
 async def test_where_a_certificate_is_from(tmp_path: Path) -> None:
     async with client() as connected:
         own = webhooks().certificates(connected)
-        assert isinstance(own, OwnCertificates)
-        assert repr(own) == "<OwnCertificates in Secret shop/mine-webhooks>"
+        assert isinstance(own, ManagedCertificates)
+        assert repr(own) == "<ManagedCertificates in Secret shop/mine-webhooks>"
         assert isinstance(webhooks(webhook_cert_dir=tmp_path).certificates(connected), MountedCertificates)
-        assert isinstance(webhooks(webhook_url="https://192.0.2.7:9443").certificates(connected), OwnCertificates)
+        assert isinstance(webhooks(webhook_url="https://192.0.2.7:9443").certificates(connected), ManagedCertificates)
         assert webhooks(webhook_bind_address="0").certificates(connected) is None
         assert webhooks(()).certificates(connected) is None
 

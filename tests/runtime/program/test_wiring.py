@@ -14,7 +14,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import Informer, InformerFactory, InformerOptions
 from deltaloop.predicates import Where
-from deltaloop.runtime import Access, Context, Controller, Request, controller
+from deltaloop.runtime import Context, Controller, Permission, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.children import APPLIED_BY, OWNER, OWNER_INDEX, OWNER_UID, owner_uids
 from deltaloop.runtime.core.history import History
@@ -48,7 +48,7 @@ def declared(**options: Any) -> Controller:
 
 def test_every_kind_is_watched_in_its_place_and_by_its_name() -> None:
     only = [Where(lambda obj: True)]
-    index = {"team": dl.path("data.team")}
+    index = {"team": dl.field_path("data.team")}
 
     def to(obj: Resource) -> list[str]:
         return [obj.name]
@@ -91,8 +91,8 @@ def test_what_it_needs_is_needed_where_it_works() -> None:
             watches=[Watch("v1/Secret", namespace="vault"), "v1/Node"],
             writes=[
                 "v1/Secret",
-                Access(WIDGET, verbs=("create",)),
-                Access("v1/Service", namespace="own", verbs=("get",)),
+                Permission(WIDGET, verbs=("create",)),
+                Permission("v1/Service", namespace="own", verbs=("get",)),
             ],
         ),
         KNOWN,
@@ -135,7 +135,7 @@ def test_what_a_controller_of_one_namespace_needs_is_needed_there() -> None:
 
 
 def test_what_is_only_written_and_not_known_yet_is_left_out() -> None:
-    wires = wires_of(declared(writes=["v1/Secret", "example.com/v1/Later", Access(WIDGET)]), KNOWN)
+    wires = wires_of(declared(writes=["v1/Secret", "example.com/v1/Later", Permission(WIDGET)]), KNOWN)
     assert [kind for kind, _ in wires.writes] == [kinds.SECRET, WIDGET]
 
 
@@ -163,7 +163,7 @@ def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be
 
 
 def test_only_kinds_that_are_given_by_name_are_looked_up() -> None:
-    made = declared(owns=[WIDGET], watches=["v1/Node"], reads=[Watch("v1/Secret")], writes=["v1/Pod", Access(CM)])
+    made = declared(owns=[WIDGET], watches=["v1/Node"], reads=[Watch("v1/Secret")], writes=["v1/Pod", Permission(CM)])
     assert kinds_named(made, writes=False) == {"v1/ConfigMap", "v1/Node", "v1/Secret"}
     assert kinds_named(made, writes=True) == {"v1/ConfigMap", "v1/Node", "v1/Secret", "v1/Pod"}
 
@@ -261,7 +261,7 @@ async def test_handlers_are_named_after_controller_and_source(monkeypatch: pytes
 @pytest.mark.parametrize("managed", [None, "default"])
 async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed: str | None) -> None:
     made = declared(
-        indexers={"team": dl.path("data.team")},
+        indexers={"team": dl.field_path("data.team")},
         owns=[Watch("v1/Secret", namespace="kube-system")],
         reads=[
             "v1/Node",

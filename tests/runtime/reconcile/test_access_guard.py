@@ -42,7 +42,7 @@ async def test_what_is_declared_is_done(deltaloop_harness: Harness) -> None:
 async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
     deltaloop_harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await deltaloop_harness.start(copier(writes=[dl.Access(SECRET, verbs=("get",))]))
+    await deltaloop_harness.start(copier(writes=[dl.Permission(SECRET, verbs=("get",))]))
     await ask(deltaloop_harness.client)
     await asyncio.sleep(3600)
     assert await deltaloop_harness.client.find(SECRET, "a") is None
@@ -56,7 +56,7 @@ async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
     assert str(error) == (
         f"controller 'copier' does not declare this: create v1/Secret in namespace {where}. "
         "Remedy: add 'v1/Secret' to writes=[...], or, for this verb alone, "
-        "dl.Access('v1/Secret', verbs=('create',))"
+        "dl.Permission('v1/Secret', verbs=('create',))"
     )
 
 
@@ -88,7 +88,7 @@ async def test_an_apply_that_would_create_needs_that_too(deltaloop_harness: Harn
         except UndeclaredAccessError as error:
             ended.append(error.needed.verb)
 
-    labelled, patches = [dl.predicates.HasLabels("copy")], [dl.Access(MAP, verbs=("patch",))]
+    labelled, patches = [dl.predicates.HasLabels("copy")], [dl.Permission(MAP, verbs=("patch",))]
     marks = dl.controller(MAP, name="marks", predicates=labelled, writes=patches)(mark)
     await deltaloop_harness.start(marks)
     await ask(deltaloop_harness.client)
@@ -101,7 +101,7 @@ async def test_a_cluster_decides_and_each_sort_is_told_of_once(
 ) -> None:
     client = deltaloop_harness.client
     options = dl.ManagerOptions(preflight=False, namespace=client.namespace)
-    assert options.undeclared is UndeclaredAccess.WARN
+    assert options.undeclared_access is UndeclaredAccess.WARN
     manager = dl.Manager(client, [copier()], options=options)
     running = asyncio.create_task(manager.run())
     for name in ("a", "b"):
@@ -113,4 +113,4 @@ async def test_a_cluster_decides_and_each_sort_is_told_of_once(
     told = [vars(record) for record in caplog.records if record.levelno >= logging.WARNING]
     assert [record["access"].partition(" in ")[0] for record in told] == ["get v1/Secret", "create v1/Secret"]
     assert {record["controller"] for record in told} == {"copier"}
-    assert "dl.Access('v1/Secret', verbs=('create',))" in told[1]["remedy"]
+    assert "dl.Permission('v1/Secret', verbs=('create',))" in told[1]["remedy"]

@@ -82,7 +82,7 @@ async def test_own_writes_have_the_form_of_cached_objects(keep: bool) -> None:
         created = await client.create(CM, cm("a", team="red"))
         assert "managedFields" in created["metadata"]
         at_once = await client.get(CM, "a")
-        await informer.at_least(created.resource_version)
+        await informer.wait_for_resource_version(created.resource_version)
         later = informer.indexer.get_by_key("default/a")
         assert later is not None
         assert ("managedFields" in at_once["metadata"]) is keep

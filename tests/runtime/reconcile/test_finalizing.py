@@ -15,8 +15,8 @@ import pytest
 import deltaloop as dl
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.errors import (
-    InvalidAnswerError,
     InvalidControllerError,
+    InvalidDeadlineResultError,
     InvalidResultError,
     NotAwaitedError,
     ShutdownTimeoutError,
@@ -378,7 +378,7 @@ MISTAKES: list[tuple[Any, type]] = [
         *((place, *mistake) for place in ("plain", "reconcile", "clean up") for mistake in MISTAKES),
         ("on deadline", forgets_and_gives_up, NotAwaitedError),
         ("on deadline", forgets_in_thread, NotAwaitedError),
-        ("on deadline", returns_coroutine, InvalidAnswerError),
+        ("on deadline", returns_coroutine, InvalidDeadlineResultError),
     ],
 )
 async def test_a_mistake_parks_the_key_and_keeps_the_finalizer(place: str, function: Any, error: type) -> None:

@@ -16,7 +16,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.errors import ReconcileStoppedError, TerminalError
 from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Request, Result, controller, set_controller_reference
-from deltaloop.sources import Channel, Every, Watch
+from deltaloop.sources import Channel, Periodic, Watch
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.runtime.worlds import CM, now, world
 
@@ -189,7 +189,7 @@ async def test_owners_maps_channels_and_timers_ask_for_reconciles() -> None:
         predicates=[Where(lambda obj: False)],
         owns=["v1/Secret"],
         watches=[Watch("v1/Service", to=by_label, source="service")],
-        sources=[external, Every(30.0, ["default/tick"])],
+        sources=[external, Periodic(30.0, ["default/tick"])],
     )
     async def reconcile(request: Request, ctx: Context) -> None:
         reasons.extend((request.key, f"{trigger.source} {trigger.verb}") for trigger in ctx.triggers)
@@ -288,7 +288,7 @@ async def test_a_timer_that_fails_to_name_anybody_goes_on() -> None:
             raise ValueError("not now")
         return [Request("", "all")]
 
-    @controller("v1/ConfigMap", sources=[Every(10.0, whom)])
+    @controller("v1/ConfigMap", sources=[Periodic(10.0, whom)])
     async def reconcile(_: Request, __: Context) -> None:
         seen.append(round(now() - began, 3))
 
@@ -304,7 +304,7 @@ async def test_a_kind_with_a_class_of_its_own_is_read_as_that_class() -> None:
     typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
     seen: list[tuple[str, str]] = []
 
-    @controller(typed, predicates=ONLY_MINE, indexers={"team": dl.path("data.team")})
+    @controller(typed, predicates=ONLY_MINE, indexers={"team": dl.field_path("data.team")})
     async def reconcile(request: Request, ctx: Context) -> None:
         found = await ctx.client.get(typed, request.name)
         assert [*await ctx.client.list(typed)] == [found]

@@ -21,14 +21,14 @@ from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import ROWS, Case, KeyDecision
-from deltaloop.runtime.program.pages import Listen
+from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.tracing import Tracing, reasons
 from tests.runtime.program.test_health_server import fetch
 from tests.runtime.worlds import CM, now, world
 
-HOT = HotLoopOptions(threshold=5, min_interval=2.0, max_interval=8.0, quiet=30.0)
+HOT = HotLoopOptions(threshold=5, min_interval=2.0, max_interval=8.0, reset_after=30.0)
 
 
 async def test_a_key_that_re_triggers_itself_is_told_of_once_and_slowed_down_and_recovers(
@@ -213,7 +213,7 @@ async def test_a_running_program_explains_an_object_to_this_machine_only() -> No
                 "v1/Secret", "s", lambda fields: fields.update(data={"k": "cGxhbnRlZA=="}), namespace="default"
             )
 
-    async with world() as w, w.running(reconcile, health=Listen()) as manager:
+    async with world() as w, w.running(reconcile, health=BindAddress()) as manager:
         await w.put("a", text="planted")
         await asyncio.sleep(1.0)
         url = f"{manager.servers['health'].url}/explain"

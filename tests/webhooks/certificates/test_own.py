@@ -31,7 +31,13 @@ from deltaloop.errors import (
 )
 from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.program.access import certificate_access, restricted
-from deltaloop.webhooks import CertificateTiming, OwnCertificateOptions, OwnCertificates, TargetKind, WebhookTarget
+from deltaloop.webhooks import (
+    CertificateTiming,
+    ManagedCertificateOptions,
+    ManagedCertificates,
+    TargetKind,
+    WebhookTarget,
+)
 from deltaloop.webhooks.certificates import secret_form
 from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
 from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
@@ -46,7 +52,7 @@ TARGETS = (
     WebhookTarget(TargetKind.VALIDATING, "widgets", ("a.example.com",)),
     WebhookTarget(TargetKind.CONVERSION, "widgets.example.com"),
 )
-OPTIONS = OwnCertificateOptions(namespace="operators", secret="hooks", hosts=(HOST,), targets=TARGETS)
+OPTIONS = ManagedCertificateOptions(namespace="operators", secret="hooks", hosts=(HOST,), targets=TARGETS)
 DAY, HOUR = 86400.0, 3600.0
 
 
@@ -113,9 +119,9 @@ class World:
     client: Client
     server: ApiServer
 
-    def replica(self, options: OwnCertificateOptions = OPTIONS, **more: Any) -> OwnCertificates:
-        arguments: dict[str, Any] = {"clock": self.clock, "wall_clock": self.clock.wall, "chance": lambda: 0.0, **more}
-        return OwnCertificates(self.client, options, **arguments)
+    def replica(self, options: ManagedCertificateOptions = OPTIONS, **more: Any) -> ManagedCertificates:
+        arguments: dict[str, Any] = {"clock": self.clock, "wall_clock": self.clock.wall, "random": lambda: 0.0, **more}
+        return ManagedCertificates(self.client, options, **arguments)
 
     async def bundles(self) -> list[str]:
         """``caBundle`` of the webhooks that are ours, as text."""
@@ -125,7 +131,7 @@ class World:
         conversion = crd["spec"]["conversion"]["webhook"]["clientConfig"]
         return [base64.b64decode(each.get("caBundle", "")).decode() for each in (hooks[0]["clientConfig"], conversion)]
 
-    async def verify(self, replica: OwnCertificates) -> x509.Certificate:
+    async def verify(self, replica: ManagedCertificates) -> x509.Certificate:
         """Check what a replica serves against every ``caBundle`` at the server's time, and return it."""
         assert replica.not_ready() == ""
         found = x509.load_der_x509_certificate(peer_certificate(replica.context()))
@@ -318,14 +324,14 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
     async with world(authorization_mode="RBAC", insecure_http=False) as at:
         await at.client.create(dl.kinds.SECRET, secret_form.empty_secret("hooks", namespace="operators"))
         async with Client(await restricted(at.client, rules, name="hooks")) as client:
-            replica = OwnCertificates(client, OPTIONS, wall_clock=at.clock.wall)
+            replica = ManagedCertificates(client, OPTIONS, wall_clock=at.clock.wall)
             running = asyncio.create_task(replica.run())
             await asyncio.sleep(1)
             await at.verify(replica)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
-            other = OwnCertificates(client, replace(OPTIONS, secret="other"))
+            other = ManagedCertificates(client, replace(OPTIONS, secret="other"))
             await other.make_pass()
             assert other.not_ready() == "it has no certificate yet"
             await check_others_are_out_of_reach(at.client, client)
@@ -335,7 +341,7 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
             await at.client.patch(CRD, "widgets.example.com", without_bundle())
             await at.client.delete(VALIDATING, "widgets")
             await at.client.create(VALIDATING, configuration())
-            replica = OwnCertificates(client, OPTIONS, wall_clock=at.clock.wall)
+            replica = ManagedCertificates(client, OPTIONS, wall_clock=at.clock.wall)
             await replica.make_pass()
             assert [bool(each) for each in await at.bundles()] == [False, True]
             assert replica.not_ready() == "its certificate is not trusted by the caBundle of each webhook"

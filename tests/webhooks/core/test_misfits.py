@@ -31,7 +31,7 @@ class Limits(msgspec.Struct, forbid_unknown_fields=True):
 class Spec(msgspec.Struct, rename="camel"):
     size: int
     storage_class: Literal["fast", "slow"]
-    ports: Annotated[list[Port], dl.crds.keyed_by("name")] = []
+    ports: Annotated[list[Port], dl.crds.list_map_keys("name")] = []
     zones: list[Port] = []
     tags: dict[str, int] = {}
     limits: Limits | None = None

@@ -31,8 +31,8 @@ _JSON: Any = st.recursive(
 )
 
 
-def split(body: bytes, most_objects: int = 100, most_object_bytes: int = MOST_OBJECT_BYTES) -> SplitReview:
-    return finished(split_review(body, most_objects=most_objects, most_object_bytes=most_object_bytes))
+def split(body: bytes, max_objects: int = 100, most_object_bytes: int = MOST_OBJECT_BYTES) -> SplitReview:
+    return finished(split_review(body, max_objects=max_objects, most_object_bytes=most_object_bytes))
 
 
 _OBJECTS: Any = st.lists(st.dictionaries(st.text(), _JSON, max_size=3), max_size=4)
@@ -77,7 +77,7 @@ def test_a_body_that_is_not_a_review_is_refused(body: bytes) -> None:
 
 def test_every_bound_is_checked_before_an_object_is_decoded() -> None:
     for body, bounds in (
-        (listed(*[b"{}"] * 3), {"most_objects": 2}),
+        (listed(*[b"{}"] * 3), {"max_objects": 2}),
         (listed(b'{"a":"%s"}' % (b"x" * 200)), {"most_object_bytes": 100}),
         (listed(b'{"a":"%s"}' % (b'\\"' * 200)), {"most_object_bytes": 100}),
         (listed(b"{" * 200), {}),
@@ -91,7 +91,7 @@ def test_every_bound_is_checked_before_an_object_is_decoded() -> None:
 
 def test_a_step_does_not_scan_much() -> None:
     body = listed(b'{"a":"%s"}' % (b'\\"' * 100_000), *[b"{}"] * 1000)
-    steps = split_review(body, most_objects=2000)
+    steps = split_review(body, max_objects=2000)
     assert sum(1 for _ in steps) > 40
 
 

@@ -47,7 +47,7 @@ class Limiter:
     def num_requeues(self, item: Hashable) -> int:
         return self.asked.get(item, 0)
 
-    def give_back(self, item: Hashable) -> None:
+    def refund(self, item: Hashable) -> None:
         self.tokens -= 1
 
 

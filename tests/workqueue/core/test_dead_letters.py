@@ -122,9 +122,9 @@ def test_a_dead_letter_is_revived_or_discarded() -> None:
     for item in ("a", "b"):
         core.add(item, 0.0, trigger=f"old {item}")
         core.finish(taken(core, 0.0), 0.0, Failed(TerminalError(item)))
-    assert not core.revive("c", 1.0)
+    assert not core.retry_dead_letter("c", 1.0)
     assert core.discard_dead_letter("c") is None
-    assert core.revive("a", 1.0, trigger="by hand")
+    assert core.retry_dead_letter("a", 1.0, trigger="by hand")
     assert taken(core, 1.0).triggers.snapshot() == ("old a", "by hand")
     letter = core.discard_dead_letter("b")
     assert letter is not None
@@ -140,7 +140,7 @@ def test_after_a_shutdown_failures_are_still_parked_and_nothing_is_revived() -> 
     run = taken(core, 0.0)
     core.shut_down()
     assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is RunOutcome.PARKED
-    assert not core.revive("a", 1.0)
+    assert not core.retry_dead_letter("a", 1.0)
     assert len(core.dead_letters()) == 1
     assert core.ended
 

@@ -115,7 +115,7 @@ class Spec:
                 self.end(item)
             case "done":
                 self.end(item)
-            case "revive":
+            case "retry_dead_letter":
                 self.add(item)
             case "discard":
                 self.parked.remove(item)
@@ -130,7 +130,7 @@ class Spec:
             for what in ("succeed", "fail", "fail for good", "interrupt", "done")
             for item in self.processing
         ]
-        steps += [(what, item) for what in ("revive", "discard") for item in self.parked]
+        steps += [(what, item) for what in ("retry_dead_letter", "discard") for item in self.parked]
         steps += [("get", "")] if self.line else []
         steps += [("second", "")] if self.due else []
         return steps + ([] if self.shut and not self.drain else [("shut_down", ""), ("drain", "")])
@@ -178,7 +178,7 @@ class Pair:
             calls: dict[str, Callable[[], object]] = {
                 "add": lambda: core.add(item, now),
                 "add_after": lambda: core.add_after(item, now, 2.0),
-                "revive": lambda: core.revive(item, now),
+                "retry_dead_letter": lambda: core.retry_dead_letter(item, now),
                 "discard": lambda: core.discard_dead_letter(item),
             }
             calls[what]()

@@ -92,13 +92,13 @@ TABLE: list[tuple[str, Callable[[], Limiter], list[float]]] = [
     (
         "jitter at half of its chance",
         lambda: WithJitterRateLimiter[Hashable](
-            ItemExponentialFailureRateLimiter(1.0, 8.0), factor=0.1, chance=lambda: 0.5
+            ItemExponentialFailureRateLimiter(1.0, 8.0), factor=0.1, random=lambda: 0.5
         ),
         [1.05, 2.1, 4.2, 8.4, 8.4],
     ),
     (
         "no jitter",
-        lambda: WithJitterRateLimiter[Hashable](ItemExponentialFailureRateLimiter(1.0), factor=0.0, chance=stopped),
+        lambda: WithJitterRateLimiter[Hashable](ItemExponentialFailureRateLimiter(1.0), factor=0.0, random=stopped),
         [1.0, 2.0, 4.0],
     ),
 ]
@@ -150,24 +150,24 @@ def test_what_the_queue_makes_of_an_answer(answer: float, delay: float | None) -
 
 @pytest.mark.parametrize(("answer", "expected"), [(1.7e308, sys.float_info.max), (math.inf, math.inf), (-1.0, -1.5)])
 def test_jitter_keeps_a_finite_answer_finite(answer: float, expected: float) -> None:
-    limiter = WithJitterRateLimiter[Hashable](Fixed(answer), factor=1.0, chance=lambda: 0.5)
+    limiter = WithJitterRateLimiter[Hashable](Fixed(answer), factor=1.0, random=lambda: 0.5)
     assert limiter.when("a") == expected
 
 
 @pytest.mark.parametrize("factor", [-0.1, math.nan, math.inf])
 def test_jitter_refuses_what_is_no_factor(factor: float) -> None:
     with pytest.raises(ValueError, match="factor"):
-        WithJitterRateLimiter[Hashable](Fixed(1.0), factor=factor, chance=stopped)
+        WithJitterRateLimiter[Hashable](Fixed(1.0), factor=factor, random=stopped)
 
 
 def test_jitter_passes_everything_else_on() -> None:
     limiter = WithJitterRateLimiter[Hashable](
         MaxOfRateLimiter[Hashable](bucket(1.0, 1), ItemFastSlowRateLimiter(0.0, 0.0, max_fast_attempts=0)),
         factor=1.0,
-        chance=stopped,
+        random=stopped,
     )
     assert [limiter.when("a"), limiter.when("a")] == [0.0, 1.0]
-    limiter.give_back("a")
+    limiter.refund("a")
     assert limiter.when("a") == 1.0
     assert limiter.num_requeues("a") == 3
     limiter.forget("a")
@@ -224,12 +224,12 @@ def test_a_token_goes_back_only_where_it_is_sure_to_come_from() -> None:
     first, second = bucket(1.0, 1), bucket(1.0, 1)
     limiter = ByErrorRateLimiter[str]([(TimeoutError, first), (ConflictError, 5.0)], default=second)
     assert limiter.when("a", error=TimeoutError()) == 0.0
-    limiter.give_back("a")
+    limiter.refund("a")
     assert limiter.when("a", error=TimeoutError()) == 0.0
     assert limiter.when("a", error=ConflictError()) == 5.0
-    limiter.give_back("a")  # of the fixed delay or of the bucket?
+    limiter.refund("a")  # of the fixed delay or of the bucket?
     assert limiter.when("b", error=TimeoutError()) == 1.0
-    limiter.give_back("never seen")
+    limiter.refund("never seen")
     assert limiter.when("c") == 0.0
 
 

@@ -10,11 +10,11 @@ import pytest
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,
-    GivesBack,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
     RateLimiter,
+    RefundableRateLimiter,
     WithJitterRateLimiter,
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
@@ -105,12 +105,12 @@ def test_bucket_takes_tokens_back() -> None:
     for _ in range(1000):  # covered tokens, also long after they were taken
         assert limiter.when("a") == 0.0
         clock.now += 1e-6
-        limiter.give_back("a")
+        limiter.refund("a")
     assert sequence(limiter, "a", 4) == pytest.approx([0.0, 0.0, 1.0, 2.0], abs=0.01)
-    limiter.give_back("a")  # tokens on credit
+    limiter.refund("a")  # tokens on credit
     assert limiter.when("b") == pytest.approx(2.0, abs=0.01)
     for _ in range(10):
-        limiter.give_back("a")
+        limiter.refund("a")
     assert sequence(limiter, "a", 3) == pytest.approx([0.0, 0.0, 1.0], abs=0.01)  # never more than the burst
 
 
@@ -123,7 +123,7 @@ def test_max_of_takes_the_longest_and_counts_everywhere() -> None:
     limiter.forget("one")
     assert limiter.num_requeues("one") == fast.num_requeues("one") == 0
     assert limiter.when("one") == 0.005
-    limiter.give_back("one")  # nobody to tell
+    limiter.refund("one")  # nobody to tell
     with pytest.raises(ValueError, match="at least one"):
         MaxOfRateLimiter[str]()
 
@@ -134,12 +134,12 @@ def test_max_wait_bounds_the_limiter_behind_it() -> None:
     assert sequence(limiter, "one", 5) == [0.001, 0.002, 0.004, 0.005, 0.005]
     assert limiter.num_requeues("one") == 5
     limiter.forget("one")
-    limiter.give_back("one")  # nobody to tell
+    limiter.refund("one")  # nobody to tell
     assert sequence(limiter, "one", 1) == [0.001]
     bucket = BucketRateLimiter(clock=clock, qps=1.0, burst=1)
     bounded = WithMaxWaitRateLimiter(MaxOfRateLimiter[Hashable](bucket), max_delay=5.0)
     assert sequence(bounded, "a", 3) == [0.0, 1.0, 2.0]
-    bounded.give_back("a")
+    bounded.refund("a")
     assert bounded.when("a") == 2.0
     for bad in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="max_delay"):
@@ -153,7 +153,7 @@ def test_default_controller_limiter_has_upstreams_numbers() -> None:
     assert [limiter.when(str(n)) for n in range(96)] == [0.005] * 96
     assert limiter.when("b") == pytest.approx(0.1)  # the 101st token
     assert limiter.when("c") == pytest.approx(0.2)
-    limiter.give_back("c")
+    limiter.refund("c")
     assert limiter.when("d") == pytest.approx(0.2)
     assert limiter.num_requeues("a") == 4
 
@@ -168,8 +168,8 @@ def test_an_error_may_be_named_everywhere() -> None:
 
 
 def test_what_gives_back_is_known() -> None:
-    assert isinstance(BucketRateLimiter(clock=Clock()), GivesBack)
-    assert not isinstance(ItemExponentialFailureRateLimiter(), GivesBack)
+    assert isinstance(BucketRateLimiter(clock=Clock()), RefundableRateLimiter)
+    assert not isinstance(ItemExponentialFailureRateLimiter(), RefundableRateLimiter)
 
 
 class Asked:
@@ -189,7 +189,7 @@ class Asked:
     def num_requeues(self, item: Hashable) -> int:
         return len(self.errors)
 
-    def give_back(self, item: Hashable) -> None:
+    def refund(self, item: Hashable) -> None:
         self.given_back += 1
 
 
@@ -197,7 +197,7 @@ def around(inner: Asked) -> list[RateLimiter[Hashable]]:
     return [
         MaxOfRateLimiter[Hashable](inner),
         WithMaxWaitRateLimiter[Hashable](inner, max_delay=1.0),
-        WithJitterRateLimiter[Hashable](inner, factor=0.5, chance=lambda: 0.5),
+        WithJitterRateLimiter[Hashable](inner, factor=0.5, random=lambda: 0.5),
         ByErrorRateLimiter[Hashable]([(KeyError, inner)], default=inner),
     ]
 
@@ -211,7 +211,7 @@ def test_the_limiter_inside_hears_what_went_wrong(number: int) -> None:
     assert inner.errors == [error, None]
     takes_back = taker_back(limiter)
     assert takes_back is not None
-    takes_back.give_back("a")
+    takes_back.refund("a")
     assert inner.given_back == 1, "it was one limiter that was asked, however often"
 
 

@@ -16,7 +16,7 @@ from deltaloop.workqueue.core.orders import (
     Patience,
     PriorityOrder,
     QueueOrder,
-    namespace_flow,
+    by_namespace,
 )
 from deltaloop.workqueue.core.queue import QueueCore
 from tests.nightly import examples
@@ -111,7 +111,7 @@ def test_a_low_priority_waits_its_patience_and_no_longer() -> None:
 
 
 def test_one_busy_flow_delays_another_by_one_item() -> None:
-    core = QueueCore[str](order=FairOrder[str](namespace_flow))
+    core = QueueCore[str](order=FairOrder[str](by_namespace))
     for number in range(1000):
         core.add(f"busy/{number}", 0.0)
     core.add("quiet/0", 0.0)
@@ -179,7 +179,7 @@ class Named:
     [("ns/a", "ns"), ("a", ""), ("ns/a/b", "ns"), (Named("ns"), "ns"), (Named(None), ""), (7, ""), (("ns", "a"), "")],
 )
 def test_the_default_flow_is_the_namespace(item: object, flow: str) -> None:
-    assert namespace_flow(item) == flow
+    assert by_namespace(item) == flow
 
 
 @settings(derandomize=True, database=None)

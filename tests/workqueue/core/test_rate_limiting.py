@@ -36,7 +36,7 @@ class FixedLimiter:
     def num_requeues(self, item: Hashable) -> int:
         return len(self.errors)
 
-    def give_back(self, item: Hashable) -> None:
+    def refund(self, item: Hashable) -> None:
         self.tokens -= 1
 
 

@@ -27,7 +27,7 @@ class _Stream:
     @property
     def idle_limited(self) -> bool:
         """Whether silence alone ends it: its end is not the deadline, or comes with the last byte."""
-        return self.give_up_at == self.limits.last_byte_at + OPTIONS.idle_limit
+        return self.give_up_at == self.limits.last_byte_at + OPTIONS.idle_timeout
 
     def be_silent(self) -> None:
         self.now = self.give_up_at

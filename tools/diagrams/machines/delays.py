@@ -49,7 +49,7 @@ def _limiters() -> list[tuple[str, RateLimiter[str]]]:
         ),
         (
             "`WithJitterRateLimiter` of the second, 0.1",
-            WithJitterRateLimiter[str](ItemExponentialFailureRateLimiter(1.0, 60.0), factor=0.1, chance=_middle),
+            WithJitterRateLimiter[str](ItemExponentialFailureRateLimiter(1.0, 60.0), factor=0.1, random=_middle),
         ),
         (
             "`ByErrorRateLimiter`, 2 s for this error",

@@ -153,7 +153,7 @@ class _Delivered:
 
     def failed(self, error: Exception, *, closing: bool = False) -> None:
         self.request = self.delivery.ask()
-        self.delivery.failed(error, chance=0.5, closing=closing)
+        self.delivery.failed(error, random=0.5, closing=closing)
 
 
 def _delivered_identity(delivered: _Delivered) -> Hashable:

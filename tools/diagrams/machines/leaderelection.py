@@ -52,31 +52,31 @@ class _Candidate:
         self.version += holder != "a"
         record = LeaderElectionRecord(holder_identity=holder or "", lease_duration_seconds=15)
         state = None if holder is None else LockState(record, str(self.version))
-        self.answer(lambda: self.election.observed(state, self.now, chance=CHANCE))
+        self.answer(lambda: self.election.observed(state, self.now, random=CHANCE))
 
     def read_expired(self) -> None:
         """Read the same record again and again until it has not changed for a lease duration."""
         record = LeaderElectionRecord(holder_identity="b", lease_duration_seconds=15)
         state = LockState(record, str(self.version))
         while isinstance(self.request, Read):
-            self.answer(lambda: self.election.observed(state, self.now, chance=CHANCE))
+            self.answer(lambda: self.election.observed(state, self.now, random=CHANCE))
 
     def wrote(self) -> None:
         self.version += 1
-        self.answer(lambda: self.election.wrote(str(self.version), self.now, chance=CHANCE))
+        self.answer(lambda: self.election.wrote(str(self.version), self.now, random=CHANCE))
 
     def conflicted(self) -> None:
-        self.answer(lambda: self.election.conflicted(self.now, chance=CHANCE))
+        self.answer(lambda: self.election.conflicted(self.now, random=CHANCE))
 
     def failed(self) -> None:
-        self.answer(lambda: self.election.failed(self.now, chance=CHANCE))
+        self.answer(lambda: self.election.failed(self.now, random=CHANCE))
 
     def hang(self) -> None:
         """Let a request hang until leadership has ended by the clock."""
         self.now = max(self.now, self.election.guard_until)
         self.election.step_down_if_due(self.now)
         if self.request is not None:
-            self.election.failed(self.now, chance=CHANCE)
+            self.election.failed(self.now, random=CHANCE)
             self.request = None
 
     def release(self) -> None:

@@ -122,7 +122,7 @@ def _loop_moves(loop: _Loop) -> Iterable[Move[_Loop]]:
 
 # -- training a dictionary
 
-FEW = ZstdOptions(page=3, fewest=2)
+FEW = ZstdOptions(page=3, min_objects=2)
 """The defaults are 500 and 32; the states are the same."""
 
 

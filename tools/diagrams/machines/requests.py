@@ -85,7 +85,7 @@ class _Wait:
         self.error = False
 
     def fail(self, error: DeltaloopError) -> None:
-        self.error = self.wait.failed(error, now=0.0, chance=0.0) is None
+        self.error = self.wait.failed(error, now=0.0, random=0.0) is None
 
 
 def _wait_view(wait: _Wait) -> str:
@@ -101,7 +101,7 @@ def _object() -> Resource:
 
 
 def _saw_list(wait: _Wait, *, items: Sequence[Resource], version: str) -> None:
-    wait.wait.saw_list(items, version, now=0.0, chance=0.0)
+    wait.wait.saw_list(items, version, now=0.0, random=0.0)
 
 
 def _wait_moves(wait: _Wait) -> Iterable[Move[_Wait]]:
@@ -117,7 +117,7 @@ def _wait_moves(wait: _Wait) -> Iterable[Move[_Wait]]:
     else:
         event = WatchEvent(EventType.ADDED, _object())
         yield "an event fulfils it", lambda wait: wait.wait.saw_event(event)
-        yield "the watch ends", lambda wait: wait.wait.watch_ended(lasted=60.0, now=0.0, chance=0.0)
+        yield "the watch ends", lambda wait: wait.wait.watch_ended(lasted=60.0, now=0.0, random=0.0)
         yield "410 Expired", lambda wait: wait.fail(_error(410, "Expired"))
     yield "429, 5xx or no connection", lambda wait: wait.fail(_error(503, "ServiceUnavailable"))
     yield "403 or another refusal", lambda wait: wait.fail(_error(403, "Forbidden"))

@@ -175,7 +175,7 @@ def _key_moves(key: _Key) -> Iterable[Move[_Key]]:
             "somebody else changes a field, and it changes it back",
             lambda key: key.reconcile(own=False, writes=True, others_write=True),
         )
-    yield f"{HOT.quiet:.0f} s without such a write", lambda key: key.wait(HOT.quiet)
+    yield f"{HOT.reset_after:.0f} s without such a write", lambda key: key.wait(HOT.reset_after)
 
 
 class _Program:

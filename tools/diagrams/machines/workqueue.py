@@ -76,7 +76,7 @@ def _moves(item: _Item) -> Iterable[Move[_Item]]:
         yield "its time comes", lambda item: item.wait()
         yield "`cancel_delayed`", lambda item: item.queue.cancel_delayed(ITEM)
     if item.parked and not statistics.processing:
-        yield "`revive`", lambda item: item.queue.revive(ITEM, item.now)
+        yield "`retry_dead_letter`", lambda item: item.queue.retry_dead_letter(ITEM, item.now)
         yield "`discard_dead_letter`", lambda item: item.queue.discard_dead_letter(ITEM)
 
 

@@ -48,8 +48,8 @@ class DrawsOnce(Wrapped):
     """One chance decides about all faults of a request: it is drawn again where the model draws anew."""
 
     def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
-        chance = draw()
-        return self.book.strike(info, user=user, draw=lambda: chance)
+        random = draw()
+        return self.book.strike(info, user=user, draw=lambda: random)
 
 
 class OneDelayOnly(Wrapped):
@@ -76,8 +76,8 @@ GivesANumberTwice = edited(
 )
 
 
-def ask(path: str = PATHS[0], *, watch: bool = False, user: str = "me", chance: float = 0.0) -> Step:
-    return step("request", path=path, watch=watch, user=user, chance=chance)
+def ask(path: str = PATHS[0], *, watch: bool = False, user: str = "me", random: float = 0.0) -> Step:
+    return step("request", path=path, watch=watch, user=user, random=random)
 
 
 def on(do: str = "refuse", **fields: Any) -> Step:
@@ -88,7 +88,7 @@ HISTORIES: dict[type, list[Step]] = {
     ForgetsToPassOver: [on(after=1), ask(), ask()],
     NeverUsedUp: [on(count=1), ask(), ask()],
     StrikesEverybody: [on(users=("me",)), ask(user="you")],
-    DrawsOnce: [on(probability=0.5), on(do="delay", probability=0.5), ask(chance=0.6)],
+    DrawsOnce: [on(probability=0.5), on(do="delay", probability=0.5), ask(random=0.6)],
     OneDelayOnly: [on(do="delay", seconds=1.0), on(do="delay", seconds=2.5), ask()],
     KeepsWhatIsRemoved: [on(), step("remove", number=1)],
     GivesANumberTwice: [on(), step("remove", number=1), on()],

@@ -31,7 +31,7 @@ TriesRefusalsAgain = edited(
 )
 
 
-WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(chance if self.tries == 1 else 1.0)", "1.0"))
+WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(random if self.tries == 1 else 1.0)", "1.0"))
 
 
 @pytest.mark.parametrize(

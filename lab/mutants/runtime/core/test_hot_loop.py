@@ -21,7 +21,7 @@ LooksEachTime = edited("LooksEachTime", HotLoops, ("written.marked = False", "pa
 
 @pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
 def test_looks_at_the_wrong_time_or_without_bound_are_seen(mutant: type[HotLoops]) -> None:
-    loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, quiet=20.0))
+    loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, reset_after=20.0))
     assert drive_fight_with_looks(loops, seen=None)[1] != [4]
 
 

@@ -113,7 +113,7 @@ RATE_LIMITING_BUGS = [
             ),
         ),
         "TriggersOfMergedDelayLost": ("present.triggers.extend(log)", "pass"),
-        "TokensNeverGoBack": ("self._takes_back.give_back(item)", "pass"),
+        "TokensNeverGoBack": ("self._takes_back.refund(item)", "pass"),
         "TokenOfReplacedDelayKept": ("unneeded = present.paid", "unneeded = False"),
         "FailureCountedTwice": (
             "if not isinstance(ending, Failed):",

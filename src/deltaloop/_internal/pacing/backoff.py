@@ -18,14 +18,14 @@ from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 
-def jitter(delay: float, factor: float, *, chance: float) -> float:
+def jitter(delay: float, factor: float, *, random: float) -> float:
     """Lengthen a delay by up to ``factor`` times itself: by 0 at ``random=0``, by nearly all of it towards 1.
 
     In seconds, as ``delay`` is.
 
     Source: apimachinery pkg/util/wait ``Jitter``.
     """
-    return delay + chance * factor * delay
+    return delay + random * factor * delay
 
 
 LONGEST_ASKED: Final = 60.0
@@ -35,7 +35,7 @@ The flow control of kube-apiserver asks for 32 s at most (apiserver pkg/util/flo
 What asks for a day is something in between, or a mistake, and a client that sleeps so long looks dead."""
 
 
-def asked_delay(seconds: float | None) -> float:
+def retry_after_delay(seconds: float | None) -> float:
     """Return how many seconds to wait at least because a server asks for it: none for None, and a minute at most."""
     return 0.0 if seconds is None else min(seconds, LONGEST_ASKED)
 
@@ -83,7 +83,7 @@ class BackoffManager:
         self._base = 0.0
         self._last_call_at: float | None = None
 
-    def next_delay(self, now: float, *, chance: float) -> float:
+    def next_delay(self, now: float, *, random: float) -> float:
         """Return how long to wait before the next try, and make the one after it longer."""
         numbers = self.backoff
         if self._last_call_at is None or now - self._last_call_at > numbers.reset_after:
@@ -91,7 +91,7 @@ class BackoffManager:
         self._last_call_at = now
         delay = min(self._base, numbers.cap)
         self._base = min(self._base * numbers.factor, numbers.cap)
-        return jitter(delay, numbers.jitter, chance=chance)
+        return jitter(delay, numbers.jitter, random=random)
 
     def reset(self) -> None:
         """Begin again from ``initial``, as after a success."""

@@ -78,7 +78,7 @@ class TokenBucket:
         self._row.append(due_at)
         return Reservation(due_at)
 
-    def give_back(self, reservation: Reservation, now: float) -> None:
+    def refund(self, reservation: Reservation, now: float) -> None:
         """Return a reservation that is not needed after all; one whose time has come was used and stays taken.
 
         Giving the same one back twice does nothing the second time.

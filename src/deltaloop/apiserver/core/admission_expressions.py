@@ -40,7 +40,7 @@ from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 from deltaloop.crds.cel_environments import NEW, STORED
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, internal, invalid_value
+from deltaloop.schemas.field_errors import FieldError, internal, invalid_value
 
 VARIABLES: Final = "variables"
 _KIND: Final = cel.object_of("kubernetes.GroupVersionKind")

@@ -28,7 +28,7 @@ from deltaloop.api.status import (
     StatusMetadata,
     error_from_status,
 )
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 
 MAX_BODY: Final = 3 * 1024 * 1024
 MAX_MESSAGE: Final = 2 * 1024 * 1024

@@ -28,7 +28,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.checking import Check
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
@@ -73,7 +73,7 @@ class Given(Protocol):
         """The same, as objects have it."""
 
     @property
-    def chance(self) -> float:
+    def random(self) -> float:
         """A number in [0, 1)."""
 
     @property

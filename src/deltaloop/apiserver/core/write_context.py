@@ -39,12 +39,12 @@ class Moment(NamedTuple):
     Attributes:
         now: Seconds since 1970.
         uid: Uid of the object if it is new.
-        chance: Number in [0, 1) for generated names.
+        random: Number in [0, 1) for generated names.
     """
 
     now: float
     uid: str = ""
-    chance: float = 0.0
+    random: float = 0.0
 
     @property
     def time(self) -> str:
@@ -109,7 +109,7 @@ class WriteContext:
         subresource: Subresource in the URL; "" for the object itself.
         now: Seconds since 1970.
         uid: Uid of the object if it is new.
-        chance: Number in [0, 1) for generated names.
+        random: Number in [0, 1) for generated names.
         dry_run: Whether to do everything except storing the object.
         manager: Field manager of the write.
         user: Author of the write.
@@ -138,7 +138,7 @@ class WriteContext:
     admission: Admission
     writes: Writes
     uid: str = ""
-    chance: float = 0.0
+    random: float = 0.0
     subresource: str = ""
     dry_run: bool = False
     manager: str = OWN_MANAGER

@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.json_values import escape_html, mapping
 from deltaloop.apiserver.core import status_errors
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 
 OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")

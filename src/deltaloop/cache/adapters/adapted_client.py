@@ -93,7 +93,7 @@ class AdaptedClient:
 
     async def list(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,
@@ -110,7 +110,7 @@ class AdaptedClient:
             TransportError: There was no answer.
             MalformedObjectError: The answer cannot be read.
         """
-        path = rt.path(namespace=namespace)
+        path = kind.path(namespace=namespace)
         limit = asyncio.timeout(self._request_timeout)
         get = Get(
             path=path,
@@ -128,15 +128,15 @@ class AdaptedClient:
             raise self._late(path) from error
         drops = options.drop_managed_fields
         if not metadata_only:
-            return decode_list(rt, body, drop_managed_fields=drops)
+            return decode_list(kind, body, drop_managed_fields=drops)
         try:
-            return metadata_of_list(decode_list(rt, body, drop_managed_fields=drops))
+            return metadata_of_list(decode_list(kind, body, drop_managed_fields=drops))
         except UnreadableItemsError as error:
             raise UnreadableItemsError(metadata_of_list(error.page)) from None
 
     def watch(
         self,
-        rt: ResourceType[Resource],
+        kind: ResourceType[Resource],
         /,
         *,
         namespace: str | None = None,
@@ -148,11 +148,11 @@ class AdaptedClient:
         Leaving the context closes the connection. It ends as our own client's: by itself, by an error event, or when
         the client-side limits have passed.
         """
-        return self._watch(rt, rt.path(namespace=namespace), options, metadata_only)
+        return self._watch(kind, kind.path(namespace=namespace), options, metadata_only)
 
     @asynccontextmanager
     async def _watch(
-        self, rt: ResourceType[Resource], path: str, options: ListOptions, metadata_only: bool
+        self, kind: ResourceType[Resource], path: str, options: ListOptions, metadata_only: bool
     ) -> AsyncGenerator[WatchStream, None]:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
@@ -180,7 +180,7 @@ class AdaptedClient:
             limits.saw_bytes(loop.time())  # the answer's headers
             yield WatchStream(
                 answer.chunks,
-                rt,
+                kind,
                 path,
                 limits,
                 metadata_only=metadata_only,

@@ -4,7 +4,7 @@ Objects of one kind are much alike. A compressor that has seen some of them (its
 times smaller than it could alone, but they have to come first:
 
     COLLECTING   objects stay as they are, and are remembered by key: the last state of each
-        │  ``page`` objects, or the first list is complete and has ``fewest``
+        │  ``page`` objects, or the first list is complete and has ``min_objects``
     TRAINING     samples were handed out; objects that come are remembered, too
         │  finished
     DONE         what was remembered is compressed, in turns; what comes is compressed at once
@@ -48,19 +48,23 @@ class ZstdOptions:
             takes 20 % longer.
         dictionary_size: Most bytes of the dictionary. Its copies and tables take about 300 KB for each informer.
         page: So many objects are enough to train the dictionary before the first list is complete.
-        fewest: Fewer objects than that are not compressed.
+        min_objects: Fewer objects than that are not compressed.
     """
 
     level: int = 1
     dictionary_size: int = 64 * 1024
     page: int = 500
-    fewest: int = 32
+    min_objects: int = 32
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none."""
         check_types(self)
         require_positive(
-            "ZstdOptions", level=self.level, dictionary_size=self.dictionary_size, page=self.page, fewest=self.fewest
+            "ZstdOptions",
+            level=self.level,
+            dictionary_size=self.dictionary_size,
+            page=self.page,
+            min_objects=self.min_objects,
         )
         if self.level > _HIGHEST_LEVEL:
             raise ValueError(f"ZstdOptions.level is {self.level!r}; zstd has levels up to {_HIGHEST_LEVEL}")
@@ -95,7 +99,7 @@ class DictionaryTraining:
         """Whether training should begin."""
         if self._phase is not TrainingPhase.COLLECTING:
             return False
-        wanted = self._options.fewest if self._list_is_complete else self._options.page
+        wanted = self._options.min_objects if self._list_is_complete else self._options.page
         return len(self._objects) >= wanted
 
     def saw(self, obj: Resource) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar, final
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import DeltaloopError
-from deltaloop.api.path import path
+from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import HandlerFuncs, InformerFactory, Lister
@@ -24,7 +24,7 @@ T = TypeVar("T")
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
 LEASE_NAME = "sample-controller"
 
-_holder = path("spec.holderIdentity")
+_holder = field_path("spec.holderIdentity")
 
 
 class StepFailedError(DeltaloopError):

@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, text
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
-from deltaloop.crds import breaking_changes, crd_of
+from deltaloop.crds import breaking_changes, generate_crd
 from deltaloop.crds.declaring import is_kind
 from deltaloop.crds.differences import differences
 from deltaloop.runtime.program.definitions import kinds_in
@@ -70,7 +70,7 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
             f"module {module.__name__} has no kind; decorate a class with @dl.custom_resource(group=..., version=...)"
         )
         raise LoadError(target, problem)
-    return [crd_of(*classes) for classes in kinds]
+    return [generate_crd(*classes) for classes in kinds]
 
 
 def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:

@@ -13,7 +13,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, TargetArgument, load_declared, target_name
-from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.access import Permission
 from deltaloop.runtime.program.access import certificate_access
 from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.runtime.program.object_names import WEBHOOK_URL_RULE, check_name, check_namespace, is_webhook_url
@@ -142,7 +142,7 @@ def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str
     return found
 
 
-def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Access, ...]:
+def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Permission, ...]:
     """Return what a program needs to keep the certificates of its webhooks.
 
     Args:

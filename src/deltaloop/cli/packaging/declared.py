@@ -20,7 +20,7 @@ from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, ma
 from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_values
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
-from deltaloop.runtime.core.access import Access, roles
+from deltaloop.runtime.core.access import Permission, roles
 from deltaloop.runtime.program.access import Program, certificate_access, rules_of
 from deltaloop.runtime.program.definitions import kind_reconciled, program_definitions
 from deltaloop.runtime.program.object_names import check_name, check_namespace
@@ -125,7 +125,7 @@ class DeclaredProgram:
         called = self.app  # and not the release's: ``run`` is told it
         address = WebhookAddress(namespace=namespace, service=name)
         documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
-        secret, certificates = None, tuple[Access, ...]()
+        secret, certificates = None, tuple[Permission, ...]()
         if self.webhooks:
             secret = empty_secret(default_service(called), namespace=namespace)
             targets = targets_in(documents)

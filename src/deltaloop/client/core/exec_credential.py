@@ -60,8 +60,8 @@ class ExecPlugin:
         interactive_mode: Whether the plugin gets standard input.
         cluster: What the plugin is told about the cluster (``spec.cluster``); None tells nothing.
         install_hint: What to do where the plugin is not installed.
-        time_limit: Seconds until a plugin that talks to nobody is ended.
-        interactive_time_limit: Seconds until a plugin that has standard input is ended: a person may have to answer.
+        timeout: Seconds until a plugin that talks to nobody is ended.
+        interactive_timeout: Seconds until a plugin that has standard input is ended: a person may have to answer.
     """
 
     command: str
@@ -71,8 +71,8 @@ class ExecPlugin:
     interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
     cluster: Mapping[str, Any] | None = field(default=None, repr=False)
     install_hint: str = ""
-    time_limit: float = 60.0
-    interactive_time_limit: float = 300.0
+    timeout: float = 60.0
+    interactive_timeout: float = 300.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -80,7 +80,7 @@ class ExecPlugin:
         Raises:
             ConfigError: Naming the field of the kubeconfig.
         """
-        require_positive("ExecPlugin", time_limit=self.time_limit, interactive_time_limit=self.interactive_time_limit)
+        require_positive("ExecPlugin", timeout=self.timeout, interactive_timeout=self.interactive_timeout)
         if not self.command:
             raise ConfigError("exec has no command; write the plugin's name or path there")
         if self.api_version not in (V1, V1BETA1):
@@ -109,14 +109,14 @@ class PluginCall:
         args: The plugin's command-line arguments.
         environ: The whole environment.
         has_stdin: Whether it gets our standard input, and with it the terminal; otherwise it gets none.
-        time_limit: Seconds until it is ended.
+        timeout: Seconds until it is ended.
     """
 
     command: str
     args: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
     has_stdin: bool
-    time_limit: float
+    timeout: float
 
 
 class PluginEnd(StrEnum):
@@ -184,7 +184,7 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
         args=plugin.args,
         environ={**environ, **own, EXEC_INFO: msgspec.json.encode(info).decode()},
         has_stdin=has_stdin,
-        time_limit=plugin.interactive_time_limit if has_stdin else plugin.time_limit,
+        timeout=plugin.interactive_timeout if has_stdin else plugin.timeout,
     )
 
 
@@ -301,7 +301,7 @@ def _failure(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> st
     if outcome.end is PluginEnd.TOO_MUCH:
         return "it printed far more than an ExecCredential; correct its arguments"
     if outcome.end is PluginEnd.TIMED_OUT:
-        what = f"it gave no answer within {call.time_limit:g} s and was ended; run it by hand to see what it waits for"
+        what = f"it gave no answer within {call.timeout:g} s and was ended; run it by hand to see what it waits for"
     elif outcome.code < 0:
         what = f"it was ended by signal {-outcome.code}; run it by hand to see why"
     else:

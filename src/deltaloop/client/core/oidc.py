@@ -42,7 +42,7 @@ class OidcProvider:
         refresh_token: What a new id token is had for, or None.
         ca_data: PEM certificates that the issuer's certificate must come from; without any, the system's.
         ca_file: The same, in a file.
-        time_limit: Seconds until a refresh is given up.
+        timeout: Seconds until a refresh is given up.
     """
 
     issuer_url: str
@@ -52,7 +52,7 @@ class OidcProvider:
     refresh_token: SecretText | None = None
     ca_data: bytes | None = field(default=None, repr=False)
     ca_file: Path | None = None
-    time_limit: float = 30.0
+    timeout: float = 30.0
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ from typing import final
 from deltaloop._internal.pacing import LONGEST_ASKED
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, is_too_large_resource_version
-from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, TransportError
+from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, TransportError
 
 MAX_RETRIES = 10
 BROKEN_CONNECTION_WAIT = 1.0
@@ -65,7 +65,7 @@ class RetryDecision:
             if asked is None or asked > LONGEST_ASKED or not may_come_again:
                 return None
             return None if is_too_large_resource_version(error) else asked
-        if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError | AnswerTooLargeError):
+        if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError | ResponseTooLargeError):
             harmless = self._method == "GET" if error.sent else error.cut
             return BROKEN_CONNECTION_WAIT if harmless else None
         return None

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop._internal.pacing import Backoff, BackoffManager, asked_delay
+from deltaloop._internal.pacing import Backoff, BackoffManager, retry_after_delay
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, GoneError
@@ -98,14 +98,14 @@ class Waiting:
         """Return what to ask next."""
         return AskForWatch(self._version) if self._version else AskForList()
 
-    def saw_list(self, items: Sequence[Resource], resource_version: str, *, now: float, chance: float) -> float:
+    def saw_list(self, items: Sequence[Resource], resource_version: str, *, now: float, random: float) -> float:
         """Take the answer to ``AskForList``; return how many seconds to wait before the next question."""
         self._listed = True
         self._last_error = ""
         self._version = resource_version
         self._saw(next((item for item in items if item.name == self._name), None))
         if not resource_version:
-            return self._backoff.next_delay(now, chance=chance)
+            return self._backoff.next_delay(now, random=random)
         self._backoff.reset()
         return 0.0
 
@@ -117,17 +117,17 @@ class Waiting:
         if event.type is not EventType.BOOKMARK and event.object.name == self._name:
             self._saw(None if event.type is EventType.DELETED else event.object)
 
-    def watch_ended(self, *, lasted: float, now: float, chance: float) -> float:
+    def watch_ended(self, *, lasted: float, now: float, random: float) -> float:
         """Take the end of a watch by the server; return how many seconds to wait before the next question."""
-        return 0.0 if lasted >= SHORT_WATCH else self._backoff.next_delay(now, chance=chance)
+        return 0.0 if lasted >= SHORT_WATCH else self._backoff.next_delay(now, random=random)
 
-    def failed(self, error: DeltaloopError, *, now: float, chance: float) -> float | None:
+    def failed(self, error: DeltaloopError, *, now: float, random: float) -> float | None:
         """Take a failure; return how many seconds to wait, or None if it is the caller's to see."""
         if isinstance(error, GoneError):
             if not self._version:
                 return None
             self._version = ""
-            return self._backoff.next_delay(now, chance=chance)
+            return self._backoff.next_delay(now, random=random)
         if isinstance(error, ApiError):
             code = error.status.code
             if code != 429 and not 500 <= code < 600:
@@ -135,8 +135,8 @@ class Waiting:
         elif not isinstance(error, TransportError | MalformedEventError):
             return None
         self._last_error = type(error).__name__
-        wait = self._backoff.next_delay(now, chance=chance)
-        return max(wait, asked_delay(error.retry_after)) if isinstance(error, ApiError) else wait
+        wait = self._backoff.next_delay(now, random=random)
+        return max(wait, retry_after_delay(error.retry_after)) if isinstance(error, ApiError) else wait
 
     def last_seen(self) -> str:
         """Say what was there last, without data."""

@@ -26,16 +26,16 @@ class WatchLimitOptions:
 
     Attributes:
         deadline_slack: How much later than asked the server may end the stream.
-        idle_limit: Longest silence on a stream that has shown a bookmark.
+        idle_timeout: Longest silence on a stream that has shown a bookmark.
     """
 
     deadline_slack: float = 15.0
-    idle_limit: float = 90.0
+    idle_timeout: float = 90.0
 
     def __post_init__(self) -> None:
         """Refuse numbers that are no limits."""
         check_types(self)
-        require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_limit=self.idle_limit)
+        require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_timeout=self.idle_timeout)
 
 
 @final
@@ -74,7 +74,7 @@ class WatchLimits:
 
     def give_up_at(self) -> float | None:
         """Return when the stream is to be given up if nothing comes, or None for never."""
-        idle_at = self._last_byte_at + self._options.idle_limit if self._shows_bookmarks else None
+        idle_at = self._last_byte_at + self._options.idle_timeout if self._shows_bookmarks else None
         if idle_at is None or self._deadline_at is None:
             return self._deadline_at if idle_at is None else idle_at
         return min(idle_at, self._deadline_at)
@@ -86,4 +86,4 @@ class WatchLimits:
                 f"the server did not end the watch within {self._options.deadline_slack:g} s "
                 f"of the {self._timeout_seconds} s that it was asked for"
             )
-        return f"nothing came for {self._options.idle_limit:g} s although the server sends bookmarks"
+        return f"nothing came for {self._options.idle_timeout:g} s although the server sends bookmarks"

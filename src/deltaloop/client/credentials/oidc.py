@@ -116,7 +116,7 @@ class OidcCredentials:
                 "log in again",
             )
         try:
-            async with asyncio.timeout(provider.time_limit):
+            async with asyncio.timeout(provider.timeout):
                 answer = await self._ask("GET", provider.issuer_url.rstrip("/") + DISCOVERY)
                 endpoint = read_discovery(answer.status, answer.body)
                 _check_endpoint(endpoint.url)
@@ -135,7 +135,7 @@ class OidcCredentials:
         except TimeoutError:
             raise CredentialsError(
                 provider.name,
-                f"it gave no answer within {provider.time_limit:g} s; see that it can be reached from here",
+                f"it gave no answer within {provider.timeout:g} s; see that it can be reached from here",
             ) from None
 
     async def _ask(
@@ -146,7 +146,7 @@ class OidcCredentials:
             server=f"{parts.scheme}://{parts.netloc}",
             tls=TlsConfig(ca_data=self._provider.ca_data, ca_file=self._provider.ca_file),
             source=self._provider.name,
-            max_answer_bytes=_LARGEST_ANSWER,
+            max_response_bytes=_LARGEST_ANSWER,
         )
         transport = self._open_transport(config)
         try:

@@ -36,7 +36,7 @@ async def run_plugin(call: PluginCall) -> PluginOutcome:
     end = PluginEnd.TIMED_OUT  # until we know better, as when we are cancelled
     try:
         try:
-            async with asyncio.timeout(call.time_limit), asyncio.TaskGroup() as readers:
+            async with asyncio.timeout(call.timeout), asyncio.TaskGroup() as readers:
                 readers.create_task(_read(process.stdout, output, most=_MOST_OUTPUT))
                 readers.create_task(_read(process.stderr, stderr, last=_MOST_STDERR))
                 await process.wait()

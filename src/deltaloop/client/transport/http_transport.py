@@ -30,7 +30,7 @@ from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for, proxy_variable
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
-from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, StreamEndedError, TransportError
+from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, StreamEndedError, TransportError
 from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, StreamResponse
 from deltaloop.client.transport.tls import TlsContexts
 
@@ -176,7 +176,7 @@ class HttpTransport(ABC):
             async with limit:
                 answer = await self._answer(request, request.pool, self._encoding, attempt, limit)
                 try:
-                    body = await _Body(answer, limit=self._config.max_answer_bytes).read()
+                    body = await _Body(answer, limit=self._config.max_response_bytes).read()
                     return HttpResponse(status=answer.status, headers=answer.headers, body=body)
                 except UnpackingError as error:
                     failure = _unusable(error, request)
@@ -208,7 +208,7 @@ class HttpTransport(ABC):
             if not limit.expired():
                 raise
             raise self._timeout(request, attempt) from None
-        most = self._config.max_answer_bytes if request.bounded else None
+        most = self._config.max_response_bytes if request.bounded else None
         try:
             yield StreamResponse(
                 status=answer.status,
@@ -430,8 +430,8 @@ class _Outside(Generic[_T]):
 
 
 def _unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
-    kind = AnswerTooLargeError if isinstance(error, TooLargeError) else TransportError
-    cure = "; ask for less, or raise ClientConfig.max_answer_bytes" if kind is AnswerTooLargeError else ""
+    kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
+    cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
     why = f"{request.method} {request.path}: {error}{cure}"
     return kind(why, method=request.method, path=request.path)
 

@@ -292,7 +292,7 @@ class RequestSender:
         turn = bucket.reserve(now)
         wait = turn.delay(now)
         if now + wait > deadline_at:
-            bucket.give_back(turn, now)
+            bucket.refund(turn, now)
             raise RequestTimeoutError(
                 f"{method} {path}: the client's own limit of {bucket.rate:g} requests a second would delay it "
                 f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
@@ -306,7 +306,7 @@ class RequestSender:
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:
-                bucket.give_back(turn, loop.time())
+                bucket.refund(turn, loop.time())
                 raise
         self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
 

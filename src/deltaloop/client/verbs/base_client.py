@@ -281,15 +281,15 @@ class Caller:
         if self._access_check is not None:
             self._access_check(verb, known, namespace, subresource or "")
 
-    async def _known(self, rt: TypedKind[T] | str, timeout: float | None) -> ResourceType[T]:
+    async def _known(self, kind: TypedKind[T] | str, timeout: float | None) -> ResourceType[T]:
         """Find a resource: classes and built-in kinds without a question, anything else by discovery."""
-        rt = as_kind(rt)
-        if isinstance(rt, ResourceType):
-            return self._discovery.current(rt)
+        kind = as_kind(kind)
+        if isinstance(kind, ResourceType):
+            return self._discovery.current(kind)
         try:
-            return parse_resource_type(rt)
+            return parse_resource_type(kind)
         except UnknownResourceError:
-            return await self._discovery.find(rt, timeout=timeout)  # type: ignore[return-value]  # T is Resource then
+            return await self._discovery.find(kind, timeout=timeout)  # type: ignore[return-value]  # T is Resource then
 
     async def _moved(self, known: ResourceType[T], error: NotFoundError, timeout: float | None) -> ResourceType[T]:
         """Return a resource as it is served now, if a 404 shows that its path is not served any more.

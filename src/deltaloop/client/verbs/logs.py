@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import final
 
 from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
-from deltaloop.client.errors import AnswerTooLargeError
+from deltaloop.client.errors import ResponseTooLargeError
 
 
 @final
@@ -52,4 +52,4 @@ class LogStream:
         except LineTooLongError:
             self._framer, self._ended = LineFramer(), True
             why = f"a line has more than {self._max_line_bytes} bytes; read its chunks instead"
-            raise AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None
+            raise ResponseTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None

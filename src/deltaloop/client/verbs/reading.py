@@ -36,42 +36,42 @@ class ReadVerbs(Caller):
     """
 
     @overload
-    async def get(self, rt: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
+    async def get(self, kind: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
     @overload
-    async def get(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource: ...
-    async def get(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
+    async def get(self, kind: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource: ...
+    async def get(self, kind: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
         """Read one object, or a subresource that has the object's own type, such as ``status``.
 
         Raises:
             NotFoundError: If there is none of that name.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         return typed(known, await self._read(known, name, **keywords))
 
     @overload
-    async def find(self, rt: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
+    async def find(self, kind: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
     @overload
-    async def find(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
-    async def find(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
+    async def find(self, kind: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
+    async def find(self, kind: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
         """Read one object as ``get`` does, or return None if there is none of that name."""
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         found = await self._find(known, name, **keywords)
         return None if found is None else typed(known, found)
 
     @overload
     async def list(  # type: ignore[overload-overlap]  # the first that fits is what is meant
-        self, rt: TypedKind[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
+        self, kind: TypedKind[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list(
-        self, rt: TypedKind[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
+        self, kind: TypedKind[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     @overload
     async def list(
-        self, rt: ResourceType[Resource] | str, *, metadata_only: bool = ..., **keywords: Unpack[ListKeywords]
+        self, kind: ResourceType[Resource] | str, *, metadata_only: bool = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     async def list(
-        self, rt: Kind, *, metadata_only: bool = False, **keywords: Unpack[ListKeywords]
+        self, kind: Kind, *, metadata_only: bool = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
         """Ask for objects in one request: everything, or one page if ``options.limit`` is set.
 
@@ -81,19 +81,19 @@ class ReadVerbs(Caller):
         Raises:
             UnreadableItemsError: Some items are not objects; those that are can be had from the error.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         return await self._list(untyped(known) if metadata_only else known, metadata_only=metadata_only, **keywords)
 
     @overload
     async def list_all(
-        self, rt: TypedKind[T], *, page_size: int = ..., **keywords: Unpack[ListKeywords]
+        self, kind: TypedKind[T], *, page_size: int = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list_all(
-        self, rt: str, *, page_size: int = ..., **keywords: Unpack[ListKeywords]
+        self, kind: str, *, page_size: int = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     async def list_all(
-        self, rt: Kind, *, page_size: int = DEFAULT_PAGE_SIZE, **keywords: Unpack[ListKeywords]
+        self, kind: Kind, *, page_size: int = DEFAULT_PAGE_SIZE, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
         """Read all objects, page by page; ``timeout`` is for each page.
 
@@ -101,23 +101,23 @@ class ReadVerbs(Caller):
 
         Source: client-go tools/pager, ``ListPager.List``.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         from deltaloop.client.verbs.pager import fetch_all
 
         pager = Pager[Any](_asked(keywords), page_size=page_size)
         return await fetch_all(self._pages(known, keywords), pager)
 
     @overload
-    def each_list_item(
-        self, rt: TypedKind[T], *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
+    def iter_list(
+        self, kind: TypedKind[T], *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
     ) -> AsyncGenerator[T, None]: ...
     @overload
-    def each_list_item(
-        self, rt: str, *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
+    def iter_list(
+        self, kind: str, *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
     ) -> AsyncGenerator[Resource, None]: ...
-    def each_list_item(
+    def iter_list(
         self,
-        rt: Kind,
+        kind: Kind,
         *,
         page_size: int = DEFAULT_PAGE_SIZE,
         page_buffer: int = DEFAULT_PAGE_BUFFER,
@@ -130,7 +130,7 @@ class ReadVerbs(Caller):
         iterator is collected.
 
         Args:
-            rt: What to list.
+            kind: What to list.
             namespace: None means all namespaces.
             options: What to select.
             page_size: Objects in one page.
@@ -149,7 +149,7 @@ class ReadVerbs(Caller):
         pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)
 
         async def items() -> AsyncGenerator[Any, None]:
-            known = await self._known(rt, keywords.get("timeout"))
+            known = await self._known(kind, keywords.get("timeout"))
             found = each_item(self._pages(known, keywords), pager, page_buffer=page_buffer)
             try:
                 async for item in found:
@@ -162,7 +162,7 @@ class ReadVerbs(Caller):
     @asynccontextmanager
     async def watch(
         self,
-        rt: Kind,
+        kind: Kind,
         *,
         namespace: str | None = None,
         options: ListOptions = EVERYTHING,
@@ -173,13 +173,13 @@ class ReadVerbs(Caller):
         """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
 
         Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
-        list again), ``MalformedEventError`` for a line that is no event, ``AnswerTooLargeError`` for one of more than
+        list again), ``MalformedEventError`` for a line that is no event, ``ResponseTooLargeError`` for one of more than
         ``ClientConfig.max_event_bytes``, and ``StreamEndedError`` when the stream
         breaks off, is 15 s overdue (``options.timeout_seconds``), or is silent for 90 s after it has shown a bookmark.
         ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business. The stream says
         when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
         """
-        known = await self._known(rt, timeout)
+        known = await self._known(kind, timeout)
         options = selected(options, selector)
         async with AsyncExitStack() as stack:
             try:
@@ -216,18 +216,18 @@ class ReadVerbs(Caller):
         )
 
     @overload
-    async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[WaitKeywords]) -> None: ...
+    async def wait_for(self, kind: Kind, name: str, condition: Deleted, **keywords: Unpack[WaitKeywords]) -> None: ...
     @overload
     async def wait_for(
-        self, rt: TypedKind[T], name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
+        self, kind: TypedKind[T], name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
     ) -> T: ...
     @overload
     async def wait_for(
-        self, rt: str, name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
+        self, kind: str, name: str, condition: WaitCondition, **keywords: Unpack[WaitKeywords]
     ) -> Resource: ...
     async def wait_for(
         self,
-        rt: Kind,
+        kind: Kind,
         name: str,
         condition: WaitCondition | Deleted,
         *,
@@ -241,7 +241,7 @@ class ReadVerbs(Caller):
         versions and failures that may pass are survived. Cancelling closes the watch.
 
         Args:
-            rt: What kind of object; the verbs ``list`` and ``watch`` must be allowed.
+            kind: What kind of object; the verbs ``list`` and ``watch`` must be allowed.
             name: Name of the object; it need not exist yet.
             condition: ``deleted()``, ``created()``, ``ready()``, ``established()``, ``status_condition(...)``,
                 ``field_value(...)``, or anything that is a ``WaitCondition``.
@@ -256,7 +256,7 @@ class ReadVerbs(Caller):
         """
         limit = self._config.request_timeout if timeout is None else timeout
         until = asyncio.get_running_loop().time() + limit
-        known = await self._known(rt, limit)
+        known = await self._known(kind, limit)
         raw_type = untyped(known)
         where = self._namespace(raw_type, namespace)
         raw_type.path(namespace=where, name=name)  # refuses what is no name

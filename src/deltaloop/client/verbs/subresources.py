@@ -26,22 +26,22 @@ class Verbs(WriteVerbs):
     ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
     """
 
-    async def get_scale(self, rt: Kind, name: str, **keywords: Unpack[RequestKeywords]) -> Resource:
+    async def get_scale(self, kind: Kind, name: str, **keywords: Unpack[RequestKeywords]) -> Resource:
         """Read the ``Scale`` of an object: wanted and present replicas, and the selector of its pods.
 
         Raises:
             NotFoundError: If there is no such object, or its kind cannot be scaled.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         return Resource.from_json((await self._read(known, name, subresource="scale", **keywords)).raw, SCALE)
 
     async def scale(
-        self, rt: Kind, name: str, replicas: int, *, resource_version: str = "", **keywords: Unpack[WriteKeywords]
+        self, kind: Kind, name: str, replicas: int, *, resource_version: str = "", **keywords: Unpack[WriteKeywords]
     ) -> Resource:
         """Set how many replicas are wanted, whatever field of the kind says so; return the ``Scale``.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: The object's name.
             replicas: How many replicas are wanted.
             resource_version: Only if the object is at this version; empty means at any.
@@ -50,7 +50,7 @@ class Verbs(WriteVerbs):
         Raises:
             ConflictError: If the object is not at that version.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         patch: dict[str, object] = {"spec": {"replicas": replicas}}
         if resource_version:
             patch["metadata"] = {"resourceVersion": resource_version}
@@ -75,7 +75,7 @@ class Verbs(WriteVerbs):
 
     async def create_subresource(
         self,
-        rt: Kind,
+        kind: Kind,
         name: str,
         subresource: str,
         obj: Mapping[str, Any] | Resource,
@@ -84,13 +84,13 @@ class Verbs(WriteVerbs):
         """Create something below an object, such as ``token`` of a service account or ``binding`` of a pod.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: The object's name.
             subresource: Name of the subresource.
             obj: What is sent, with its ``apiVersion`` and ``kind``.
             **keywords: Of the write.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         fields = obj.to_dict() if isinstance(obj, Resource) else obj
         body = write_json(fields, f"the {subresource} of {known} {name!r}")
         request = self._request("create", known, name, body=body, subresource=subresource, **keywords)

@@ -73,7 +73,7 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
         match waiting.ask():
             case AskForList():
                 listed = await ask(ListOptions(field_selector=field_selector), left)
-                return waiting.saw_list(listed.items, listed.resource_version, now=loop.time(), chance=random.random())
+                return waiting.saw_list(listed.items, listed.resource_version, now=loop.time(), random=random.random())
             case AskForWatch(resource_version=version):
                 options = ListOptions(
                     field_selector=field_selector,
@@ -87,9 +87,9 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
                         if waiting.done:
                             return 0.0
                 now = loop.time()
-                return waiting.watch_ended(lasted=now - started_at, now=now, chance=random.random())
+                return waiting.watch_ended(lasted=now - started_at, now=now, random=random.random())
     except DeltaloopError as error:
-        wait = waiting.failed(error, now=loop.time(), chance=random.random())
+        wait = waiting.failed(error, now=loop.time(), random=random.random())
         if wait is None:
             raise
         level = logging.WARNING if wait > _LONG_WAIT else logging.DEBUG

@@ -19,7 +19,7 @@ from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
 from deltaloop.client.core.metadata_only import metadata_of
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
-from deltaloop.client.errors import AnswerTooLargeError, StreamEndedError
+from deltaloop.client.errors import ResponseTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
 from deltaloop.client.transport.sender import RequestSender
 
@@ -216,9 +216,9 @@ class WatchStream:
             raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
         self._framer.push(tail + b"\n")
 
-    def _oversized(self) -> AnswerTooLargeError:
+    def _oversized(self) -> ResponseTooLargeError:
         why = f"an event has more than {self._max_event_bytes} bytes; raise ClientConfig.max_event_bytes"
-        return AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
+        return ResponseTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
 
     def _broken(self, why: str) -> StreamEndedError:
         return StreamEndedError(f"GET {self._path}: {why}", method="GET", path=self._path)

@@ -66,53 +66,53 @@ class WriteVerbs(ReadVerbs):
     """
 
     @overload
-    async def create(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def create(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def create(self, rt: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def create(self, kind: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def create(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
+    async def create(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
+    async def create(self, kind: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Create an object and return it as stored; ``metadata.generateName`` works in place of a name.
 
         Raises:
             AlreadyExistsError: If there is one of that name.
         """
-        return await self._store("create", rt, obj, **keywords)
+        return await self._store("create", kind, obj, **keywords)
 
     @overload
-    async def update(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def update(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update(self, rt: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def update(self, kind: type[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def update(self, rt: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
+    async def update(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
+    async def update(self, kind: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace an object and return it as stored; where there is a status subresource, ``status`` stays as it is.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
         """
-        return await self._store("update", rt, obj, **keywords)
+        return await self._store("update", kind, obj, **keywords)
 
     @overload
-    async def update_status(self, rt: TypedKind[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
+    async def update_status(self, kind: TypedKind[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def update_status(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
+    async def update_status(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
+    async def update_status(self, kind: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace the ``status`` of an object and return it as stored; everything else stays as it is.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
             NotFoundError: If the kind has no status subresource, or there is no such object.
         """
-        return await self._store("update", rt, obj, subresource="status", **keywords)
+        return await self._store("update", kind, obj, subresource="status", **keywords)
 
     @overload
-    async def apply(self, rt: KindOf[T, W], obj: W | Written, **keywords: Unpack[ApplyKeywords]) -> T: ...
+    async def apply(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
-    async def apply(self, rt: type[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
+    async def apply(self, kind: type[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
-    async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
-    async def apply(self, rt: Any, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
+    async def apply(self, kind: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
+    async def apply(self, kind: Any, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
         """Server-side apply: say which fields this manager wants to have, creating the object if it is missing.
 
         Give the fields that are yours and no others; fields that were given before and are now missing are removed. An
@@ -122,15 +122,15 @@ class WriteVerbs(ReadVerbs):
             ConflictError: If another manager has one of the fields and ``force`` is not set.
             MalformedObjectError: If the object has no name.
         """
-        return await self._store("apply", rt, obj, **keywords)
+        return await self._store("apply", kind, obj, **keywords)
 
     @overload
-    async def patch(self, rt: TypedKind[T], name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> T: ...
+    async def patch(self, kind: TypedKind[T], name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> T: ...
     @overload
-    async def patch(self, rt: str, name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> Resource: ...
+    async def patch(self, kind: str, name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> Resource: ...
     async def patch(
         self,
-        rt: Kind,
+        kind: Kind,
         name: str,
         patch: Patch,
         *,
@@ -142,7 +142,7 @@ class WriteVerbs(ReadVerbs):
         A ``metadata.resourceVersion`` in a merge patch makes it conditional, in a JSON patch a ``test`` operation does.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: The object's name.
             patch: A mapping; for a JSON patch (RFC 6902) a list of operations. In a merge patch (RFC 7386) None removes
                 a field.
@@ -153,7 +153,7 @@ class WriteVerbs(ReadVerbs):
             ConflictError: If that version is not the present one.
             InvalidArgumentError: If the patch does not fit its type.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
             raise InvalidArgumentError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
@@ -164,10 +164,10 @@ class WriteVerbs(ReadVerbs):
         return self._answered(known, await self._write(request))
 
     @overload
-    async def delete(self, rt: TypedKind[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
+    async def delete(self, kind: TypedKind[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
     @overload
-    async def delete(self, rt: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
-    async def delete(self, rt: Kind, name: str, **keywords: Unpack[DeleteKeywords]) -> Any:
+    async def delete(self, kind: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
+    async def delete(self, kind: Kind, name: str, **keywords: Unpack[DeleteKeywords]) -> Any:
         """Delete an object, or mark it for deletion if finalizers or a grace period hold it.
 
         Returns:
@@ -177,21 +177,21 @@ class WriteVerbs(ReadVerbs):
             NotFoundError: If there is none of that name.
             ConflictError: If a precondition of ``options`` does not hold.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         body = await self._write(self._request("delete", known, name, **keywords))
         return None if is_status(body) else self._answered(known, body)
 
     @overload
     async def delete_collection(
-        self, rt: TypedKind[T], **keywords: Unpack[DeleteCollectionKeywords]
+        self, kind: TypedKind[T], **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[T] | None: ...
     @overload
     async def delete_collection(
-        self, rt: str, **keywords: Unpack[DeleteCollectionKeywords]
+        self, kind: str, **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[Resource] | None: ...
     async def delete_collection(
         self,
-        rt: Kind,
+        kind: Kind,
         *,
         selection: ListOptions = EVERYTHING,
         selector: str | LabelSelector | None = None,
@@ -207,7 +207,7 @@ class WriteVerbs(ReadVerbs):
         Raises:
             InvalidArgumentError: If the kind has namespaces and none is given.
         """
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         if known.namespaced and not keywords.get("namespace"):
             raise InvalidArgumentError(f"delete_collection of {known} needs a namespace: it takes no default")
         query = selected(selection, selector).to_query()
@@ -220,15 +220,15 @@ class WriteVerbs(ReadVerbs):
 
     @overload
     async def create_or_update(
-        self, rt: TypedKind[T], name: str, change: Change, **keywords: Unpack[WriteKeywords]
+        self, kind: TypedKind[T], name: str, change: Change, **keywords: Unpack[WriteKeywords]
     ) -> tuple[OperationResult, T]: ...
     @overload
     async def create_or_update(
-        self, rt: str, name: str, change: Change, **keywords: Unpack[WriteKeywords]
+        self, kind: str, name: str, change: Change, **keywords: Unpack[WriteKeywords]
     ) -> tuple[OperationResult, Resource]: ...
     async def create_or_update(
         self,
-        rt: Kind,
+        kind: Kind,
         name: str,
         change: Change,
         *,
@@ -241,7 +241,7 @@ class WriteVerbs(ReadVerbs):
         A conflict is not hidden: a reconcile fails and runs again with what is there then, as upstream has it.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: The object's name.
             change: Gets the object as a dict (of a missing one: its names only) and sets what it is to have; it must
                 not change name or namespace. It is called on the event loop.
@@ -259,7 +259,7 @@ class WriteVerbs(ReadVerbs):
 
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
-        known = await self._known(rt, timeout)
+        known = await self._known(kind, timeout)
         raw_type, place = untyped(known), self._namespace(known, namespace)
         present = await self.find(raw_type, name, namespace=place, timeout=timeout)
         fields = present.edit() if present is not None else _blank(known, name, place)
@@ -279,7 +279,7 @@ class WriteVerbs(ReadVerbs):
         return OperationResult.UPDATED, made
 
     async def edit(
-        self, rt: TypedKind[T], name: str, change: Callable[[T], T | None], **keywords: Unpack[WriteKeywords]
+        self, kind: TypedKind[T], name: str, change: Callable[[T], T | None], **keywords: Unpack[WriteKeywords]
     ) -> T:
         """Change one object of a class, and return it as stored: what ``change`` sets is sent, and nothing else.
 
@@ -288,7 +288,7 @@ class WriteVerbs(ReadVerbs):
         away. A conflict is not hidden, as that of ``create_or_update``.
 
         Args:
-            rt: The class, or its resource type.
+            kind: The class, or its resource type.
             name: The object's name.
             change: Gets the object, and sets fields of it, or returns another one in its place, such as one of
                 ``msgspec.structs.replace``. It is called on the event loop.
@@ -301,9 +301,9 @@ class WriteVerbs(ReadVerbs):
             InvalidArgumentError: If the kind has no class, or ``change`` changed names, or the status of a kind whose
                 status is a subresource.
         """
-        return await self._edit(rt, name, change, **keywords)
+        return await self._edit(kind, name, change, **keywords)
 
-    async def add_finalizer(self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
+    async def add_finalizer(self, kind: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
 
         Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped. An
@@ -313,10 +313,10 @@ class WriteVerbs(ReadVerbs):
             NotFoundError: If the object is gone.
             ConflictError: If it changes all the time.
         """
-        return await self._change_finalizers(rt, obj, lambda present: dict.fromkeys((*present, name)), **keywords)
+        return await self._change_finalizers(kind, obj, lambda present: dict.fromkeys((*present, name)), **keywords)
 
     async def remove_finalizer(
-        self, rt: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
+        self, kind: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
     ) -> T | None:
         """See to it that an object does not have a finalizer, and return it as stored; None if it is gone.
 
@@ -326,7 +326,7 @@ class WriteVerbs(ReadVerbs):
             ConflictError: If the object changes all the time.
         """
         try:
-            return await self._change_finalizers(rt, obj, lambda present: filter(name.__ne__, present), **keywords)
+            return await self._change_finalizers(kind, obj, lambda present: filter(name.__ne__, present), **keywords)
         except NotFoundError:
             return None
 
@@ -334,7 +334,7 @@ class WriteVerbs(ReadVerbs):
 
     async def _edit(
         self,
-        rt: TypedKind[T],
+        kind: TypedKind[T],
         name: str,
         change: Callable[[T], T | None],
         *,
@@ -342,7 +342,7 @@ class WriteVerbs(ReadVerbs):
         options: WriteOptions | None = None,
         timeout: float | None = None,
     ) -> T:
-        known = await self._known(rt, timeout)
+        known = await self._known(kind, timeout)
         if known.model in (None, Resource, dict, bytes):
             raise InvalidArgumentError(f"{known} has no class that could be edited: use patch, or create_or_update")
         present = await self.get(untyped(known), name, namespace=namespace, timeout=timeout)
@@ -360,7 +360,7 @@ class WriteVerbs(ReadVerbs):
 
     async def _change_finalizers(
         self,
-        rt: TypedKind[T] | str,
+        kind: TypedKind[T] | str,
         obj: T,
         change: Callable[[Sequence[str]], Iterable[str]],
         *,
@@ -368,7 +368,7 @@ class WriteVerbs(ReadVerbs):
         options: WriteOptions | None = None,
         timeout: float | None = None,
     ) -> T:
-        known = await self._known(rt, timeout)
+        known = await self._known(kind, timeout)
         raw_type = untyped(known)
         present = obj if isinstance(obj, Resource) else Resource.from_json(encode_object(known, obj).body, raw_type)
         name, uid, place = present.name, present.uid, namespace or present.namespace or None
@@ -408,17 +408,17 @@ class WriteVerbs(ReadVerbs):
     async def _store(
         self,
         verb: Literal["create", "update", "apply"],
-        rt: Kind,
+        kind: Kind,
         obj: object,
         *,
         force: bool = False,
         **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Any:
-        known = await self._known(rt, keywords.get("timeout"))
+        known = await self._known(kind, keywords.get("timeout"))
         try:
             return await self._store_once(verb, known, obj, force=force, **keywords)
         except NotFoundError:
-            current = await self._known(rt, keywords.get("timeout"))
+            current = await self._known(kind, keywords.get("timeout"))
             if current.api_version == known.api_version:
                 raise
             return await self._store_once(verb, current, obj, force=force, **keywords)

@@ -26,7 +26,7 @@ from deltaloop.crds.rules.compiled import (
     rules_of,
 )
 from deltaloop.crds.rules.evaluation import wrong_default
-from deltaloop.schemas.faults import FieldError, forbidden_field, internal, invalid_value
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, internal, invalid_value
 
 _MOST_NAMED: Final = 4
 _GREATEST_FACTOR: Final = 100

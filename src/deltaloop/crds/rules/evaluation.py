@@ -21,7 +21,7 @@ from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 

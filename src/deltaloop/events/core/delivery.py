@@ -93,19 +93,19 @@ class Delivery:
         self._request()
         self._effect = Outcome.SENT
 
-    def failed(self, error: Exception, *, chance: float, closing: bool) -> None:
+    def failed(self, error: Exception, *, random: float, closing: bool) -> None:
         """Take an error instead of an answer.
 
         Args:
             error: What the client raised.
-            chance: A number in [0, 1).
+            random: A number in [0, 1).
             closing: Whether the recorder is closing.
         """
         step = self._request()
         if isinstance(error, NotFoundError) and step is EventWrite.PATCH:
             self._effect = EventWrite.CREATE  # it has expired on the server, or it never arrived
         elif isinstance(error, AlreadyExistsError) and self._is_update and self._is_series:
-            self._try_again(EventWrite.PATCH, chance, closing=closing)
+            self._try_again(EventWrite.PATCH, random, closing=closing)
         elif isinstance(error, NotFoundError) and self._is_series and not _names_an_object(error):
             self._effect = Outcome.NOT_SERVED
         elif isinstance(error, ApiError):
@@ -113,20 +113,20 @@ class Delivery:
         elif isinstance(error, InvalidArgumentError):
             self._effect = Outcome.INVALID
         else:
-            self._try_again(step, chance, closing=closing)
+            self._try_again(step, random, closing=closing)
 
-    def _try_again(self, step: EventWrite, chance: float, *, closing: bool) -> None:
+    def _try_again(self, step: EventWrite, random: float, *, closing: bool) -> None:
         self.tries += 1
         if closing or self.tries >= self._max_tries:
             self._effect = Outcome.GIVEN_UP
             return
         self._after_wait = step
-        self._effect = Sleep(self._delay(chance))
+        self._effect = Sleep(self._delay(random))
 
-    def _delay(self, chance: float) -> float:
+    def _delay(self, random: float) -> float:
         if self._is_series:
-            return jitter(self._retry_delay, _JITTER, chance=chance)
-        return self._retry_delay * (chance if self.tries == 1 else 1.0)
+            return jitter(self._retry_delay, _JITTER, random=random)
+        return self._retry_delay * (random if self.tries == 1 else 1.0)
 
     def _request(self) -> EventWrite:
         if isinstance(self._effect, EventWrite):

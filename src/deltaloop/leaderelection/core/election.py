@@ -284,7 +284,7 @@ class Election:
 
     # What came of it
 
-    def observed(self, state: LockState | None, now: float, *, chance: float) -> tuple[Fact, ...]:
+    def observed(self, state: LockState | None, now: float, *, random: float) -> tuple[Fact, ...]:
         """Take the answer to a ``Read``: the lock, or None if there is none."""
         self._take(Read)
         self._write_unknown_at = None
@@ -297,7 +297,7 @@ class Election:
                 self._write_unknown_at = now  # by a write without an answer, or an earlier process of the same name
             self._step = self._step_after_read(now)
             if self._step is None:
-                self._retry_contending(now, chance)
+                self._retry_contending(now, random)
         elif self.phase is ElectionPhase.LEADING:
             if holder == self.identity:
                 self._step = _Step.UPDATE
@@ -322,16 +322,16 @@ class Election:
         recorded = _stored(self._observed.record.lease_duration_seconds)
         return self._observed_at + (recorded if recorded > 0 else self.timing.lease_duration)
 
-    def wrote(self, version: str, now: float, *, chance: float, token: str = "") -> tuple[Fact, ...]:
+    def wrote(self, version: str, now: float, *, random: float, token: str = "") -> tuple[Fact, ...]:
         """Take the answer to a ``Create`` or ``Update``: done, and the lock has this version now.
 
         Args:
             version: The lock's ``resourceVersion`` after the write.
             now: Seconds on the caller's clock.
-            chance: A number in [0, 1).
+            random: A number in [0, 1).
             token: The fencing token of this write, if that is not the version.
         """
-        del chance  # the next renewal is not jittered; the parameter keeps the three answers alike
+        del random  # the next renewal is not jittered; the parameter keeps the three answers alike
         request = self._take(Create, Update)
         assert not isinstance(request, Read)
         self._write_unknown_at = None
@@ -364,26 +364,26 @@ class Election:
         self._next_at = max(now, self._pending_at + self.timing.retry_period)
         return True
 
-    def conflicted(self, now: float, *, chance: float) -> tuple[Fact, ...]:
+    def conflicted(self, now: float, *, random: float) -> tuple[Fact, ...]:
         """Take the answer to a ``Create`` or ``Update``: refused, because the lock has changed or is gone."""
         self._take(Create, Update)
         self._version_is_current = False
         if self.phase is ElectionPhase.RELEASING:
             self._step = _Step.READ
         else:
-            self._attempt_failed(now, chance)
+            self._attempt_failed(now, random)
         return ()
 
-    def failed(self, now: float, *, chance: float) -> tuple[Fact, ...]:
+    def failed(self, now: float, *, random: float) -> tuple[Fact, ...]:
         """Take the news that a request got no usable answer: a write may have been carried out nevertheless.
 
         Args:
             now: Seconds on the caller's clock.
-            chance: A number in [0, 1).
+            random: A number in [0, 1).
         """
         self._forget_request(now)
         if self.phase is not ElectionPhase.RELEASING:
-            self._attempt_failed(now, chance)
+            self._attempt_failed(now, random)
         return ()
 
     def _forget_request(self, now: float) -> None:
@@ -392,9 +392,9 @@ class Election:
             self._version_is_current = False
             self._write_unknown_at = now
 
-    def _attempt_failed(self, now: float, chance: float) -> None:
+    def _attempt_failed(self, now: float, random: float) -> None:
         if self.phase is ElectionPhase.CONTENDING:
-            self._retry_contending(now, chance)
+            self._retry_contending(now, random)
         elif self._fast:
             self._fast = False
             self.slow_paths += 1
@@ -408,8 +408,8 @@ class Election:
         self.phase = ElectionPhase.IDLE
         self._write_unknown_at = None
 
-    def _retry_contending(self, now: float, chance: float) -> None:
-        self._next_at = now + jitter(self.timing.retry_period, JITTER_FACTOR, chance=chance)
+    def _retry_contending(self, now: float, random: float) -> None:
+        self._next_at = now + jitter(self.timing.retry_period, JITTER_FACTOR, random=random)
 
     def _release_until_at(self, now: float) -> float:
         since = [at for at in (self._renewed_at, self._write_unknown_at) if at is not None]

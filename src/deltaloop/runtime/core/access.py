@@ -33,8 +33,8 @@ _KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "imperso
 
 @final
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Something that a controller does beside watching, such as ``Access("v1/Secret", verbs=("create",))``.
+class Permission:
+    """Something that a controller does beside watching, such as ``Permission("v1/Secret", verbs=("create",))``.
 
     Attributes:
         resource: The kind that may be read or written.
@@ -59,7 +59,7 @@ class Access:
             InvalidArgumentError: Naming the verb, and what was probably meant; or the class that is no kind.
         """
         object.__setattr__(self, "resource", as_kind(self.resource))
-        what = f"Access({str(self.resource)!r}, verbs=...)"
+        what = f"Permission({str(self.resource)!r}, verbs=...)"
         verbs: object = self.verbs
         if isinstance(verbs, str) or not verbs:
             raise InvalidArgumentError(f"{what}: verbs is {verbs!r}; some are needed, such as ('create', 'patch')")
@@ -67,7 +67,7 @@ class Access:
             if self.names and verb in _NAMELESS:
                 raise InvalidArgumentError(
                     f"{what}: {verb!r} cannot be limited to names, which a request of that kind does not have;"
-                    " declare it in an Access of its own, without names"
+                    " declare it in a Permission of its own, without names"
                 )
             if verb not in _KNOWN:
                 from difflib import get_close_matches
@@ -129,7 +129,7 @@ def rules_for(
 
 
 def rules_of_access(
-    access: Access, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
+    access: Permission, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
 ) -> list[AccessRule]:
     """Return the rules of an access.
 
@@ -150,7 +150,7 @@ def implied_rules(
     own: ResourceType[Any],
     *,
     owned: Iterable[ResourceType[Any]],
-    writes: Iterable[tuple[ResourceType[Any], Access]],
+    writes: Iterable[tuple[ResourceType[Any], Permission]],
     namespace: str | None,
 ) -> list[AccessRule]:
     """Return what goes with the declared writes of a controller and is not always needed, so nothing asks about it.

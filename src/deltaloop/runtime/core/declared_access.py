@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import msgspec
 
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule
+from deltaloop.runtime.core.access import READ_VERBS, AccessRule, Permission
 
 _EVERYWHERE: Final = ""
 _ANYBODY_MAY: Final = frozenset({
@@ -30,11 +30,11 @@ class UndeclaredAccess(Enum):
 
     Attributes:
         WARN: It is sent, and the first of each sort is told of: a role may allow more than what is declared.
-        REFUSE: It is not sent; ``UndeclaredAccessError`` says what to declare.
+        REJECT: It is not sent; ``UndeclaredAccessError`` says what to declare.
     """
 
     WARN = "warn"
-    REFUSE = "refuse"
+    REJECT = "reject"
 
 
 @final
@@ -56,7 +56,7 @@ class NeededAccess(msgspec.Struct, frozen=True):
     def remedy(self) -> str:
         """Return what to write into the declaration."""
         more = f", subresource={self.subresource!r}" if self.subresource else ""
-        exact = f"dl.Access({self.kind!r}, verbs=({self.verb!r},){more})"
+        exact = f"dl.Permission({self.kind!r}, verbs=({self.verb!r},){more})"
         if self.verb in READ_VERBS and not self.subresource:
             return f"add {exact} to writes=[...], or {self.kind!r} to reads=[...], which keeps a cache of them"
         if self.subresource or self.verb == "deletecollection":
@@ -73,7 +73,7 @@ class NeededAccess(msgspec.Struct, frozen=True):
 class DeclaredAccess:
     """What one controller declares."""
 
-    def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Access, str | None]] = ()) -> None:
+    def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Permission, str | None]] = ()) -> None:
         """Take the rules.
 
         Args:

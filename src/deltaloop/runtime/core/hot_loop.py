@@ -8,7 +8,7 @@ A *strike* of a key against an object is a reconcile that changed the object alt
 
     CALM ── ``threshold`` strikes against one object within ``window`` seconds ──▶ HOT
     HOT  ── SELF: the echo of an own write is reconciled without a write
-         ── either: no strike for ``quiet`` seconds ──▶ CALM
+         ── either: no strike for ``reset_after`` seconds ──▶ CALM
 
 A hot key runs once per ``interval``, which begins at ``min_interval`` and doubles with each further strike, up to
 ``max_interval``. It is told of once when it becomes hot, and once when it has cooled down; what it wants is still done,
@@ -59,7 +59,7 @@ class HotLoopOptions:
         window: Within this time.
         min_interval: Time between two reconciles of a hot key, at first.
         max_interval: The longest that it becomes.
-        quiet: So long without a strike, and the key is calm again.
+        reset_after: So long without a strike, and the key is calm again.
         limit: Most keys that are watched at a time.
     """
 
@@ -67,7 +67,7 @@ class HotLoopOptions:
     window: float = 60.0
     min_interval: float = 1.0
     max_interval: float = 30.0
-    quiet: float = 120.0
+    reset_after: float = 120.0
     limit: int = 1000
 
     def __post_init__(self) -> None:
@@ -78,15 +78,15 @@ class HotLoopOptions:
             window=self.window,
             min_interval=self.min_interval,
             max_interval=self.max_interval,
-            quiet=self.quiet,
+            reset_after=self.reset_after,
         )
         if self.threshold < 2 or self.limit < 1:
             raise InvalidArgumentError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
         if self.min_interval > self.max_interval:
             raise InvalidArgumentError("HotLoopOptions.min_interval is longer than max_interval")
-        if self.quiet <= self.max_interval:
+        if self.reset_after <= self.max_interval:
             # Else slowing a key down would be taken for its recovery.
-            raise InvalidArgumentError("HotLoopOptions.quiet must be longer than max_interval")
+            raise InvalidArgumentError("HotLoopOptions.reset_after must be longer than max_interval")
 
 
 class Cause(Enum):
@@ -263,7 +263,7 @@ class HotLoops:
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
         # In a fight the echo of an own write is always quiet; only the other writer can end it.
-        return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.quiet
+        return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.reset_after
 
     def _wrote(
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float

@@ -47,7 +47,7 @@ class Polled:
 def _items(answer: object) -> Iterator[tuple[str, object]]:
     if not isinstance(answer, Mapping):
         raise InvalidArgumentError(
-            f"the polling function of Every(..., changed_only=True) returned a {type(answer).__name__}; return a "
+            f"the polling function of Periodic(..., changed_only=True) returned a {type(answer).__name__}; return a "
             "dict from each key to what is compared, such as {'default/main': etag}"
         )
     for key, value in cast("Mapping[object, object]", answer).items():

@@ -15,8 +15,8 @@ and answers reviews until the endpoints of its Service have changed. Reconciles 
 ``timeout`` bounds both. A second stop ends the grace.
 
 One request may arrive twice: ``timeout`` signals its child and then the child's group, and a terminal and a wrapper
-both pass Ctrl-C on. So a stop from the same source within ``repeat_window`` seconds of the first is the first one
-again. The window does not move, so a later one counts.
+both pass Ctrl-C on. So a stop from the same source within ``duplicate_signal_window`` seconds of the first is the first
+one again. The window does not move, so a later one counts.
 
 The lock may be released only if no reconcile runs: one that was left behind still acts, so its lease has to expire.
 So the end comes when none runs, or after ``Abandon``, which tells the holder of the lock to keep it.
@@ -101,20 +101,25 @@ class Shutdown:
     """The end of one program."""
 
     def __init__(
-        self, *, drain_timeout: float, timeout: float, repeat_window: float = REPEAT_WINDOW, grace: float = 0.0
+        self,
+        *,
+        drain_timeout: float,
+        timeout: float,
+        duplicate_signal_window: float = REPEAT_WINDOW,
+        grace: float = 0.0,
     ) -> None:
         """Begin in the middle of life.
 
         Args:
             drain_timeout: Seconds that runs have to end by themselves; at most ``timeout`` counts.
             timeout: Seconds for all of it.
-            repeat_window: Seconds in which a stop from the same source is the same one; 0 for never.
+            duplicate_signal_window: Seconds in which a stop from the same source is the same one; 0 for never.
             grace: Seconds from the first stop until requests are no longer accepted; at most ``timeout`` counts.
         """
         self._grace = min(grace, timeout)
         self._drain_timeout = min(drain_timeout, timeout)
         self._timeout = timeout
-        self._repeat_window = repeat_window
+        self._repeat_window = duplicate_signal_window
         self._began_at = 0.0
         self._source = ""
         self.phase: Phase = Phase.RUNNING

@@ -54,14 +54,14 @@ class Caches:
             views.append(view)
 
     @overload
-    def find(self, rt: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    def find(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
     @overload
-    def find(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
-    def find(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:
+    def find(self, kind: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
+    def find(self, kind: Kind, name: str, *, namespace: str | None = None) -> Any:
         """Return one object; None if there is none.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: Its name.
             namespace: Its namespace; needed for kinds that have some.
 
@@ -69,7 +69,7 @@ class Caches:
             InvalidControllerError: If the controller declares no such cache.
             InvalidArgumentError: If the namespace is missing.
         """
-        known, views = self._of(rt)
+        known, views = self._of(kind)
         if known.namespaced and not namespace:
             raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
         place = namespace if known.namespaced else None
@@ -79,37 +79,37 @@ class Caches:
 
     @overload
     def list(
-        self, rt: TypedKind[T], *, namespace: str | None = None, selector: str | None = None
+        self, kind: TypedKind[T], *, namespace: str | None = None, selector: str | None = None
     ) -> builtins.list[T]: ...
     @overload
     def list(
-        self, rt: str, *, namespace: str | None = None, selector: str | None = None
+        self, kind: str, *, namespace: str | None = None, selector: str | None = None
     ) -> builtins.list[Resource]: ...
-    def list(self, rt: Kind, *, namespace: str | None = None, selector: str | None = None) -> builtins.list[Any]:
+    def list(self, kind: Kind, *, namespace: str | None = None, selector: str | None = None) -> builtins.list[Any]:
         """Return the objects of a kind.
 
         Args:
-            rt: What kind of objects.
+            kind: What kind of objects.
             namespace: Only those of this namespace; None for all that are cached.
             selector: Only those with such labels.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
         """
-        known, views = self._of(rt)
+        known, views = self._of(kind)
         place = namespace if known.namespaced else None
         by_label = None if selector is None else LabelSelector.parse(selector)
         return _decoded(known, (view.list(place, by_label) for view in views))
 
     @overload
-    def by_index(self, rt: TypedKind[T], index: str, value: str) -> builtins.list[T]: ...
+    def by_index(self, kind: TypedKind[T], index: str, value: str) -> builtins.list[T]: ...
     @overload
-    def by_index(self, rt: str, index: str, value: str) -> builtins.list[Resource]: ...
-    def by_index(self, rt: Kind, index: str, value: str) -> builtins.list[Any]:
+    def by_index(self, kind: str, index: str, value: str) -> builtins.list[Resource]: ...
+    def by_index(self, kind: Kind, index: str, value: str) -> builtins.list[Any]:
         """Return the objects that an index files under a value, of all namespaces.
 
         Args:
-            rt: What kind of objects.
+            kind: What kind of objects.
             index: The index's name, as given to the controller or to the ``Watch``.
             value: The value that the index files objects under.
 
@@ -117,22 +117,22 @@ class Caches:
             InvalidControllerError: If the controller declares no such cache.
             UnknownIndexError: If the cache has no such index.
         """
-        known, views = self._of(rt)
+        known, views = self._of(kind)
         indexed = [view for view in views if view.has_index(index)]
         if not indexed:
             raise UnknownIndexError(index, {name for view in views for name in view.informer.indexer.get_indexers()})
         return _decoded(known, (view.by_index(index, value) for view in indexed))
 
-    def _of(self, rt: Kind) -> tuple[ResourceType[Any], builtins.list[CacheView]]:
-        rt = as_kind(rt)
-        known = self._kinds.get(str(rt))
+    def _of(self, kind: Kind) -> tuple[ResourceType[Any], builtins.list[CacheView]]:
+        kind = as_kind(kind)
+        known = self._kinds.get(str(kind))
         if known is None:
             raise InvalidControllerError(
                 self._controller,
-                f"its mapping looks for {rt}, of which it has no cache without selectors: "
+                f"its mapping looks for {kind}, of which it has no cache without selectors: "
                 "add the kind to watches=[...], or to reads=[...]",
             )
-        return (rt if isinstance(rt, ResourceType) else known), self._views[str(known)]
+        return (kind if isinstance(kind, ResourceType) else known), self._views[str(known)]
 
     def __repr__(self) -> str:
         return f"<Caches of {self._controller}: {', '.join(self._views)}>"

@@ -104,12 +104,12 @@ class Tracker:
         return tuple(watch.informer for watch in self._watches.values())
 
     async def track(
-        self, rt: Kind, name: str, namespace: str, *, key: str, client: Client, check: Callable[[str], None]
+        self, kind: Kind, name: str, namespace: str, *, key: str, client: Client, check: Callable[[str], None]
     ) -> Any:
         """Track an object for a key, and return it as it is now; None if there is none.
 
         Args:
-            rt: What kind of object.
+            kind: What kind of object.
             name: Its name.
             namespace: Its namespace; not looked at for kinds without.
             key: Whose run tracks it.
@@ -122,8 +122,8 @@ class Tracker:
             CacheSyncError: If the first list takes too long, or the server refuses it.
             ApiError, TransportError: If the object's first state cannot be read.
         """
-        rt = as_kind(rt)
-        tracked = self._tracked(rt, name, namespace)
+        kind = as_kind(kind)
+        tracked = self._tracked(kind, name, namespace)
         check(f"tracking of {tracked.kind} {name}")
         watched = self._tracking.track(key, tracked)
         watch = self._watches.get(watched) or self._start(watched)
@@ -139,7 +139,7 @@ class Tracker:
             raise CacheSyncError(named) from None
         found = await self._newest(watch, join_key(tracked.namespace, name), name, tracked.namespace, client)
         check(f"tracking of {tracked.kind} {name}")
-        return None if found is None else decoder(rt if isinstance(rt, ResourceType) else watch.kind)(found)
+        return None if found is None else decoder(kind if isinstance(kind, ResourceType) else watch.kind)(found)
 
     def ended(self, key: str, *, succeeded: bool, exists: bool) -> None:
         """Take the end of a key's run; ``exists`` is whether the key's own object is there."""
@@ -164,11 +164,11 @@ class Tracker:
 
     # -- what is asked for
 
-    def _tracked(self, rt: Kind, name: str, namespace: str) -> Tracked:
-        known = self._kinds.get(str(rt))
+    def _tracked(self, kind: Kind, name: str, namespace: str) -> Tracked:
+        known = self._kinds.get(str(kind))
         if known is None:
-            declared = ", ".join(repr(name) for name in [*dict.fromkeys([*map(str, self._kinds.values()), str(rt)])])
-            problem = f"it tracks a {rt}, which it does not declare: @dl.controller(..., tracks=[{declared}])"
+            declared = ", ".join(repr(name) for name in [*dict.fromkeys([*map(str, self._kinds.values()), str(kind)])])
+            problem = f"it tracks a {kind}, which it does not declare: @dl.controller(..., tracks=[{declared}])"
             raise InvalidControllerError(self._controller, problem)
         if not name:
             raise InvalidArgumentError(f"a {known} without a name cannot be tracked")

@@ -20,8 +20,8 @@ from deltaloop.events import EventApi
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import (
     READ_VERBS,
-    Access,
     AccessRule,
+    Permission,
     is_allowed,
     review,
     roles,
@@ -60,7 +60,7 @@ class Program:
     lease_namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
     token_review: bool = False
-    certificates: tuple[Access, ...] = ()
+    certificates: tuple[Permission, ...] = ()
     reads: tuple[ResourceType[Any], ...] = ()
 
     def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
@@ -119,22 +119,22 @@ def guess(name: str) -> ResourceType[Any]:
     return ResourceType[Resource].untyped(api_version, kind, plural)
 
 
-def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Access, ...]:
+def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Permission, ...]:
     """Return what a program cannot do without.
 
     Args:
         lease_namespace: Where the Lease of leader election is; None without one.
         token_review: Whether the API server is asked who may get the metrics.
     """
-    needed: list[Access] = []
+    needed: list[Permission] = []
     if lease_namespace is not None:
-        needed.append(Access(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
+        needed.append(Permission(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
     if token_review:
-        needed += [Access(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]
+        needed += [Permission(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]
     return tuple(needed)
 
 
-def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Access, ...]:
+def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
     """Return what recording Events takes.
 
     Args:
@@ -143,11 +143,11 @@ def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple
     """
     kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
     return tuple(
-        Access(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
+        Permission(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
     )
 
 
-def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Access, ...]:
+def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Permission, ...]:
     """Return what keeping the certificates of webhooks takes: one Secret, and ``caBundle`` in configurations, by name.
 
     The right to create Secrets, which cannot be limited to a name, is not among it: the Secret is there before, empty.
@@ -157,12 +157,13 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
         secret: Its name.
         targets: The configurations.
     """
-    needed = [Access(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
+    needed = [Permission(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
     names: dict[TargetKind, list[str]] = {}
     for target in targets:
         names.setdefault(target.kind, []).append(target.name)
     needed += [
-        Access(TARGET_KINDS[kind], verbs=(*READ_VERBS, "patch"), names=tuple(named)) for kind, named in names.items()
+        Permission(TARGET_KINDS[kind], verbs=(*READ_VERBS, "patch"), names=tuple(named))
+        for kind, named in names.items()
     ]
     return tuple(needed)
 

@@ -10,7 +10,7 @@ from typing import Any
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.crds import crd_of
+from deltaloop.crds import generate_crd
 from deltaloop.crds.declaring import by_kind, declared_kind, is_kind
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.program.access import guess
@@ -44,7 +44,7 @@ def program_definitions(
             found.setdefault(kind.group_resource, []).extend(classes)
     for model in filter(is_kind, models):  # a class that no module has by a name
         found.setdefault(declared_kind(model).type.group_resource, []).append(model)
-    return [crd_of(*dict.fromkeys(classes)) for classes in found.values()]
+    return [generate_crd(*dict.fromkeys(classes)) for classes in found.values()]
 
 
 def kinds_of(webhook: Webhook) -> tuple[ResourceType[Any], ...]:

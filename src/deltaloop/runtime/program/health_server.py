@@ -31,7 +31,7 @@ from deltaloop._internal.http_connections import HANDSHAKE, UNREADABLE, BoundedS
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
 from deltaloop.runtime.errors import HealthServerError
-from deltaloop.runtime.program.pages import HttpPage, Listen, LocalRoute, MayGet, Route
+from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, MayGet, Route
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -44,7 +44,7 @@ _STOP_PATIENCE: Final = 1.0
 class HealthServer:
     """An HTTP server of a few pages, running while it is entered."""
 
-    def __init__(self, listen: Listen, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
+    def __init__(self, listen: BindAddress, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
         """Make a server that does not run yet.
 
         Args:
@@ -60,7 +60,7 @@ class HealthServer:
         self._listener: asyncio.Server | None = None
         self._port = 0
         if listen.token_review and may_get is None:
-            raise InvalidArgumentError("Listen.token_review needs somebody who reviews tokens (may_get)")
+            raise InvalidArgumentError("BindAddress.token_review needs somebody who reviews tokens (may_get)")
 
     @property
     def url(self) -> str:

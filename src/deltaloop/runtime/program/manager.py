@@ -148,7 +148,7 @@ class Manager:
         self._shutdown = Shutdown(
             drain_timeout=self.options.drain_timeout,
             timeout=self.options.shutdown_timeout,
-            repeat_window=self.options.repeat_window,
+            duplicate_signal_window=self.options.duplicate_signal_window,
             grace=self._webhooks.grace,
         )
         self._changed = asyncio.Event()
@@ -250,7 +250,8 @@ class Manager:
 
         Args:
             handle_signals: Whether SIGINT and SIGTERM do what ``stop`` does. A second one ends at once; the same one
-                within ``repeat_window`` of the options is no second one: ``timeout`` and terminals send it twice.
+                within ``duplicate_signal_window`` of the options is no second one: ``timeout`` and terminals send it
+                twice.
 
         Raises:
             LifespanError: If a lifespan fails to begin or to end.
@@ -265,7 +266,7 @@ class Manager:
             raise RuntimeError("a manager runs once; make a new one")
         self._used = True
         self._clock = asyncio.get_running_loop().time
-        async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.blocked_after):
+        async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.loop_block_threshold):
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)
         for loop in self._loops:
@@ -439,7 +440,7 @@ class Manager:
         plans = [wires_of(controller, known) for controller in self.controllers]
         if options.preflight:
             rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
-            rules += [rule for access in options.access for rule in rules_of_access(access)]
+            rules += [rule for access in options.permissions for rule in rules_of_access(access)]
             for kind in self._webhooks.reads:
                 rules += rules_for(kind, CACHE_VERBS, namespace=options.namespace)
             await check_access(self._client, rules)
@@ -456,9 +457,9 @@ class Manager:
                 recorder=self._recorders.get(plan.controller.name),
                 metrics=self._metrics,
                 clock=clock,
-                chance=options.chance,
+                random=options.random,
                 lifespans=self._lifespans,
-                access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared),
+                access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared_access),
             )
             self._loops.append(loop)
             informers = connect_caches(

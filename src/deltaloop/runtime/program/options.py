@@ -23,7 +23,7 @@ from deltaloop.runtime.program.object_names import (
     is_namespace,
     is_webhook_url,
 )
-from deltaloop.runtime.program.pages import Listen
+from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.webhooks.server_options import WebhookServerOptions
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
@@ -183,9 +183,9 @@ def lease_namespace(options: RunOptions, client: Client) -> str | None:
     return (options.leader_election_namespace or client.namespace) if options.leader_elect else None
 
 
-def metrics_address(options: RunOptions) -> Listen | None:
+def metrics_address(options: RunOptions) -> BindAddress | None:
     """Return where metrics are served; None if they are disabled."""
-    return Listen.parse(
+    return BindAddress.parse(
         options.metrics_bind_address or DEFAULT_METRICS,
         certificate=options.metrics_cert,
         key=options.metrics_key,
@@ -203,7 +203,7 @@ def webhook_server_options(options: RunOptions) -> WebhookServerOptions | None:
 
 def _is_address(address: str) -> bool:
     try:
-        Listen.parse(address)
+        BindAddress.parse(address)
     except InvalidArgumentError:
         return False
     return True

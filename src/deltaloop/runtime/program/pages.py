@@ -17,7 +17,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listen:
+class BindAddress:
     """Where a server listens, and to whom it answers.
 
     Attributes:

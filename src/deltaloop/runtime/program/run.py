@@ -32,7 +32,7 @@ from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
 from deltaloop.runtime.program.manager import Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.options import RunOptions, election_timing, lease_namespace, metrics_address
-from deltaloop.runtime.program.pages import Listen
+from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook
 
@@ -120,11 +120,11 @@ async def run(
                 preflight=options.preflight,
                 drain_timeout=options.drain_timeout,
                 shutdown_timeout=options.shutdown_timeout,
-                health=Listen.parse(options.health_probe_bind_address),
+                health=BindAddress.parse(options.health_probe_bind_address),
                 metrics=None if metrics is None else metrics_address(options),
                 webhooks=served.listen,
-                undeclared=UndeclaredAccess.REFUSE if options.embedded else UndeclaredAccess.WARN,
-                access=program_access(lease_namespace=lease, token_review=options.metrics_token_review),
+                undeclared_access=UndeclaredAccess.REJECT if options.embedded else UndeclaredAccess.WARN,
+                permissions=program_access(lease_namespace=lease, token_review=options.metrics_token_review),
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
             ),
         )

@@ -114,11 +114,11 @@ class ServedWebhooks:
         self._informers = {str(kind): factory.informer(untyped(kind)) for kind in self.reads}
         return [*self._informers.values()]
 
-    def _lister(self, rt: Kind) -> Lister[Any]:
+    def _lister(self, kind: Kind) -> Lister[Any]:
         from deltaloop.webhooks.errors import CachesNotFilledError
 
-        rt = as_kind(rt)
-        informer = self._informers.get(str(rt))
+        kind = as_kind(kind)
+        informer = self._informers.get(str(kind))
         if informer is None or not informer.has_synced:
-            raise CachesNotFilledError(f"the cache of {rt} is not filled yet")
-        return Lister(informer.indexer, rt) if isinstance(rt, ResourceType) else informer.lister()
+            raise CachesNotFilledError(f"the cache of {kind} is not filled yet")
+        return Lister(informer.indexer, kind) if isinstance(kind, ResourceType) else informer.lister()

@@ -16,10 +16,10 @@ from deltaloop.client import Client
 from deltaloop.runtime.program.options import RunOptionError, RunOptions, webhook_server_options
 from deltaloop.webhooks import (
     CertificateSource,
-    FixedCertificate,
+    ManagedCertificateOptions,
+    ManagedCertificates,
     MountedCertificates,
-    OwnCertificateOptions,
-    OwnCertificates,
+    StaticCertificate,
     WebhookAddress,
     WebhookSet,
     WebhookTarget,
@@ -57,7 +57,7 @@ class ProgramWebhooks:
     webhooks: Sequence[Webhook]
     options: RunOptions
     listen: WebhookServerOptions | None = None
-    certificate: FixedCertificate | None = None
+    certificate: StaticCertificate | None = None
     address: WebhookAddress | None = None
 
     @classmethod
@@ -97,7 +97,7 @@ class ProgramWebhooks:
         return replace(
             self,
             listen=replace(listen, host=host, grace=0.0),  # there are no endpoints that have to change
-            certificate=FixedCertificate(authority.server_context(host=host)),
+            certificate=StaticCertificate(authority.server_context(host=host)),
             address=address,
         )
 
@@ -118,9 +118,9 @@ class ProgramWebhooks:
         service, namespace = self.options.webhook_service or default_service(self.name), client.namespace
         host = urlsplit(self.options.webhook_url or "").hostname
         hosts = (host,) if host else (f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local")
-        return OwnCertificates(
+        return ManagedCertificates(
             client,
-            OwnCertificateOptions(
+            ManagedCertificateOptions(
                 namespace=namespace, secret=default_service(self.name), hosts=hosts, targets=self.targets()
             ),
         )

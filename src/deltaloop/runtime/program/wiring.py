@@ -24,7 +24,7 @@ from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
-from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
+from deltaloop.runtime.core.access import READ_VERBS, AccessRule, Permission, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
 from deltaloop.runtime.core.declared_access import DeclaredAccess
 from deltaloop.runtime.core.finalizing import with_deletions
@@ -72,7 +72,7 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
     owned: tuple[ResourceType[Any], ...]
     children: tuple[ChildKind, ...]
     tracked: tuple[ResourceType[Any], ...]
-    writes: tuple[tuple[ResourceType[Any], Access], ...]
+    writes: tuple[tuple[ResourceType[Any], Permission], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
         """Return what the controller needs to be allowed.
@@ -95,7 +95,7 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
         """Return what the controller may do by its own words; ``namespace`` is as for ``rules``."""
         place = self.controller.namespace or namespace
         known = {str(kind) for kind, _ in self.writes}
-        written = [item if isinstance(item, Access) else Access(item) for item in self.controller.writes]
+        written = [item if isinstance(item, Permission) else Permission(item) for item in self.controller.writes]
         later = [(access, place) for access in written if str(access.resource) not in known]
         return DeclaredAccess([*self.rules(namespace), *self.implied_rules(namespace)], later)
 
@@ -148,11 +148,11 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
     )
     writes = tuple(
         (kind_of(access.resource), access)
-        for access in (item if isinstance(item, Access) else Access(item) for item in controller.writes)
+        for access in (item if isinstance(item, Permission) else Permission(item) for item in controller.writes)
         if isinstance(access.resource, ResourceType) or access.resource in known
     )
     if controller.finalizer:
-        writes = (*writes, (own, Access(own, verbs=("patch",))))
+        writes = (*writes, (own, Permission(own, verbs=("patch",))))
     owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
     child_kinds = tuple(ChildKind(kind_of(watch.resource), watch.namespace) for watch in children)
     return Wires(
@@ -165,7 +165,7 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         writes=(
             *writes,
             *(
-                (child.kind, Access(child.kind, verbs=CHILD_VERBS, namespace=child.namespace or ""))
+                (child.kind, Permission(child.kind, verbs=CHILD_VERBS, namespace=child.namespace or ""))
                 for child in child_kinds
             ),
         ),
@@ -217,8 +217,8 @@ def _places_of(name: str, controller: Controller) -> list[str]:
     return [f"{place}= of controller {controller.name!r}" for place in places]
 
 
-def _kind_in(item: Kind | Watch | Access) -> Kind:
-    return item.resource if isinstance(item, Watch | Access) else item
+def _kind_in(item: Kind | Watch | Permission) -> Kind:
+    return item.resource if isinstance(item, Watch | Permission) else item
 
 
 async def _find(client: Client, name: str) -> ResourceType[Any]:

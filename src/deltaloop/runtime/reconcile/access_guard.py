@@ -16,17 +16,17 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 class AccessGuard:
     """Asked before each request of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
 
-    def __init__(self, controller: str, declared: DeclaredAccess, undeclared: UndeclaredAccess) -> None:
+    def __init__(self, controller: str, declared: DeclaredAccess, undeclared_access: UndeclaredAccess) -> None:
         """Begin.
 
         Args:
             controller: Name of the controller.
             declared: What it declares.
-            undeclared: What becomes of other requests.
+            undeclared_access: What becomes of other requests.
         """
         self._controller = controller
         self._declared = declared
-        self._refuses = undeclared is UndeclaredAccess.REFUSE
+        self._refuses = undeclared_access is UndeclaredAccess.REJECT
         self._told: set[tuple[str, str, str]] = set()
 
     def __call__(self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str) -> None:

@@ -142,17 +142,17 @@ class ReconcileClient(Verbs):
 
     @overload
     async def by_index(
-        self, rt: TypedKind[T], index: str, value: str, *, namespace: str | None = None
+        self, kind: TypedKind[T], index: str, value: str, *, namespace: str | None = None
     ) -> builtins.list[T]: ...
     @overload
     async def by_index(
-        self, rt: str, index: str, value: str, *, namespace: str | None = None
+        self, kind: str, index: str, value: str, *, namespace: str | None = None
     ) -> builtins.list[Resource]: ...
-    async def by_index(self, rt: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
+    async def by_index(self, kind: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
         """Read the objects that an index of the cache files under a value.
 
         Args:
-            rt: What kind of objects.
+            kind: What kind of objects.
             index: The index's name, as given to the ``Watch``.
             value: The value that the index files objects under.
             namespace: The cache's only namespace, if it holds one; no filter.
@@ -161,7 +161,7 @@ class ReconcileClient(Verbs):
             InvalidArgumentError: If the program has no cache of that kind.
             UnknownIndexError: If the cache has no such index.
         """
-        known = await self._known(rt, None)
+        known = await self._known(kind, None)
         caches = [
             view for view in [self._views.find(known, namespace), *self._views.of_kind(known)] if view is not None
         ]

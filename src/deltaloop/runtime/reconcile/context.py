@@ -67,7 +67,7 @@ class Context:
         "_lifespans",
         "_logger",
         "_loop",
-        "_memory",
+        "_memo",
         "_recorder",
         "_remember",
         "_statuses",
@@ -117,7 +117,7 @@ class Context:
         self._declared_children = children
         self._children: Children | None = None
         self._remember = remember
-        self._memory: dict[str, Any] | None = None
+        self._memo: dict[str, Any] | None = None
         self._statuses = statuses
         self._track = track
         self._lifespans = lifespans
@@ -184,10 +184,10 @@ class Context:
         return StatusWriter(obj, client=self.client, statuses=self._statuses, on_error=on_error, wait=self.wait)
 
     @overload
-    async def track(self, rt: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
     @overload
-    async def track(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
-    async def track(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:
+    async def track(self, kind: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
+    async def track(self, kind: Kind, name: str, *, namespace: str | None = None) -> Any:
         """Watch one object for as long as the object to reconcile needs it, and return it; None if there is none.
 
         When it is created, changed or deleted later, this key is reconciled. It is released by the next successful run
@@ -195,7 +195,7 @@ class Context:
         call waits until the watch has begun, for the manager's ``sync_timeout`` at most. Own writes are seen at once.
 
         Args:
-            rt: What kind of object; one of ``tracks=[...]`` of the controller.
+            kind: What kind of object; one of ``tracks=[...]`` of the controller.
             name: Its name; there need not be such an object.
             namespace: Its namespace; by default that of the object to reconcile.
 
@@ -206,10 +206,10 @@ class Context:
             ReconcileStoppedError: If the reconcile was told to stop.
         """
         if self._track is None:
-            problem = f"it tracks a {rt}, which it does not declare: @dl.controller(..., tracks=[{str(rt)!r}])"
+            problem = f"it tracks a {kind}, which it does not declare: @dl.controller(..., tracks=[{str(kind)!r}])"
             raise InvalidControllerError(self.controller, problem)
         place = namespace or self.request.namespace
-        return await self._track(rt, name, place, client=self.client.live)
+        return await self._track(kind, name, place, client=self.client.live)
 
     @property
     def recorder(self) -> ComponentRecorder:
@@ -241,16 +241,16 @@ class Context:
             raise InvalidControllerError(self.controller, problem) from None
 
     @property
-    def memory(self) -> dict[str, Any]:
+    def memo(self) -> dict[str, Any]:
         """What this controller remembers of the object, from run to run: retries and later runs get the same dict.
 
         It goes with the object (its successor of the same name begins with an empty one), with the term of leadership,
         and with the process. So it is for what saves work, such as a handle or an etag; what must not be lost belongs
         into the object's status. A key that names no object has an empty one in each run.
         """
-        if self._memory is None:
-            self._memory = self._remember()
-        return self._memory
+        if self._memo is None:
+            self._memo = self._remember()
+        return self._memo
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop and wait for its result; for reconcilers that are plain functions.

@@ -12,7 +12,7 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.runtime.controller import Cleanup, Controller, group_kind
 from deltaloop.runtime.core.finalizing import FinalizerRun, FinalizerStep, finalizer_patch
 from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
-from deltaloop.runtime.errors import InvalidAnswerError, InvalidControllerError
+from deltaloop.runtime.errors import InvalidControllerError, InvalidDeadlineResultError
 from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.reconcile.execution import Execution
 
@@ -123,7 +123,7 @@ class FinalizedRuns:
             raise NotAwaitedError(asked.not_awaited)
         answer = asked.value
         if not isinstance(answer, bool):
-            raise InvalidAnswerError(type(answer).__name__)
+            raise InvalidDeadlineResultError(type(answer).__name__)
         if answer:
             error = type(ended.error).__name__ if isinstance(ended, Raised) else ""
             message = "a clean-up is given up: its deadline has passed, and the finalizer is dropped"

@@ -72,7 +72,7 @@ class ReconcileLoop:
         recorder: ComponentRecorder | None,
         metrics: ControllerMetrics | None,
         clock: Callable[[], float],
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class ReconcileLoop:
             recorder: Recorder of Events, as this controller; None for none.
             metrics: Hooks; None for none.
             clock: Seconds of the event loop.
-            chance: Draws numbers in [0, 1), for jitter.
+            random: Draws numbers in [0, 1), for jitter.
             access: Asked before each request of a reconcile; None asks nothing.
             lifespans: Values of what lives as long as the program.
         """
@@ -109,7 +109,7 @@ class ReconcileLoop:
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._recorder = recorder
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._access = access
         self._lifespans: Mapping[Lifespan[Any], Any] = {
             declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
@@ -443,7 +443,7 @@ class ReconcileLoop:
                 self.metrics.triggered("requeue", "after")
                 # The reasons of this run are dealt with: those of the next one begin with this request.
                 trigger = Trigger(source="requeue", verb="after", at=self._clock())
-                delay = jitter(decision.delay, decision.jitter, chance=self._chance())
+                delay = jitter(decision.delay, decision.jitter, random=self._random())
                 work.retry_after(delay, trigger=trigger, keep_triggers=False)
             case Action.PUT_BACK:
                 work.put_back()

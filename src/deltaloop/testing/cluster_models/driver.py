@@ -173,7 +173,9 @@ class ClusterEnvironment:
         self._agenda.done(step)
         if stored is not None and write.kind in self._informers:
             with suppress(NotFreshError):  # watches may be struck by faults of the server
-                await self._informers[write.kind].at_least(stored.resource_version, timeout=_CATCHES_UP_WITHIN)
+                await self._informers[write.kind].wait_for_resource_version(
+                    stored.resource_version, timeout=_CATCHES_UP_WITHIN
+                )
 
     def _made_up(self, step: EnvironmentStep, write: EnvironmentWrite) -> str:
         """Make up a name as the server would, but by the seed: how long everything takes is drawn by names."""

@@ -215,7 +215,7 @@ class Replica:
             instance=self.identity,
             watchers=[state.events.append],
             clock=clock,
-            chance=state.random,
+            random=state.random,
         )
         elector = self._elector(client, runs.election, process)
         options, service = runs.options, state.webhook_service
@@ -246,9 +246,9 @@ class Replica:
         if election is None:
             return None
         lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
-        config = replace(election, own_thread=False)  # it would live on, when this program crashes
-        clock, chance = asyncio.get_running_loop().time, self._state.random
-        return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=process.crash)
+        config = replace(election, renew_in_thread=False)  # it would live on, when this program crashes
+        clock, random = asyncio.get_running_loop().time, self._state.random
+        return LeaderElector(lock, config, client=client, clock=clock, random=random, end_process=process.crash)
 
     async def stop(self) -> None:
         """Stop the program gracefully, as SIGTERM does; if it does not run, do nothing.

@@ -15,12 +15,12 @@ from deltaloop.apiserver.embedding import CertificateAuthority
 from deltaloop.client import Client
 from deltaloop.testing.injected_faults.core.program_writes import FaultKind
 from deltaloop.testing.injected_faults.failing_webhooks import FailingWebhooks
-from deltaloop.webhooks import FixedCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
+from deltaloop.webhooks import StaticCertificate, WebhookAddress, WebhookServerOptions, WebhookSet, registrations
 from deltaloop.webhooks.declaring import Webhook
 from deltaloop.webhooks.registering import register
 
 NAME: Final = "deltaloop-harness"
-LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_patience=0.0)
+LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_timeout=0.0)
 
 
 @cache
@@ -67,7 +67,7 @@ class WebhookService:
         self._namespace = client.namespace
         host = f"{NAME}.{self._namespace}.svc"
         self._context = authority().server_context(host=host)
-        self.certificate: FixedCertificate = FixedCertificate(self._context)
+        self.certificate: StaticCertificate = StaticCertificate(self._context)
         self._registered: list[Webhook] = []
         self._failing: list[FailingWebhooks | None] = []
         self._failures: list[FailingWebhooks] = []

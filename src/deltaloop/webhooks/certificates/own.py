@@ -54,7 +54,7 @@ _MOST_STEPS: Final = 8  # of one pass; the next one goes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCertificateOptions:
+class ManagedCertificateOptions:
     """Options of certificates of a program's own.
 
     Attributes:
@@ -88,13 +88,15 @@ class OwnCertificateOptions:
         check_types(self)
         for name, value in (("namespace", self.namespace), ("secret", self.secret)):
             if not value:
-                raise InvalidArgumentError(f"OwnCertificateOptions.{name} is empty; the authority is in that Secret")
+                raise InvalidArgumentError(
+                    f"ManagedCertificateOptions.{name} is empty; the authority is in that Secret"
+                )
         signing.check_hosts(self.hosts)
-        require_positive("OwnCertificateOptions", resync=self.resync, retry=self.retry)
+        require_positive("ManagedCertificateOptions", resync=self.resync, retry=self.retry)
 
 
 @final
-class OwnCertificates:
+class ManagedCertificates:
     """Keeps the certificate of one replica, and does its share for the authority and ``caBundle`` of all.
 
     Every replica runs one, whether it leads or not. Neither a key nor anything made of one is in a log, ``repr`` or
@@ -104,11 +106,11 @@ class OwnCertificates:
     def __init__(
         self,
         client: Client,
-        options: OwnCertificateOptions,
+        options: ManagedCertificateOptions,
         *,
         clock: Callable[[], float] = boot_time,
         wall_clock: Callable[[], datetime] = utc_now,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
     ) -> None:
         """Make one that does nothing yet.
 
@@ -117,7 +119,7 @@ class OwnCertificates:
             options: Where they are, and how long certificates live.
             clock: Seconds on a clock that cannot be set.
             wall_clock: The time of this machine, until the server's is known.
-            chance: Draws numbers in [0, 1) that spread passes.
+            random: Draws numbers in [0, 1) that spread passes.
 
         Raises:
             MissingExtraError: If the extra ``webhooks`` is not installed.
@@ -125,7 +127,7 @@ class OwnCertificates:
         signing.require_cryptography()
         self._client = client.with_field_manager(MANAGER)
         self._options = options
-        self._chance = chance
+        self._random = random
         self._secret = AuthoritySecret(
             self._client,
             namespace=options.namespace,
@@ -143,7 +145,7 @@ class OwnCertificates:
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"<OwnCertificates in Secret {self._options.namespace}/{self._options.secret}>"
+        return f"<ManagedCertificates in Secret {self._options.namespace}/{self._options.secret}>"
 
     @property
     def serving(self) -> Serving | None:
@@ -263,7 +265,7 @@ class OwnCertificates:
         self._changed.set()
 
     def _spread(self, seconds: float) -> float:
-        return seconds * (1 - self._chance() / 5)
+        return seconds * (1 - self._random() / 5)
 
     def _tell_once(self, message: str, extra: Mapping[str, object]) -> None:
         if (key := f"{message} {extra}") not in self._told:

@@ -22,7 +22,7 @@ _LONGEST_MESSAGE: Final = 8 * 1024
 
 
 @final
-class Finding(msgspec.Struct, frozen=True):
+class FieldError(msgspec.Struct, frozen=True):
     """What keeps an object, or a request, from being accepted.
 
     Attributes:
@@ -42,7 +42,7 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def refusal(findings: Sequence[Finding], *, group: str, kind: str, name: str) -> Status:
+def refusal(findings: Sequence[FieldError], *, group: str, kind: str, name: str) -> Status:
     """Return the Status that refuses a request.
 
     Args:

@@ -7,8 +7,8 @@
     conversion                                  an absent field gets its zero value, other misfits fail
 
 A change does not touch a misfit if the value is the same in the old object, as with ratcheting of CEL rules. Items of a
-list are compared by the map keys that the class declares with ``keyed_by``. Other items are compared with an equal item
-of the old list, or else with the item of the same index.
+list are compared by the map keys that the class declares with ``list_map_keys``. Other items are compared with an equal
+item of the old list, or else with the item of the same index.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
 """

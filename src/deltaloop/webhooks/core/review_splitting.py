@@ -90,29 +90,29 @@ def is_costly(content: bytes | bytearray) -> bool:
 
 
 def split_review(
-    body: bytes | bytearray, *, most_objects: int, most_object_bytes: int = MOST_OBJECT_BYTES
+    body: bytes | bytearray, *, max_objects: int, most_object_bytes: int = MOST_OBJECT_BYTES
 ) -> Generator[None, None, SplitReview]:
     """Find the objects of a review; each step takes about a millisecond.
 
     Args:
         body: The review, as received.
-        most_objects: Most objects.
+        max_objects: Most objects.
         most_object_bytes: Most bytes of an object.
 
     Raises:
         InvalidReviewError: If it is not a review.
         ReviewTooLargeError: If it exceeds a bound.
     """
-    splitter = _Splitter(body, most_objects, most_object_bytes)
+    splitter = _Splitter(body, max_objects, most_object_bytes)
     while splitter.scan():
         yield
     return splitter.result()
 
 
 class _Splitter:
-    def __init__(self, body: bytes | bytearray, most_objects: int, most_object_bytes: int) -> None:
+    def __init__(self, body: bytes | bytearray, max_objects: int, most_object_bytes: int) -> None:
         self._body = body
-        self._most_objects = most_objects
+        self._most_objects = max_objects
         self._most_object_bytes = most_object_bytes
         self._at = 0
         self._depth = 0

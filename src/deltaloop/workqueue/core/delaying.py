@@ -89,7 +89,7 @@ class DelayingCore(QueueCore[K]):
             unneeded = present.paid
             self._delays.put(WaitingItem(item, due_at, present.triggers, paid))
         if unneeded:
-            self._give_back(item)
+            self._refund(item)
         return AddOutcome.MERGED
 
     def promote(self, now: float) -> int:
@@ -106,10 +106,10 @@ class DelayingCore(QueueCore[K]):
             return self._join(delay.item, now, delay.triggers)
         self._merge(delay.item, now, waiting, delay.triggers)
         if delay.paid:
-            self._give_back(delay.item)
+            self._refund(delay.item)
         return AddOutcome.MERGED
 
-    def _give_back(self, item: K) -> None:
+    def _refund(self, item: K) -> None:
         """Hear that the time that a limiter gave for ``item`` is not needed; nothing to do without a limiter."""
 
     def next_due_at(self) -> float | None:
@@ -124,7 +124,7 @@ class DelayingCore(QueueCore[K]):
         """Let ``item`` not be added when its time comes; return what it waited for, or None if it did not wait."""
         delay = self._delays.remove(item)
         if delay is not None and delay.paid:
-            self._give_back(item)
+            self._refund(item)
         return delay
 
     def shut_down(self, *, drain: bool = False) -> None:

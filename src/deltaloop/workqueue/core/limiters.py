@@ -5,7 +5,7 @@ more. Limiters are not safe for use from several threads: the queue asks its lim
 queue one of its own.
 
 Tokens that were not needed: a queue asks its limiter first and finds out after that whether the add made a difference.
-If it made none (the item was waiting already, or waits for an earlier time), a limiter that offers ``give_back(item)``
+If it made none (the item was waiting already, or waits for an earlier time), a limiter that offers ``refund(item)``
 gets back what it took from a budget that items share. It does not touch the count of failures: those did happen.
 client-go keeps such tokens, and delays grow to hours (kubernetes issue 104554).
 
@@ -53,17 +53,17 @@ class RateLimiter(Protocol[K_contra]):
 
 
 @runtime_checkable
-class GivesBack(Protocol[K_contra]):
+class RefundableRateLimiter(Protocol[K_contra]):
     """Offered by limiters with a budget that items share."""
 
-    def give_back(self, item: K_contra) -> None:
+    def refund(self, item: K_contra) -> None:
         """Hear that what one earlier ``when(item)`` took was not needed."""
         ...
 
 
-def taker_back(limiter: RateLimiter[K]) -> GivesBack[K] | None:
+def taker_back(limiter: RateLimiter[K]) -> RefundableRateLimiter[K] | None:
     """Return the limiter as one that takes tokens back, if it is one."""
-    return limiter if isinstance(limiter, GivesBack) else None
+    return limiter if isinstance(limiter, RefundableRateLimiter) else None
 
 
 class _Failures:
@@ -187,13 +187,13 @@ class BucketRateLimiter:
         """Return 0: a bucket knows no items."""
         return 0
 
-    def give_back(self, item: Hashable) -> None:  # noqa: ARG002  # the protocol's
+    def refund(self, item: Hashable) -> None:  # noqa: ARG002  # the protocol's
         """Put a token back that was taken for an add that made no difference.
 
         Tokens are alike, so it does not matter which one comes back. One that was covered when it was taken was not
         used either: for the bucket, an unused token is one that never comes due.
         """
-        self._bucket.give_back(Reservation(due_at=math.inf), self._clock())
+        self._bucket.refund(Reservation(due_at=math.inf), self._clock())
 
 
 @final
@@ -226,12 +226,12 @@ class MaxOfRateLimiter(Generic[K]):
         """Return the highest of their numbers."""
         return max(limiter.num_requeues(item) for limiter in self._limiters)
 
-    def give_back(self, item: K) -> None:
+    def refund(self, item: K) -> None:
         """Tell those that want to know."""
         for limiter in self._limiters:
             takes_back = taker_back(limiter)
             if takes_back is not None:
-                takes_back.give_back(item)
+                takes_back.refund(item)
 
 
 @final
@@ -260,11 +260,11 @@ class WithMaxWaitRateLimiter(Generic[K]):
         """Return the limiter's number."""
         return self._limiter.num_requeues(item)
 
-    def give_back(self, item: K) -> None:
+    def refund(self, item: K) -> None:
         """Tell the limiter, if it wants to know."""
         takes_back = taker_back(self._limiter)
         if takes_back is not None:
-            takes_back.give_back(item)
+            takes_back.refund(item)
 
 
 @final
@@ -274,13 +274,13 @@ class WithJitterRateLimiter(Generic[K]):
     Put it outside of other limiters, but inside a ``WithMaxWaitRateLimiter`` whose bound has to hold.
     """
 
-    def __init__(self, limiter: RateLimiter[K], *, factor: float, chance: Callable[[], float]) -> None:
+    def __init__(self, limiter: RateLimiter[K], *, factor: float, random: Callable[[], float]) -> None:
         """Take the limiter.
 
         Args:
             limiter: The limiter whose delays are lengthened.
             factor: By which part of itself a delay grows at most; 0.1 means up to a tenth.
-            chance: Returns a number from 0 up to, but not including, 1, as ``random.random`` does.
+            random: Returns a number from 0 up to, but not including, 1, as ``random.random`` does.
 
         Raises:
             ValueError: If ``factor`` is negative or not finite.
@@ -288,14 +288,14 @@ class WithJitterRateLimiter(Generic[K]):
         require_not_negative("WithJitterRateLimiter", factor=factor)
         self._limiter = limiter
         self._factor = factor
-        self._chance = chance
+        self._random = random
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
         """Return the limiter's answer, lengthened; a finite answer stays finite."""
         delay = self._limiter.when(item, error=error)
         if not math.isfinite(delay):
             return delay  # the queue refuses it
-        return min(jitter(delay, self._factor, chance=self._chance()), sys.float_info.max)
+        return min(jitter(delay, self._factor, random=self._random()), sys.float_info.max)
 
     def forget(self, item: K) -> None:
         """Let the limiter begin again."""
@@ -305,11 +305,11 @@ class WithJitterRateLimiter(Generic[K]):
         """Return the limiter's number."""
         return self._limiter.num_requeues(item)
 
-    def give_back(self, item: K) -> None:
+    def refund(self, item: K) -> None:
         """Tell the limiter, if it wants to know."""
         takes_back = taker_back(self._limiter)
         if takes_back is not None:
-            takes_back.give_back(item)
+            takes_back.refund(item)
 
 
 ErrorMatch: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
@@ -377,12 +377,12 @@ class ByErrorRateLimiter(Generic[K]):
         """Return how often it was asked, whatever the errors were."""
         return self._asked.get(item, 0)
 
-    def give_back(self, item: K) -> None:
+    def refund(self, item: K) -> None:
         """Give a token back to the only limiter that it can have come from, if there is just one."""
         known = self._asked_of.get(item, [])
         takes_back = taker_back(known[0]) if len(known) == 1 else None
         if takes_back is not None:
-            takes_back.give_back(item)
+            takes_back.refund(item)
 
 
 def _matches(match: ErrorMatch, error: BaseException) -> bool:

@@ -124,14 +124,18 @@ class Patience:
                 patience than a lower one.
         """
         if not seconds:
-            raise ValueError("QueueOptions.patience must have at least one priority, for example {0: 0.0, -100: 30.0}")
+            raise ValueError(
+                "QueueOptions.priority_aging must have at least one priority, for example {0: 0.0, -100: 30.0}"
+            )
         self._priorities = sorted(seconds)
         self._seconds = [seconds[priority] for priority in self._priorities]
         for priority, patience in seconds.items():
             if not (patience >= 0 and math.isfinite(patience)):
-                raise ValueError(f"QueueOptions.patience of {priority} must be a finite number >= 0, got {patience!r}")
+                raise ValueError(
+                    f"QueueOptions.priority_aging of {priority} must be a finite number >= 0, got {patience!r}"
+                )
         if self._seconds != sorted(self._seconds, reverse=True):
-            raise ValueError(f"QueueOptions.patience must not grow with the priority, got {dict(seconds)!r}")
+            raise ValueError(f"QueueOptions.priority_aging must not grow with the priority, got {dict(seconds)!r}")
 
     def of(self, priority: int) -> float:
         """Return the patience of a priority in seconds."""
@@ -241,7 +245,7 @@ class FairOrder(Generic[K]):
         return self._count
 
 
-def namespace_flow(item: object) -> str:
+def by_namespace(item: object) -> str:
     """Return what an item's share is counted by, if its namespace is to be: the default of fair shares.
 
     Of text that is what stands before the first slash, as in ``namespace/name``, and nothing without a slash; of other

@@ -2,8 +2,8 @@
 
 ``add_rate_limited`` asks the limiter and then adds after that delay, with one difference to ``add_after``: the delay is
 a price, not a wish. So an item that waits for a run anyway (it is in line, or it is postponed) needs no second run
-later; the triggers are merged, and the token goes back (``GivesBack``). A delay by ``add_after`` is a wish and is kept,
-as upstream.
+later; the triggers are merged, and the token goes back (``RefundableRateLimiter``). A delay by ``add_after`` is a wish
+and is kept, as upstream.
 
 Whose call is it? Workers ask for a retry of the run at hand; handlers ask for a new run. A call while the item is
 processed is the worker's if it names an error or no trigger: then the run counts as failed (once), and its triggers go
@@ -160,7 +160,7 @@ class RateLimitingCore(DelayingCore[K]):
         if item not in self._processing:
             self._line.touch(item, now, priority=priority)
         if paid:
-            self._give_back(item)
+            self._refund(item)
         return AddOutcome.MERGED, 0.0
 
     def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
@@ -247,7 +247,7 @@ class RateLimitingCore(DelayingCore[K]):
         """Return what was parked, the oldest first."""
         return self._dead.in_order()
 
-    def revive(self, item: K, now: float, *, trigger: object | None = None) -> bool:
+    def retry_dead_letter(self, item: K, now: float, *, trigger: object | None = None) -> bool:
         """Add a dead letter's item at once; return whether it was one. After a shutdown nothing changes."""
         letter = self._dead.get(item)
         if letter is None or self._shutting_down:
@@ -277,6 +277,6 @@ class RateLimitingCore(DelayingCore[K]):
         """Return how often the limiter was asked for ``item`` since it was forgotten."""
         return self._limiter.num_requeues(item)
 
-    def _give_back(self, item: K) -> None:
+    def _refund(self, item: K) -> None:
         if self._takes_back is not None:
-            self._takes_back.give_back(item)
+            self._takes_back.refund(item)

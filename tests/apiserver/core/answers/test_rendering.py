@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import find_route
-from deltaloop.schemas.faults import FieldError, required
+from deltaloop.schemas.field_errors import FieldError, required
 from tests.apiserver.core.built_in import built_in_registry
 
 

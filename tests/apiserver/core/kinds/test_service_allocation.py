@@ -174,7 +174,7 @@ def test_the_first_range_is_used_up_before_the_next() -> None:
     taken = Taken()
     for number in range(256):
         spec: dict[str, Any] = {"type": "ClusterIP"}
-        assert allocate(spec, taken, before={}, chance=number * 0.618 % 1) == []
+        assert allocate(spec, taken, before={}, random=number * 0.618 % 1) == []
     first = {address for address in taken.addresses if address.startswith("10.0.0.")}
     assert (len(taken.addresses), len(first)) == (256, 255)
     assert "10.0.0.0" not in first
@@ -183,5 +183,5 @@ def test_the_first_range_is_used_up_before_the_next() -> None:
 def test_ports_run_out_with_an_error_or_a_zero_never_twice() -> None:
     taken = Taken(ports={(number, "TCP") for number in range(30_000, 32_767)})
     spec: dict[str, Any] = {"type": "NodePort", "ports": [{"port": 1, "protocol": "TCP"}]}
-    assert allocate(spec, taken, before={}, chance=0.5) == []
+    assert allocate(spec, taken, before={}, random=0.5) == []
     assert spec["ports"][0]["nodePort"] == 32_767

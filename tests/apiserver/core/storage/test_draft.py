@@ -243,7 +243,7 @@ TestAsTheStore = AsTheStore.TestCase
 
 
 def moment(uid: str) -> Moment:
-    return Moment(now=1_000_000_000.0, uid=uid, chance=0.5)
+    return Moment(now=1_000_000_000.0, uid=uid, random=0.5)
 
 
 def crd(plural: str) -> dict[str, Any]:

@@ -158,9 +158,9 @@ def test_plans() -> None:
     with pytest.raises(ApiError) as caught:
         plan(resource_version="x")
     assert isinstance(caught.value, InternalServerError)
-    assert watch_seconds(ListQuery(timeout_seconds=5), chance=0.5) == 5
-    assert watch_seconds(ListQuery(), chance=0.5) == 2700
-    assert watch_seconds(ListQuery(timeout_seconds=0), chance=0.0) == 1800
+    assert watch_seconds(ListQuery(timeout_seconds=5), random=0.5) == 5
+    assert watch_seconds(ListQuery(), random=0.5) == 2700
+    assert watch_seconds(ListQuery(timeout_seconds=0), random=0.0) == 1800
 
 
 def together(store: RevisionStore, reader: ChangeReader, *, now: float = 0.0, **plan: Any) -> Watcher:

@@ -47,9 +47,9 @@ class _Machine(RuleBasedStateMachine):
             self.sending.append(body)
 
     @precondition(lambda self: self.sending)
-    @rule(chance=st.floats(0, 1, exclude_max=True))
-    def give_back(self, chance: float) -> None:
-        self.outgoing.give_back(self.sending.pop(int(chance * len(self.sending))))
+    @rule(random=st.floats(0, 1, exclude_max=True))
+    def give_back(self, random: float) -> None:
+        self.outgoing.give_back(self.sending.pop(int(random * len(self.sending))))
 
     @invariant()
     def counts(self) -> None:

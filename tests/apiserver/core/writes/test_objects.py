@@ -42,7 +42,7 @@ CONFIG_MAP = served(kinds.CONFIG_MAP)
 DEPLOYMENT = served(
     kinds.DEPLOYMENT, status=True, flags=Flags(generation=True), scale_paths=ScalePaths(label_selector=".spec.selector")
 )
-MOMENT = Moment(now=0, uid="u", chance=0.25)
+MOMENT = Moment(now=0, uid="u", random=0.25)
 
 
 def texts(kind: ServedResource, **metadata: Any) -> list[str]:
@@ -50,7 +50,7 @@ def texts(kind: ServedResource, **metadata: Any) -> list[str]:
 
 
 def test_generated_names_differ_by_attempt_and_are_names() -> None:
-    names = {generated_name("a-", chance=0.999999, attempt=attempt) for attempt in range(8)}
+    names = {generated_name("a-", random=0.999999, attempt=attempt) for attempt in range(8)}
     assert len(names) == 8
     assert all(len(name) == 7 and not texts(CONFIG_MAP, name=name) for name in names)
 

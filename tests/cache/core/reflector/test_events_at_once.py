@@ -30,14 +30,14 @@ def events_at_once(kind: type[ReflectorMachine], sent: list[WatchEvent], version
     machine = kind(PAGED)
     machine.resource_version = version
     machine.phase, machine._watch = ReflectorPhase.CONNECTING, None
-    machine.ask(0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
     machine.watch_opened(0.0)
     verdicts: list[object] = []
     while len(verdicts) < len(sent):
         left = sent[len(verdicts) :]
         taken = machine.watch_events(left, 0.2)
         verdicts += [Verdict.APPLY] * taken or [machine.watch_event(left[0], 0.2)]
-    return [verdicts, machine.statistics(), machine.watch_ended(0.5, chance=0.0) is None]
+    return [verdicts, machine.statistics(), machine.watch_ended(0.5, random=0.0) is None]
 
 
 def events_one_by_one(kind: type[ReflectorMachine], sent: list[WatchEvent], version: str) -> list[object]:
@@ -56,7 +56,7 @@ def test_events_at_once_are_what_they_are_one_by_one(sent: list[WatchEvent], ver
 def test_changes_are_taken_up_to_a_bookmark_or_a_nameless_object() -> None:
     machine = ReflectorMachine(PAGED)
     machine.resource_version, machine.phase = "10", ReflectorPhase.CONNECTING
-    machine.ask(0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
     machine.watch_opened(0.0)
     changes = [WatchEvent(EventType.MODIFIED, pod(name, version)) for name, version in (("a", 12), ("b", 11))]
     unversioned = WatchEvent(EventType.ADDED, Resource.from_dict({"metadata": {"name": "c"}}))
@@ -67,4 +67,4 @@ def test_changes_are_taken_up_to_a_bookmark_or_a_nameless_object() -> None:
     assert machine.watch_events([bookmark(20)], 0.4) == 0
     assert machine.watch_events([WatchEvent(EventType.ADDED, nameless(30))], 0.4) == 0
     assert machine.resource_version == "11"
-    assert machine.watch_ended(0.5, chance=0.0) is None
+    assert machine.watch_ended(0.5, random=0.0) is None

@@ -35,7 +35,7 @@ def bookmark(version: int | str) -> WatchEvent:
     return WatchEvent(EventType.BOOKMARK, nameless(version))
 
 
-PAGED = ReflectorOptions(watch_list=False, probe=False)
+PAGED = ReflectorOptions(watch_list=False, detect_restore=False)
 
 
 class Driver:
@@ -46,18 +46,18 @@ class Driver:
         self.now = 0.0
 
     def list_options(self) -> ListOptions:
-        effect = self.machine.ask(self.now, chance=0.0)
+        effect = self.machine.ask(self.now, random=0.0)
         assert isinstance(effect, ListPage), effect
         return effect.options
 
-    def watch_options(self, chance: float = 0.0) -> ListOptions:
-        effect = self.machine.ask(self.now, chance=chance)
+    def watch_options(self, random: float = 0.0) -> ListOptions:
+        effect = self.machine.ask(self.now, random=random)
         assert isinstance(effect, OpenWatch), effect
         return effect.options
 
     def wait(self) -> float:
         """Wait as asked; return for how long."""
-        effect = self.machine.ask(self.now, chance=0.0)
+        effect = self.machine.ask(self.now, random=0.0)
         assert isinstance(effect, Wait), effect
         delay = effect.until - self.now
         self.now = effect.until
@@ -65,15 +65,15 @@ class Driver:
 
     def listed(self, answer: ResourceList[Resource]) -> CompleteList | Reaction | None:
         self.list_options()
-        return self.machine.listed(answer, self.now, chance=0.0)
+        return self.machine.listed(answer, self.now, random=0.0)
 
     def list_failed(self, error: BaseException) -> Reaction:
         self.list_options()
-        return self.machine.list_failed(error, self.now, chance=0.0)
+        return self.machine.list_failed(error, self.now, random=0.0)
 
     def watch_refused(self, error: BaseException) -> Reaction:
         self.watch_options()
-        return self.machine.watch_failed(error, self.now, chance=0.0)
+        return self.machine.watch_failed(error, self.now, random=0.0)
 
     def open(self, *, seconds: float = 0.0) -> None:
         self.watch_options()
@@ -81,10 +81,10 @@ class Driver:
         self.now += seconds
 
     def stream_failed(self, error: BaseException) -> Reaction:
-        return self.machine.watch_failed(error, self.now, chance=0.0)
+        return self.machine.watch_failed(error, self.now, random=0.0)
 
     def ended(self) -> Reaction | None:
-        return self.machine.watch_ended(self.now, chance=0.0)
+        return self.machine.watch_ended(self.now, random=0.0)
 
     def event(self, sent: WatchEvent) -> Verdict:
         return self.machine.watch_event(sent, self.now)
@@ -111,18 +111,18 @@ def test_a_list_is_handed_out_and_the_watch_begins_where_it_ended() -> None:
     listed = driver.listed(page("a", "b", version="10"))
     assert isinstance(listed, CompleteList)
     assert ([item.name for item in listed.items], listed.resource_version) == (["a", "b"], "10")
-    assert driver.watch_options(chance=0.0) == ListOptions(
+    assert driver.watch_options(random=0.0) == ListOptions(
         resource_version="10", allow_watch_bookmarks=True, timeout_seconds=300
     )
 
 
 @pytest.mark.parametrize(
-    ("shortest", "chance", "seconds"), [(300.0, 0.0, 300), (300.0, 0.999, 599), (1.0, 0.5, 450), (1800.0, 0.5, 2700)]
+    ("shortest", "random", "seconds"), [(300.0, 0.0, 300), (300.0, 0.999, 599), (1.0, 0.5, 450), (1800.0, 0.5, 2700)]
 )
-def test_watch_timeouts_are_spread(shortest: float, chance: float, seconds: int) -> None:
-    driver = Driver(ReflectorOptions(min_watch_timeout=shortest, watch_list=False, probe=False))
+def test_watch_timeouts_are_spread(shortest: float, random: float, seconds: int) -> None:
+    driver = Driver(ReflectorOptions(min_watch_timeout=shortest, watch_list=False, detect_restore=False))
     driver.listed(page())
-    assert driver.watch_options(chance).timeout_seconds == seconds
+    assert driver.watch_options(random).timeout_seconds == seconds
     assert driver.watch_options(0.1).timeout_seconds == seconds, "asking again draws nothing new"
 
 
@@ -167,7 +167,7 @@ def test_a_server_that_pages_the_newest_state_is_asked_for_whole_lists_of_a_vers
 
 
 def test_an_explicit_page_size_pages_real_versions_too() -> None:
-    driver = streaming(options=ReflectorOptions(page_size=4, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(page_size=4, watch_list=False, detect_restore=False))
     driver.stream_failed(api_error(500))
     driver.wait()
     assert driver.list_options() == ListOptions(resource_version="10", limit=4)
@@ -207,7 +207,7 @@ def test_a_second_refusal_in_a_row_waits() -> None:
 
 
 def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
-    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, detect_restore=False))
     driver.stream_failed(api_error(500))
     driver.wait()
     driver.listed(page("a", more="next"))
@@ -220,7 +220,7 @@ def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
 
 
 def test_a_later_page_from_the_future_is_answered_with_the_newest_state_at_once() -> None:
-    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, detect_restore=False))
     driver.stream_failed(api_error(500))
     driver.wait()
     driver.listed(page("a", more="next"))
@@ -408,7 +408,7 @@ def test_short_streams_with_something_in_them_are_free_only_once() -> None:
     for version in range(11, 15):
         driver.event(event("MODIFIED", "a", version))
         assert driver.ended() is None
-        if isinstance(driver.machine.ask(driver.now, chance=0.0), Wait):
+        if isinstance(driver.machine.ask(driver.now, random=0.0), Wait):
             delays.append(driver.wait())
         driver.open(seconds=0.1)
     assert delays == pytest.approx([0.8, 1.6, 3.2])
@@ -482,18 +482,18 @@ def test_no_retry_after_puts_it_to_sleep(where: str) -> None:
         reaction = Driver().list_failed(error)
     elif where == "streamed list":
         machine = ReflectorMachine()
-        machine.ask(0.0, chance=0.0)
-        reaction = machine.watch_list_failed(error, 0.0, chance=0.0)
+        machine.ask(0.0, random=0.0)
+        reaction = machine.watch_list_failed(error, 0.0, random=0.0)
     elif where == "stream":
         reaction = streaming().stream_failed(error)
     else:
         driver = streaming(options=ReflectorOptions(watch_list=False), seconds=100.0)
         driver.ended()
         if where == "probe":
-            assert isinstance(driver.machine.ask(driver.now, chance=0.0), Probe)
-            reaction = driver.machine.probe_failed(error, driver.now, chance=0.0)
+            assert isinstance(driver.machine.ask(driver.now, random=0.0), Probe)
+            reaction = driver.machine.probe_failed(error, driver.now, random=0.0)
         else:
-            driver.machine.ask(driver.now, chance=0.0)
+            driver.machine.ask(driver.now, random=0.0)
             driver.machine.probed("10", driver.now)
             reaction = driver.watch_refused(error)
     assert reaction.delay == 60.0
@@ -554,7 +554,7 @@ def test_an_internal_error_in_a_stream_lists_again_by_default() -> None:
 
 
 def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False))
     began = driver.now
     decisions: list[Recovery] = []
     for at in (0.0, 10.0, 30.0, 30.5):
@@ -569,12 +569,14 @@ def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None
 
 @pytest.mark.parametrize("window", [0.5, 1.0])
 def test_the_window_may_be_short(window: float) -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=window, watch_list=False, probe=False))
+    driver = streaming(
+        options=ReflectorOptions(max_internal_error_retry=window, watch_list=False, detect_restore=False)
+    )
     assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
 
 
 def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
-    window = ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False)
+    window = ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False)
     assert streaming(options=window).stream_failed(expired()).recovery is Recovery.LIST_LATER
     driver = Driver(window)
     driver.listed(page())
@@ -583,7 +585,7 @@ def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
 
 
 def test_the_window_does_not_begin_anew_while_errors_come() -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=100.0, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=100.0, watch_list=False, detect_restore=False))
     began = driver.now
     decisions: list[Recovery] = []
     for at in (0.0, 40.0, 80.0, 120.0):
@@ -596,7 +598,7 @@ def test_the_window_does_not_begin_anew_while_errors_come() -> None:
 
 
 def test_the_window_begins_anew_after_a_quiet_minute() -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False))
     assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
     began = driver.now
     driver.wait()
@@ -608,7 +610,7 @@ def test_the_window_begins_anew_after_a_quiet_minute() -> None:
 def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))
-    reaction = driver.machine.store_failed(ValueError("full"), driver.now, chance=0.0)
+    reaction = driver.machine.store_failed(ValueError("full"), driver.now, random=0.0)
     assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.STORE, Recovery.LIST_LATER, 0.8)
     driver.wait()
     driver.list_options()
@@ -619,12 +621,12 @@ def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
 
 def test_lists_and_watches_share_one_backoff_with_jitter() -> None:
     machine = ReflectorMachine(PAGED)
-    machine.ask(0.0, chance=0.0)
-    assert machine.list_failed(api_error(500), 0.0, chance=0.5).delay == pytest.approx(1.2)
-    machine.ask(1.3, chance=0.0)
-    machine.listed(page(), 1.3, chance=0.0)
-    machine.ask(1.3, chance=0.0)
-    assert machine.watch_failed(refused(), 1.3, chance=0.5).delay == pytest.approx(2.4)
+    machine.ask(0.0, random=0.0)
+    assert machine.list_failed(api_error(500), 0.0, random=0.5).delay == pytest.approx(1.2)
+    machine.ask(1.3, random=0.0)
+    machine.listed(page(), 1.3, random=0.0)
+    machine.ask(1.3, random=0.0)
+    assert machine.watch_failed(refused(), 1.3, random=0.5).delay == pytest.approx(2.4)
 
 
 def test_the_backoff_begins_anew_only_after_two_quiet_minutes() -> None:
@@ -653,8 +655,8 @@ def test_a_wait_lasts_until_its_end() -> None:
     driver = Driver()
     driver.list_failed(api_error(500))
     for now in (0.0, 0.4, 0.79):
-        assert driver.machine.ask(now, chance=0.0) == Wait(0.8)
-    assert isinstance(driver.machine.ask(0.8, chance=0.0), ListPage)
+        assert driver.machine.ask(now, random=0.0) == Wait(0.8)
+    assert isinstance(driver.machine.ask(0.8, random=0.0), ListPage)
 
 
 def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
@@ -684,11 +686,11 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
     stream = streaming(options=ReflectorOptions(watch_list=False))
     connecting.listed(page())
     receiving = Driver(ReflectorOptions())
-    receiving.machine.ask(now, chance=0.0)
+    receiving.machine.ask(now, random=0.0)
     receiving.machine.watch_list_opened(now)
     probing = streaming(options=ReflectorOptions(watch_list=False))
-    probing.machine.watch_failed(broken(), 5.0, chance=0.0)
-    assert isinstance(probing.machine.ask(1000.0, chance=0.0), Probe)
+    probing.machine.watch_failed(broken(), 5.0, random=0.0)
+    assert isinstance(probing.machine.ask(1000.0, random=0.0), Probe)
     machines = {
         ReflectorPhase.LISTING: listing,
         ReflectorPhase.CONNECTING: connecting,
@@ -700,20 +702,20 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
         machine = driver.machine
         assert machine.phase is phase
         feeds: dict[str, Callable[[], object]] = {
-            "listed": partial(machine.listed, page(), now, chance=0.0),
-            "list_failed": partial(machine.list_failed, OSError(), now, chance=0.0),
+            "listed": partial(machine.listed, page(), now, random=0.0),
+            "list_failed": partial(machine.list_failed, OSError(), now, random=0.0),
             "watch_opened": partial(machine.watch_opened, now),
             "watch_event": partial(machine.watch_event, bookmark(1), now),
             "watch_events": partial(machine.watch_events, [bookmark(1)], now),
-            "watch_ended": partial(machine.watch_ended, now, chance=0.0),
-            "watch_failed": partial(machine.watch_failed, OSError(), now, chance=0.0),
-            "store_failed": partial(machine.store_failed, OSError(), now, chance=0.0),
+            "watch_ended": partial(machine.watch_ended, now, random=0.0),
+            "watch_failed": partial(machine.watch_failed, OSError(), now, random=0.0),
+            "store_failed": partial(machine.store_failed, OSError(), now, random=0.0),
             "watch_list_opened": partial(machine.watch_list_opened, now),
             "initial_event": partial(machine.initial_event, bookmark(1), now),
-            "watch_list_ended": partial(machine.watch_list_ended, now, chance=0.0),
-            "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, chance=0.0),
+            "watch_list_ended": partial(machine.watch_list_ended, now, random=0.0),
+            "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, random=0.0),
             "probed": partial(machine.probed, "1", now),
-            "probe_failed": partial(machine.probe_failed, OSError(), now, chance=0.0),
+            "probe_failed": partial(machine.probe_failed, OSError(), now, random=0.0),
             "looked": partial(machine.looked, "1", now),
             "look_failed": machine.look_failed,
         }
@@ -723,10 +725,10 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
                 with pytest.raises(RuntimeError, match=rf"{name} does not belong to a reflector that is {phase}"):
                     feed()
     with pytest.raises(RuntimeError, match="without a list that was asked for"):
-        Driver().machine.listed(page(), now, chance=0.0)
+        Driver().machine.listed(page(), now, random=0.0)
     for asked_at in (now, 1000.0):
         with pytest.raises(RuntimeError, match="being read"):
-            stream.machine.ask(asked_at, chance=0.0)
+            stream.machine.ask(asked_at, random=0.0)
 
 
 @pytest.mark.parametrize("wrong", [{"page_size": -1}, {"min_watch_timeout": 0.0}, {"max_internal_error_retry": -1.0}])

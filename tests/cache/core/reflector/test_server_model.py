@@ -130,7 +130,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
 
         # The world moves
 
-        @precondition(lambda self: self.machine.options.probe and self.machine.resource_version)
+        @precondition(lambda self: self.machine.options.detect_restore and self.machine.resource_version)
         @rule(back=st.sampled_from([500, 5000]))
         def restore(self, back: int) -> None:
             # To a state so long ago that it does not catch up before anybody looks: that cannot be seen.
@@ -159,44 +159,44 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         @precondition(lambda self: self.stream is None)
         @rule(
             fault=st.none() | st.sampled_from([*FAULTS]),
-            chance=st.sampled_from([0.0, 0.5, 0.99]),
+            random=st.sampled_from([0.0, 0.5, 0.99]),
             cut=st.none() | st.sampled_from([0, 2]),
         )
-        def step(self, fault: str | None, chance: float, cut: int | None = None) -> None:
-            match self.machine.ask(self.now, chance=chance):
+        def step(self, fault: str | None, random: float, cut: int | None = None) -> None:
+            match self.machine.ask(self.now, random=random):
                 case Wait(until):
                     assert until > self.now
                     self.now = until
                 case ListPage(options):
                     self.requests += 1
-                    self.list(options, fault, chance)
+                    self.list(options, fault, random)
                 case OpenWatch(options):
                     self.requests += 1
-                    self.watch(options, fault, chance)
+                    self.watch(options, fault, random)
                 case OpenWatchList(options):
                     self.requests += 1
-                    self.stream_a_list(options, fault, chance, cut)
+                    self.stream_a_list(options, fault, random, cut)
                 case Probe(options):
                     self.requests += 1
                     assert options == ListOptions(limit=1)
-                    self.probe(fault, chance)
+                    self.probe(fault, random)
 
-        def probe(self, fault: str | None, chance: float) -> None:
+        def probe(self, fault: str | None, random: float) -> None:
             if fault is not None:
-                self.failed(self.machine.probe_failed(fault_of(fault), self.now, chance=chance))
+                self.failed(self.machine.probe_failed(fault_of(fault), self.now, random=random))
                 return
             reaction = self.machine.probed(str(self.server.version), self.now)
             if reaction is not None:
                 self.failed(reaction)
 
-        def stream_a_list(self, options: ListOptions, fault: str | None, chance: float, cut: int | None) -> None:
+        def stream_a_list(self, options: ListOptions, fault: str | None, random: float, cut: int | None) -> None:
             assert options.send_initial_events
             try:
                 if fault is not None and cut is None:
                     raise fault_of(fault)
                 events = self.server.stream_list(options)
             except Exception as error:  # noqa: BLE001 - a fault may be any of them
-                self.failed(self.machine.watch_list_failed(error, self.now, chance=chance))
+                self.failed(self.machine.watch_list_failed(error, self.now, random=random))
                 return
             self.machine.watch_list_opened(self.now)
             for event in events[:cut]:
@@ -208,26 +208,26 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                     return
                 assert outcome is Verdict.HOLD
             if fault is not None:
-                self.failed(self.machine.watch_list_failed(fault_of(fault), self.now, chance=chance))
+                self.failed(self.machine.watch_list_failed(fault_of(fault), self.now, random=random))
             else:
-                self.failed(self.machine.watch_list_ended(self.now, chance=chance))
+                self.failed(self.machine.watch_list_ended(self.now, random=random))
 
-        def list(self, options: ListOptions, fault: str | None, chance: float) -> None:
+        def list(self, options: ListOptions, fault: str | None, random: float) -> None:
             try:
                 if fault is not None:
                     raise fault_of(fault)
                 page = self.server.list(options)
             except Exception as error:  # noqa: BLE001 - a fault may be any of them
-                self.failed(self.machine.list_failed(error, self.now, chance=chance))
+                self.failed(self.machine.list_failed(error, self.now, random=random))
                 return
-            outcome = self.machine.listed(page, self.now, chance=chance)
+            outcome = self.machine.listed(page, self.now, random=random)
             if isinstance(outcome, CompleteList):
                 assert outcome.skipped == 0
                 self.mirror = {item.name: item for item in outcome.items}
             else:
                 assert outcome is None, "a healthy page is no failure"
 
-        def watch(self, options: ListOptions, fault: str | None, chance: float) -> None:
+        def watch(self, options: ListOptions, fault: str | None, random: float) -> None:
             assert options.resource_version == self.machine.resource_version
             assert options.allow_watch_bookmarks
             try:
@@ -235,7 +235,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                     raise fault_of(fault)
                 events = self.server.since(options.resource_version)
             except Exception as error:  # noqa: BLE001 - a fault may be any of them
-                self.failed(self.machine.watch_failed(error, self.now, chance=chance))
+                self.failed(self.machine.watch_failed(error, self.now, random=random))
                 return
             self.machine.watch_opened(self.now)
             self.stream = [*events]
@@ -248,7 +248,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             assert self.machine.watch_event(event, self.now) is Verdict.APPLY
             if refuse:
                 self.stream = None
-                self.failed(self.machine.store_failed(ValueError("no"), self.now, chance=0.0))
+                self.failed(self.machine.store_failed(ValueError("no"), self.now, random=0.0))
             elif event.type is EventType.DELETED:
                 self.mirror.pop(event.object.name, None)
             else:
@@ -274,13 +274,13 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             assert self.machine.watch_event(sent, self.now) is Verdict.BOOKMARK
 
         @precondition(lambda self: self.stream is not None)
-        @rule(fault=st.none() | st.sampled_from([*FAULTS]), chance=st.sampled_from([0.0, 0.99]))
-        def end(self, fault: str | None, chance: float) -> None:
+        @rule(fault=st.none() | st.sampled_from([*FAULTS]), random=st.sampled_from([0.0, 0.99]))
+        def end(self, fault: str | None, random: float) -> None:
             self.stream = None
             if fault is not None:
-                self.failed(self.machine.watch_failed(FAULTS[fault](), self.now, chance=chance))
+                self.failed(self.machine.watch_failed(FAULTS[fault](), self.now, random=random))
                 return
-            reaction = self.machine.watch_ended(self.now, chance=chance)
+            reaction = self.machine.watch_ended(self.now, random=random)
             if reaction is not None:
                 self.failed(reaction)
 
@@ -290,7 +290,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             for _ in range(4):
                 if self.stream is not None:
                     self.end("bug", 0.0)
-                effect = self.machine.ask(self.now, chance=0.0)
+                effect = self.machine.ask(self.now, random=0.0)
                 if isinstance(effect, ListPage) and effect.options.continue_:
                     self.change(name, True)
                     if expire:
@@ -359,7 +359,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             # At once, without any wait: two lists in two pages each and one in full, a watch, and one more of each on
             # its account; two streamed lists and two probes where there are such.
             options = self.machine.options
-            burst = 12 + 2 * options.watch_list + 2 * options.probe
+            burst = 12 + 2 * options.watch_list + 2 * options.detect_restore
             assert self.requests <= burst * (1 + self.now / 0.8), f"{self.requests} requests in {self.now} s"
 
         @invariant()
@@ -376,7 +376,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
     "options",
     [
         ReflectorOptions(),
-        ReflectorOptions(page_size=PAGE, watch_list=False, probe=False),
+        ReflectorOptions(page_size=PAGE, watch_list=False, detect_restore=False),
         ReflectorOptions(max_internal_error_retry=1000.0, watch_list=False),
     ],
     ids=["defaults", "always paged", "retries internal errors"],

@@ -39,8 +39,8 @@ class ListsAfterACleanEnd(Observed):  # type: ignore[misc]  # of a final class
 
     steps: ClassVar[Steps] = set()
 
-    def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
-        reaction = super().watch_ended(now, chance=chance)
+    def watch_ended(self, now: float, *, random: float) -> Reaction | None:
+        reaction = super().watch_ended(now, random=random)
         if self.phase is ReflectorPhase.CONNECTING:
             self.phase = ReflectorPhase.LISTING
         return reaction
@@ -51,9 +51,9 @@ class NeverWaitsForABusyServer(Observed):  # type: ignore[misc]  # of a final cl
 
     steps: ClassVar[Steps] = set()
 
-    def watch_list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def watch_list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         receiving = self.phase is ReflectorPhase.RECEIVING
-        reaction = super().watch_list_failed(error, now, chance=chance)
+        reaction = super().watch_list_failed(error, now, random=random)
         if receiving:
             self.steps.discard((ReflectorPhase.RECEIVING, ReflectorPhase.WAITING))
             self.phase = ReflectorPhase.LISTING
@@ -67,16 +67,16 @@ def moves(machine: Observed, now: float) -> list[Move]:
     """All that can happen to a machine next: answers, ends, and every kind of failure."""
     faults = [make() for make in FAULTS.values()]
     watch_fails: list[Move] = [
-        *(methodcaller("watch_failed", fault, now, chance=0.0) for fault in faults),
-        lambda m: m.store_failed(ValueError(), now, chance=0.0),
+        *(methodcaller("watch_failed", fault, now, random=0.0) for fault in faults),
+        lambda m: m.store_failed(ValueError(), now, random=0.0),
     ]
-    list_fails = [methodcaller("list_failed", fault, now, chance=0.0) for fault in faults]
-    stream_fails = [methodcaller("watch_list_failed", fault, now, chance=0.0) for fault in faults]
-    probe_fails = [methodcaller("probe_failed", fault, now, chance=0.0) for fault in faults]
+    list_fails = [methodcaller("list_failed", fault, now, random=0.0) for fault in faults]
+    stream_fails = [methodcaller("watch_list_failed", fault, now, random=0.0) for fault in faults]
+    probe_fails = [methodcaller("probe_failed", fault, now, random=0.0) for fault in faults]
     if machine.phase is ReflectorPhase.STREAMING:
         return [
             lambda m: m.watch_event(WatchEvent(EventType.ADDED, pod("b", 120)), now),
-            lambda m: m.watch_ended(now, chance=0.0),
+            lambda m: m.watch_ended(now, random=0.0),
             lambda m: m.looked("50", now),
             *watch_fails,
         ]
@@ -84,16 +84,16 @@ def moves(machine: Observed, now: float) -> list[Move]:
         return [
             lambda m: m.initial_event(WatchEvent(EventType.ADDED, pod("a", 90)), now),
             lambda m: m.initial_event(initial_events_end(100), now),
-            lambda m: m.watch_list_ended(now, chance=0.0),
+            lambda m: m.watch_list_ended(now, random=0.0),
             *stream_fails,
         ]
-    match machine.ask(now, chance=0.0):
+    match machine.ask(now, random=0.0):
         case Wait(until):
-            return [lambda m: m.ask(until, chance=0.0)]
+            return [lambda m: m.ask(until, random=0.0)]
         case ListPage():
             return [
-                lambda m: m.listed(ResourceList((pod("a", 90),), "100"), now, chance=0.0),
-                lambda m: m.listed(ResourceList((pod("a", 90),), "100", "token"), now, chance=0.0),
+                lambda m: m.listed(ResourceList((pod("a", 90),), "100"), now, random=0.0),
+                lambda m: m.listed(ResourceList((pod("a", 90),), "100", "token"), now, random=0.0),
                 *list_fails,
             ]
         case OpenWatchList():

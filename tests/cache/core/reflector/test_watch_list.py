@@ -11,7 +11,7 @@ from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenW
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.states import ReflectorPhase
-from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
+from deltaloop.cache.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
@@ -24,7 +24,7 @@ def added(name: str, version: int) -> WatchEvent:
 
 def receiving(now: float = 0.0) -> ReflectorMachine:
     machine = ReflectorMachine()
-    assert isinstance(machine.ask(now, chance=0.0), OpenWatchList)
+    assert isinstance(machine.ask(now, random=0.0), OpenWatchList)
     machine.watch_list_opened(now)
     return machine
 
@@ -41,7 +41,7 @@ def streaming(version: int = 20, now: float = 0.0) -> ReflectorMachine:
 
 def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
     machine = ReflectorMachine()
-    effect = machine.ask(0.0, chance=0.5)
+    effect = machine.ask(0.0, random=0.5)
     assert effect == OpenWatchList(
         ListOptions(
             resource_version_match="NotOlderThan",
@@ -50,7 +50,7 @@ def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
             timeout_seconds=450,
         )
     )
-    assert machine.ask(100.0, chance=0.9) == effect, "the same until something is fed"
+    assert machine.ask(100.0, random=0.9) == effect, "the same until something is fed"
 
 
 def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
@@ -69,7 +69,7 @@ def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
     assert (seen.lists, seen.streamed_lists, seen.streams, seen.list_requests, seen.skipped) == (1, 1, 1, 0, 1)
     assert seen.last_confirmed_at == 1.0
     assert machine.watch_event(added("c", 8), 2.0) is Verdict.APPLY
-    assert machine.watch_ended(400.0, chance=0.0) is None
+    assert machine.watch_ended(400.0, random=0.0) is None
 
 
 def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
@@ -82,34 +82,34 @@ def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
 
 def test_a_stalled_one_is_given_up_for_half_an_hour() -> None:
     machine = receiving()
-    reaction = machine.watch_list_failed(WatchListStalledError("stalled"), 30.0, chance=0.0)
+    reaction = machine.watch_list_failed(WatchListStalledError("stalled"), 30.0, random=0.0)
     assert (reaction.operation, reaction.recovery, reaction.delay) == (
         Operation.WATCH_LIST,
         Recovery.LIST_IN_PAGES_NOW,
         0.0,
     )
-    assert machine.ask(30.0, chance=0.0) == ListPage(ListOptions(resource_version="0", limit=500))
-    machine.listed(ResourceList((), "20"), 31.0, chance=0.0)
-    machine.ask(31.0, chance=0.0)
-    machine.watch_failed(expired(), 1700.0, chance=0.0)
-    assert isinstance(machine.ask(1800.0, chance=0.0), ListPage)
-    machine.listed(ResourceList((), "20"), 1800.0, chance=0.0)
-    machine.ask(1800.0, chance=0.0)
-    machine.watch_failed(expired(), 1801.0, chance=0.0)
-    assert isinstance(machine.ask(1850.0, chance=0.0), OpenWatchList)
+    assert machine.ask(30.0, random=0.0) == ListPage(ListOptions(resource_version="0", limit=500))
+    machine.listed(ResourceList((), "20"), 31.0, random=0.0)
+    machine.ask(31.0, random=0.0)
+    machine.watch_failed(expired(), 1700.0, random=0.0)
+    assert isinstance(machine.ask(1800.0, random=0.0), ListPage)
+    machine.listed(ResourceList((), "20"), 1800.0, random=0.0)
+    machine.ask(1800.0, random=0.0)
+    machine.watch_failed(expired(), 1801.0, random=0.0)
+    assert isinstance(machine.ask(1850.0, random=0.0), OpenWatchList)
 
 
 @pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
 def test_a_server_that_does_not_offer_it_is_not_asked_for_half_an_hour(code: int) -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
-    reaction = machine.watch_list_failed(api_error(code), 0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    reaction = machine.watch_list_failed(api_error(code), 0.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW
-    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
-    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), OpenWatch)
-    machine.watch_failed(expired(), 5.0, chance=0.0)
-    assert isinstance(machine.ask(50.0, chance=0.0), ListPage)
+    assert isinstance(machine.ask(0.0, random=0.0), ListPage)
+    machine.listed(ResourceList((), "20"), 0.0, random=0.0)
+    assert isinstance(machine.ask(0.0, random=0.0), OpenWatch)
+    machine.watch_failed(expired(), 5.0, random=0.0)
+    assert isinstance(machine.ask(50.0, random=0.0), ListPage)
 
 
 @pytest.mark.parametrize("fault", [broken(), api_error(500), api_error(503), ValueError("a bug"), None])
@@ -117,17 +117,17 @@ def test_any_other_failure_costs_this_round_only(fault: Exception | None) -> Non
     machine = receiving()
     machine.initial_event(added("lost", 1), 0.0)
     if fault is None:
-        reaction = machine.watch_list_ended(5.0, chance=0.0)
+        reaction = machine.watch_list_ended(5.0, random=0.0)
         assert isinstance(reaction.error, WatchListEndedError)
         assert "after 1 objects" in str(reaction.error)
     else:
-        reaction = machine.watch_list_failed(fault, 5.0, chance=0.0)
+        reaction = machine.watch_list_failed(fault, 5.0, random=0.0)
     assert (reaction.recovery, reaction.delay) == (Recovery.LIST_IN_PAGES_NOW, 0.0)
-    assert isinstance(machine.ask(5.0, chance=0.0), ListPage)
-    assert machine.listed(ResourceList((pod("a", 2),), "20"), 6.0, chance=0.0) == CompleteList((pod("a", 2),), "20", 0)
-    machine.ask(6.0, chance=0.0)
-    machine.watch_failed(expired(), 10.0, chance=0.0)
-    again = machine.ask(50.0, chance=0.0)
+    assert isinstance(machine.ask(5.0, random=0.0), ListPage)
+    assert machine.listed(ResourceList((pod("a", 2),), "20"), 6.0, random=0.0) == CompleteList((pod("a", 2),), "20", 0)
+    machine.ask(6.0, random=0.0)
+    machine.watch_failed(expired(), 10.0, random=0.0)
+    again = machine.ask(50.0, random=0.0)
     assert isinstance(again, OpenWatchList)
     assert again.options.resource_version == "20", "time never goes back"
 
@@ -135,58 +135,58 @@ def test_any_other_failure_costs_this_round_only(fault: Exception | None) -> Non
 @pytest.mark.parametrize("fault", [refused(), api_error(429, retry_after=7.0)])
 def test_a_server_that_is_busy_or_away_is_asked_again_later(fault: Exception) -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
-    reaction = machine.watch_list_failed(fault, 0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    reaction = machine.watch_list_failed(fault, 0.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_LATER
     assert reaction.delay >= 0.8
-    assert isinstance(machine.ask(0.0, chance=0.0), Wait)
-    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
+    assert isinstance(machine.ask(0.0, random=0.0), Wait)
+    assert isinstance(machine.ask(60.0, random=0.0), OpenWatchList)
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
 def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exception) -> None:
     machine = streaming(version=20)
-    machine.watch_failed(expired(), 10.0, chance=0.0)
-    effect = machine.ask(50.0, chance=0.0)
+    machine.watch_failed(expired(), 10.0, random=0.0)
+    effect = machine.ask(50.0, random=0.0)
     assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == "20"
-    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    reaction = machine.watch_list_failed(fault, 50.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_NEWEST_NOW
-    effect = machine.ask(50.0, chance=0.0)
+    effect = machine.ask(50.0, random=0.0)
     assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == ""
-    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    reaction = machine.watch_list_failed(fault, 50.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "never twice at once"
-    assert machine.ask(50.0, chance=0.0) == ListPage(ListOptions(limit=500))
+    assert machine.ask(50.0, random=0.0) == ListPage(ListOptions(limit=500))
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
 def test_the_newest_state_that_is_refused_in_its_stream_is_listed_in_pages(fault: Exception) -> None:
     machine = streaming(version=20)
-    machine.watch_failed(expired(), 10.0, chance=0.0)
-    machine.ask(50.0, chance=0.0)
-    assert machine.watch_list_failed(fault, 50.0, chance=0.0).recovery is Recovery.LIST_NEWEST_NOW
-    assert isinstance(machine.ask(50.0, chance=0.0), OpenWatchList)
+    machine.watch_failed(expired(), 10.0, random=0.0)
+    machine.ask(50.0, random=0.0)
+    assert machine.watch_list_failed(fault, 50.0, random=0.0).recovery is Recovery.LIST_NEWEST_NOW
+    assert isinstance(machine.ask(50.0, random=0.0), OpenWatchList)
     machine.watch_list_opened(50.0)
-    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    reaction = machine.watch_list_failed(fault, 50.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "never twice at once"
 
 
 def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
-    machine.watch_list_failed(api_error(403), 0.0, chance=0.0)
-    machine.ask(0.0, chance=0.0)
-    reaction = machine.list_failed(api_error(403), 0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.watch_list_failed(api_error(403), 0.0, random=0.0)
+    machine.ask(0.0, random=0.0)
+    reaction = machine.list_failed(api_error(403), 0.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_LATER
 
 
 def test_it_can_be_switched_off() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
-    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
+    assert isinstance(machine.ask(0.0, random=0.0), ListPage)
 
 
-@pytest.mark.parametrize("wrong", [{"watch_list_patience": 0.0}, {"watch_list_pause": -1.0}])
+@pytest.mark.parametrize("wrong", [{"watch_list_timeout": 0.0}, {"watch_list_retry_after": -1.0}])
 def test_options_are_checked(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"ReflectorOptions\.watch_list"):
         ReflectorOptions(**wrong)  # type: ignore[arg-type]  # the fault under test
@@ -197,9 +197,9 @@ def test_options_are_checked(wrong: dict[str, float]) -> None:
 
 def probing(now: float = 10.0) -> ReflectorMachine:
     machine = streaming(version=20)
-    machine.watch_failed(broken(), now, chance=0.0)
-    assert machine.ask(now, chance=0.0) == Probe(ListOptions(limit=1))
-    assert machine.ask(now + 100, chance=0.0) == Probe(ListOptions(limit=1))
+    machine.watch_failed(broken(), now, random=0.0)
+    assert machine.ask(now, random=0.0) == Probe(ListOptions(limit=1))
+    assert machine.ask(now + 100, random=0.0) == Probe(ListOptions(limit=1))
     return machine
 
 
@@ -207,7 +207,7 @@ def probing(now: float = 10.0) -> ReflectorMachine:
 def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
     machine = probing()
     assert machine.probed(version, 10.0) is None
-    effect = machine.ask(10.0, chance=0.0)
+    effect = machine.ask(10.0, random=0.0)
     assert isinstance(effect, OpenWatch)
     assert effect.options.resource_version == "20"
     assert machine.statistics().probes == 1
@@ -219,9 +219,9 @@ def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
     reaction = machine.probed("19", 10.0)
     assert isinstance(reaction, Reaction)
     assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.PROBE, Recovery.LIST_NEWEST_NOW, 0.0)
-    assert isinstance(reaction.error, VersionWentBackError)
+    assert isinstance(reaction.error, ServerRestoredError)
     assert str(reaction.error) == "the server's resource version went back from 20 to 19"
-    effect = machine.ask(10.0, chance=0.0)
+    effect = machine.ask(10.0, random=0.0)
     assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == ""
 
@@ -229,41 +229,41 @@ def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
 @pytest.mark.parametrize("fault", [expired(), too_large(), api_error(500), api_error(403), broken(), ValueError()])
 def test_a_probe_that_fails_leaves_it_to_the_watch(fault: Exception) -> None:
     machine = probing()
-    reaction = machine.probe_failed(fault, 10.0, chance=0.0)
+    reaction = machine.probe_failed(fault, 10.0, random=0.0)
     assert reaction.recovery is Recovery.WATCH_NOW
-    assert isinstance(machine.ask(10.0, chance=0.0), OpenWatch)
+    assert isinstance(machine.ask(10.0, random=0.0), OpenWatch)
 
 
 @pytest.mark.parametrize("fault", [refused(), api_error(429)])
 def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
     machine = probing()
-    reaction = machine.probe_failed(fault, 10.0, chance=0.0)
+    reaction = machine.probe_failed(fault, 10.0, random=0.0)
     assert (reaction.recovery, reaction.delay) == (Recovery.WATCH_LATER, 0.8)
-    assert isinstance(machine.ask(10.0, chance=0.0), Wait)
-    assert isinstance(machine.ask(10.8, chance=0.0), Probe)
+    assert isinstance(machine.ask(10.0, random=0.0), Wait)
+    assert isinstance(machine.ask(10.8, random=0.0), Probe)
 
 
 def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
     machine = streaming(version=20)
-    machine.watch_ended(59.0, chance=0.0)
-    assert isinstance(machine.ask(59.0, chance=0.0), OpenWatch)
+    machine.watch_ended(59.0, random=0.0)
+    assert isinstance(machine.ask(59.0, random=0.0), OpenWatch)
     machine.watch_opened(59.0)
     machine.watch_event(added("a", 21), 59.5)
-    machine.watch_ended(61.0, chance=0.0)
-    assert isinstance(machine.ask(61.0, chance=0.0), Probe)
+    machine.watch_ended(61.0, random=0.0)
+    assert isinstance(machine.ask(61.0, random=0.0), Probe)
     machine.probed("21", 61.0)
-    machine.ask(61.0, chance=0.0)
+    machine.ask(61.0, random=0.0)
     machine.watch_opened(61.0)
     machine.watch_event(added("a", 22), 62.5)
-    machine.watch_ended(63.0, chance=0.0)
-    assert isinstance(machine.ask(63.0, chance=0.0), OpenWatch)
+    machine.watch_ended(63.0, random=0.0)
+    assert isinstance(machine.ask(63.0, random=0.0), OpenWatch)
 
 
 def unproved(now: float = 30.0) -> ReflectorMachine:
     """Begin a watch after a clean end, soon after the last look at the server's version."""
     machine = streaming(version=20)
-    machine.watch_ended(now, chance=0.0)
-    assert isinstance(machine.ask(now, chance=0.0), OpenWatch)
+    machine.watch_ended(now, random=0.0)
+    assert isinstance(machine.ask(now, random=0.0), OpenWatch)
     machine.watch_opened(now)
     return machine
 
@@ -274,8 +274,8 @@ def test_a_watch_that_began_without_a_probe_is_followed_by_one_a_minute_later() 
     assert look_at(machine) == 90.0
     assert machine.looked("20", 90.0) is None
     assert (look_at(machine), machine.statistics().probes) == (None, 1)
-    machine.watch_ended(100.0, chance=0.0)
-    assert isinstance(machine.ask(100.0, chance=0.0), OpenWatch)
+    machine.watch_ended(100.0, random=0.0)
+    assert isinstance(machine.ask(100.0, random=0.0), OpenWatch)
     machine.watch_opened(100.0)
     assert look_at(machine) == 160.0
     machine.look_failed()
@@ -292,64 +292,64 @@ def test_a_server_whose_version_went_back_is_found_in_an_open_stream(says: str) 
     assert isinstance(reaction, Reaction)
     assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.PROBE, Recovery.LIST_NEWEST_NOW, 0.0)
     assert str(reaction.error) == "the server's resource version went back from 20 to 19"
-    effect = machine.ask(90.0, chance=0.0)
+    effect = machine.ask(90.0, random=0.0)
     assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == ""
     machine.watch_list_opened(90.0)
     machine.initial_event(initial_events_end(19), 90.0)
-    machine.watch_failed(broken(), 100.0, chance=0.0)
-    machine.ask(100.0, chance=0.0)
+    machine.watch_failed(broken(), 100.0, random=0.0)
+    machine.ask(100.0, random=0.0)
     assert machine.probed("19", 100.0) is None, "the version of before is forgotten"
 
 
 def test_lower_versions_of_a_watch_without_a_probe_hide_nothing() -> None:
     machine = unproved(now=30.0)
     machine.watch_event(added("a", 18), 31.0)
-    machine.watch_ended(35.0, chance=0.0)
-    assert isinstance(machine.ask(35.0, chance=0.0), OpenWatch)
+    machine.watch_ended(35.0, random=0.0)
+    assert isinstance(machine.ask(35.0, random=0.0), OpenWatch)
     machine.watch_opened(35.0)
-    machine.watch_failed(broken(), 40.0, chance=0.0)
-    machine.ask(40.0, chance=0.0)
+    machine.watch_failed(broken(), 40.0, random=0.0)
+    machine.ask(40.0, random=0.0)
     assert isinstance(machine.probed("19", 40.0), Reaction)
 
 
 @pytest.mark.parametrize("fault", [api_error(500), broken()])
 def test_a_probe_that_failed_is_made_up_for_in_the_open_stream(fault: Exception) -> None:
     machine = probing(now=10.0)
-    machine.probe_failed(fault, 10.0, chance=0.0)
-    machine.ask(10.0, chance=0.0)
+    machine.probe_failed(fault, 10.0, random=0.0)
+    machine.ask(10.0, random=0.0)
     machine.watch_opened(11.0)
     assert look_at(machine) == 71.0
 
 
 def test_nothing_is_looked_at_without_probes_or_after_a_probe() -> None:
-    machine = ReflectorMachine(ReflectorOptions(probe=False))
-    machine.ask(0.0, chance=0.0)
+    machine = ReflectorMachine(ReflectorOptions(detect_restore=False))
+    machine.ask(0.0, random=0.0)
     machine.watch_list_opened(0.0)
     assert look_at(machine) is None
     machine = probing(now=10.0)
     machine.probed("20", 10.0)
-    machine.ask(10.0, chance=0.0)
+    machine.ask(10.0, random=0.0)
     machine.watch_opened(10.0)
     assert look_at(machine) is None
 
 
 def test_a_server_that_is_busy_is_not_probed() -> None:
     machine = streaming(version=20)
-    machine.watch_failed(api_error(429), 10.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatch)
+    machine.watch_failed(api_error(429), 10.0, random=0.0)
+    assert isinstance(machine.ask(60.0, random=0.0), OpenWatch)
 
 
 def test_versions_that_cannot_be_compared_are_not_probed() -> None:
     machine = receiving()
     machine.initial_event(initial_events_end("abc"), 0.0)
-    machine.watch_failed(broken(), 10.0, chance=0.0)
-    assert isinstance(machine.ask(10.0, chance=0.0), OpenWatch)
+    machine.watch_failed(broken(), 10.0, random=0.0)
+    assert isinstance(machine.ask(10.0, random=0.0), OpenWatch)
 
 
 def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
     machine.watch_list_opened(5.0)
     assert machine.give_up_at == 35.0
     machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 11)), 10.0)
@@ -361,24 +361,24 @@ def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
 def test_events_of_the_stream_before_do_not_make_a_useless_watch_useful() -> None:
     machine = streaming()
     machine.watch_event(added("a", 21), 1.0)
-    assert machine.watch_ended(30.0, chance=0.0) is None
-    assert isinstance(machine.ask(30.0, chance=0.0), OpenWatch)
+    assert machine.watch_ended(30.0, random=0.0) is None
+    assert isinstance(machine.ask(30.0, random=0.0), OpenWatch)
     machine.watch_opened(30.0)
-    reaction = machine.watch_ended(30.1, chance=0.0)
+    reaction = machine.watch_ended(30.1, random=0.0)
     assert reaction is not None
     assert (reaction.operation, reaction.recovery) == (Operation.SHORT_STREAM, Recovery.LIST_LATER)
 
 
 def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_event() -> None:
-    machine = ReflectorMachine(ReflectorOptions(probe=False))
-    machine.ask(0.0, chance=0.0)
-    machine.watch_list_failed(api_error(500), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
-    machine.listed(ResourceList((), ""), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), OpenWatch)
+    machine = ReflectorMachine(ReflectorOptions(detect_restore=False))
+    machine.ask(0.0, random=0.0)
+    machine.watch_list_failed(api_error(500), 0.0, random=0.0)
+    assert isinstance(machine.ask(0.0, random=0.0), ListPage)
+    machine.listed(ResourceList((), ""), 0.0, random=0.0)
+    assert isinstance(machine.ask(0.0, random=0.0), OpenWatch)
     machine.watch_opened(0.0)
-    machine.watch_failed(api_error(410, "Expired"), 5.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
+    machine.watch_failed(api_error(410, "Expired"), 5.0, random=0.0)
+    assert isinstance(machine.ask(60.0, random=0.0), OpenWatchList)
     machine.watch_list_opened(60.0)
     assert isinstance(machine.initial_event(initial_events_end(20), 60.0), CompleteList)
     machine.watch_event(added("a", 21), 61.0)
@@ -389,18 +389,18 @@ def test_everything_that_was_asked_and_came_is_counted_once() -> None:
     machine = ReflectorMachine()
     new = machine.statistics()
     assert (new.pending_bytes, new.lists, new.errors, new.last_byte_at, new.last_error) == (0, 0, 0, None, None)
-    machine.ask(1.0, chance=0.0)
-    machine.watch_list_failed(api_error(500), 1.0, chance=0.0)
-    machine.ask(1.0, chance=0.0)
-    machine.listed(ResourceList((pod("a", 11), nameless()), "11"), 2.0, chance=0.0)
+    machine.ask(1.0, random=0.0)
+    machine.watch_list_failed(api_error(500), 1.0, random=0.0)
+    machine.ask(1.0, random=0.0)
+    machine.listed(ResourceList((pod("a", 11), nameless()), "11"), 2.0, random=0.0)
     assert machine.statistics().last_byte_at == 2.0
-    machine.ask(3.0, chance=0.0)
+    machine.ask(3.0, random=0.0)
     machine.watch_opened(3.0)
     machine.watch_event(added("b", 12), 4.0)
     machine.watch_event(WatchEvent(EventType.MODIFIED, nameless(13)), 5.0)
     machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(14)), 6.0)
-    machine.watch_failed(expired(), 50.0, chance=0.0)
-    machine.ask(100.0, chance=0.0)
+    machine.watch_failed(expired(), 50.0, random=0.0)
+    machine.ask(100.0, random=0.0)
     machine.watch_list_opened(100.0)
     machine.initial_event(added("a", 11), 101.0)
     machine.initial_event(initial_events_end(20), 102.0)
@@ -414,8 +414,8 @@ def test_everything_that_was_asked_and_came_is_counted_once() -> None:
 def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
     machine = receiving()
     machine.initial_event(added("gone", 11), 1.0)
-    machine.watch_list_failed(api_error(429), 2.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
+    machine.watch_list_failed(api_error(429), 2.0, random=0.0)
+    assert isinstance(machine.ask(60.0, random=0.0), OpenWatchList)
     machine.watch_list_opened(60.0)
     machine.initial_event(added("there", 12), 61.0)
     listed = machine.initial_event(initial_events_end(20), 62.0)
@@ -425,61 +425,61 @@ def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
 
 def test_the_same_is_asked_until_something_is_fed() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
-    machine.ask(0.0, chance=0.0)
-    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
-    machine.ask(0.0, chance=0.0)
-    machine.watch_failed(expired(), 5.0, chance=0.0)
-    machine.ask(10.0, chance=0.0)
-    machine.listed(ResourceList((), "30"), 10.0, chance=0.0)
-    effect = machine.ask(71.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.listed(ResourceList((), "20"), 0.0, random=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.watch_failed(expired(), 5.0, random=0.0)
+    machine.ask(10.0, random=0.0)
+    machine.listed(ResourceList((), "30"), 10.0, random=0.0)
+    effect = machine.ask(71.0, random=0.0)
     assert isinstance(effect, OpenWatch), (
         "the list has just shown the server's version, however long it took to store it"
     )
-    assert machine.ask(500.0, chance=0.5) == effect
+    assert machine.ask(500.0, random=0.5) == effect
 
 
 def test_a_list_in_pages_is_ended_even_if_a_streamed_one_could_be_asked_for_meanwhile() -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
-    machine.watch_list_failed(api_error(400), 0.0, chance=0.0)
-    machine.ask(0.0, chance=0.0)
-    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
-    machine.ask(0.0, chance=0.0)
-    machine.watch_failed(expired(), 1700.0, chance=0.0)
-    assert isinstance(machine.ask(1790.0, chance=0.0), ListPage)
-    assert machine.listed(ResourceList((pod("a", 1),), "20", "next"), 1790.0, chance=0.0) is None
-    assert machine.ask(1900.0, chance=0.0) == ListPage(ListOptions(continue_="next"))
+    machine.ask(0.0, random=0.0)
+    machine.watch_list_failed(api_error(400), 0.0, random=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.listed(ResourceList((), "20"), 0.0, random=0.0)
+    machine.ask(0.0, random=0.0)
+    machine.watch_failed(expired(), 1700.0, random=0.0)
+    assert isinstance(machine.ask(1790.0, random=0.0), ListPage)
+    assert machine.listed(ResourceList((pod("a", 1),), "20", "next"), 1790.0, random=0.0) is None
+    assert machine.ask(1900.0, random=0.0) == ListPage(ListOptions(continue_="next"))
 
 
 def test_the_patience_begins_with_the_request() -> None:
     machine = ReflectorMachine()
-    machine.ask(100.0, chance=0.0)
+    machine.ask(100.0, random=0.0)
     assert machine.give_up_at == 130.0, "a server that does not even answer is given up, too"
 
 
 def test_a_stream_that_brought_a_list_was_of_use_however_soon_it_ends() -> None:
     machine = streaming(now=100.0)
-    assert machine.watch_ended(100.5, chance=0.0) is None
-    assert isinstance(machine.ask(100.5, chance=0.0), OpenWatch)
+    assert machine.watch_ended(100.5, random=0.0) is None
+    assert isinstance(machine.ask(100.5, random=0.0), OpenWatch)
     machine = streaming(now=100.0)
     machine.watch_event(added("a", 21), 100.1)
-    assert machine.watch_ended(100.5, chance=0.0) is None
+    assert machine.watch_ended(100.5, random=0.0) is None
 
 
 def test_a_streamed_list_whose_stream_ends_soon_counts_as_a_short_stream() -> None:
     machine = streaming(now=100.0)
-    assert machine.watch_ended(100.5, chance=0.0) is None
-    machine.ask(100.5, chance=0.0)
+    assert machine.watch_ended(100.5, random=0.0) is None
+    machine.ask(100.5, random=0.0)
     machine.watch_opened(100.5)
     machine.watch_event(added("a", 21), 100.6)
-    assert machine.watch_ended(100.7, chance=0.0) is None
-    assert isinstance(machine.ask(100.7, chance=0.0), Wait), "only the first one is free"
+    assert machine.watch_ended(100.7, random=0.0) is None
+    assert isinstance(machine.ask(100.7, random=0.0), Wait), "only the first one is free"
 
 
 def test_the_first_streamed_list_that_is_refused_is_not_asked_for_twice() -> None:
     machine = ReflectorMachine()
-    machine.ask(0.0, chance=0.0)
-    reaction = machine.watch_list_failed(expired(), 0.0, chance=0.0)
+    machine.ask(0.0, random=0.0)
+    reaction = machine.watch_list_failed(expired(), 0.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "the newest state was asked for already"
 
 
@@ -487,8 +487,8 @@ def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
     machine = receiving()
     machine.initial_event(added("before", 11), 0.0)
     machine.initial_event(initial_events_end(20), 0.0)
-    machine.watch_failed(expired(), 10.0, chance=0.0)
-    machine.ask(60.0, chance=0.0)
+    machine.watch_failed(expired(), 10.0, random=0.0)
+    machine.ask(60.0, random=0.0)
     machine.watch_list_opened(60.0)
     machine.initial_event(added("after", 21), 60.0)
     assert machine.initial_event(initial_events_end(30), 60.0) == CompleteList((pod("after", 21),), "30", 0)
@@ -500,24 +500,24 @@ def test_a_list_is_a_look_at_the_servers_version(
     quiet: float, effect: type[OpenWatch | Probe], options: ReflectorOptions
 ) -> None:
     machine = ReflectorMachine(options)
-    machine.ask(100.0, chance=0.0)
+    machine.ask(100.0, random=0.0)
     if options.watch_list:
         machine.watch_list_opened(100.0)
         machine.initial_event(initial_events_end(20), 100.0)
     else:
-        machine.listed(ResourceList((), "20"), 100.0, chance=0.0)
-        machine.ask(100.0, chance=0.0)
+        machine.listed(ResourceList((), "20"), 100.0, random=0.0)
+        machine.ask(100.0, random=0.0)
         machine.watch_opened(100.0)
-    machine.watch_ended(100.0 + quiet, chance=0.0)
-    assert isinstance(machine.ask(100.0 + quiet, chance=0.0), effect)
+    machine.watch_ended(100.0 + quiet, random=0.0)
+    assert isinstance(machine.ask(100.0 + quiet, random=0.0), effect)
 
 
 def test_what_fails_is_counted_as_asked_for() -> None:
     machine = probing()
     asked = machine.statistics()
-    machine.probe_failed(api_error(500), 10.0, chance=0.0)
-    machine.ask(10.0, chance=0.0)
-    machine.watch_failed(api_error(500), 10.0, chance=0.0)
+    machine.probe_failed(api_error(500), 10.0, random=0.0)
+    machine.ask(10.0, random=0.0)
+    machine.watch_failed(api_error(500), 10.0, random=0.0)
     seen = machine.statistics()
     assert (seen.probes - asked.probes, seen.watch_requests - asked.watch_requests) == (1, 1)
     assert (seen.streams, seen.errors) == (asked.streams, asked.errors + 2)
@@ -525,9 +525,9 @@ def test_what_fails_is_counted_as_asked_for() -> None:
 
 def test_it_is_known_when_the_server_last_sent_anything() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
-    machine.ask(1.0, chance=0.0)
-    machine.listed(ResourceList((), "20"), 2.0, chance=0.0)
-    machine.ask(3.0, chance=0.0)
+    machine.ask(1.0, random=0.0)
+    machine.listed(ResourceList((), "20"), 2.0, random=0.0)
+    machine.ask(3.0, random=0.0)
     machine.watch_opened(4.0)
     assert machine.statistics().last_byte_at == 4.0, "the headers of an answer count"
     machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(21)), 5.0)
@@ -588,8 +588,8 @@ def test_a_version_that_cannot_be_compared_is_no_bound(version: str) -> None:
 def test_a_bound_is_for_one_list() -> None:
     machine = receiving()
     machine.looked("10", 5.0)
-    machine.watch_list_failed(api_error(429), 6.0, chance=0.0)
-    machine.ask(60.0, chance=0.0)
+    machine.watch_list_failed(api_error(429), 6.0, random=0.0)
+    machine.ask(60.0, random=0.0)
     machine.watch_list_opened(60.0)
     machine.initial_event(added("a", 11), 61.0)
     assert (machine.give_up_at, look_at(machine)) == (91.0, 65.0)
@@ -605,9 +605,9 @@ def test_a_look_that_fails_is_not_repeated_in_that_stream() -> None:
 
 def test_a_refusal_shows_that_the_server_is_there() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
-    machine.ask(1.0, chance=0.0)
-    machine.list_failed(broken(), 1.0, chance=0.0)
+    machine.ask(1.0, random=0.0)
+    machine.list_failed(broken(), 1.0, random=0.0)
     assert machine.statistics().last_byte_at is None
-    machine.ask(5.0, chance=0.0)
-    machine.list_failed(api_error(500), 5.0, chance=0.0)
+    machine.ask(5.0, random=0.0)
+    machine.list_failed(api_error(500), 5.0, random=0.0)
     assert machine.statistics().last_byte_at == 5.0

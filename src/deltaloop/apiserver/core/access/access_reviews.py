@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import Attributes, User, user_fields
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _WHO: Final = "at least one of user or group must be specified"

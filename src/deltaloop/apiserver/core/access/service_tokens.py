@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _SHORTEST: Final = 600
 _LONGEST: Final = 1 << 32

@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_security_checks import LATEST, Wrong, violations
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _LABEL: Final = "pod-security.kubernetes.io/"
 _LEVELS: Final = ("privileged", "baseline", "restricted")

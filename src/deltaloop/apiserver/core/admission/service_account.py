@@ -63,18 +63,18 @@ def _fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
     if automount is None:
         automount = fields.get("automountServiceAccountToken")
     if automount is not False:
-        changed |= _with_token(spec, chance=attributes.context.chance)
+        changed |= _with_token(spec, random=attributes.context.random)
     if not items(spec.get("imagePullSecrets")) and items(fields.get("imagePullSecrets")):
         changed["imagePullSecrets"] = [{"name": at(item, "name")} for item in items(fields["imagePullSecrets"])]
     return with_spec(attributes.after, **changed)
 
 
-def _with_token(spec: Mapping[str, object], *, chance: float) -> dict[str, object]:
+def _with_token(spec: Mapping[str, object], *, random: float) -> dict[str, object]:
     """Return the containers and volumes of a pod whose containers find a token."""
     volumes = items(spec.get("volumes"))
     names = [text(at(volume, "name")) for volume in volumes]
     present = next((name for name in names if name.startswith(_VOLUME)), None)
-    name = present or generated_name(_VOLUME, chance=chance, attempt=0)
+    name = present or generated_name(_VOLUME, random=random, attempt=0)
     mount: dict[str, object] = {"name": name, "readOnly": True, "mountPath": _MOUNT}
     changed: dict[str, object] = {}
     needed = False

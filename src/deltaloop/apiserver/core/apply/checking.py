@@ -11,7 +11,7 @@ from typing import Final, cast, final
 from deltaloop.api.json_values import value_type
 from deltaloop.apiserver.core.apply.field_set import shown
 from deltaloop.apiserver.core.apply.walking import item_step, settled
-from deltaloop.schemas.faults import MergingFault
+from deltaloop.schemas.field_errors import MergingFault
 from deltaloop.schemas.types import FREE, TypeNode
 
 _NUMBERS: Final = ("integer", "number")

@@ -40,7 +40,7 @@ from deltaloop.apiserver.core.metadata.types import (
     unreadable_type,
 )
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 from deltaloop.schemas.go_numbers import Number, as_sent
 from deltaloop.schemas.identity import embedded_objects
 from deltaloop.schemas.object_meta import METADATA, UNTYPED

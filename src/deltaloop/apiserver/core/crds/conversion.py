@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.dns_names import label_problems, subdomain_problems
 from deltaloop.api.json_values import at, integer, is_mapping, mapping, text, texts
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.go_urls import UrlError, parse_url
 
 _STRATEGIES: Final = ("None", "Webhook")

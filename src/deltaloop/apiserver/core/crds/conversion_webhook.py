@@ -31,7 +31,7 @@ from deltaloop.apiserver.core.webhook_calls import (
     read_answer,
 )
 from deltaloop.schemas.decoding import decode_by_schema
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import Schema

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.crds.rules.compiled import may_have_rules, rules_of
 from deltaloop.crds.rules.evaluation import evaluate
 from deltaloop.schemas.decoding import schema_errors, status_errors
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.types import Schema
 

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.crds.conversion import conversion_errors, has_auth
 from deltaloop.apiserver.core.crds.definition import APPROVED, approval_of, is_established, storage_versions
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.crds.rules.definitions import RuleChecks, expressions_of
-from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported, required
 from deltaloop.schemas.schema_rules import schema_errors
 
 _LONGEST_WARNING: Final = 256

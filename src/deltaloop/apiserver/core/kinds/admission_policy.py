@@ -34,7 +34,14 @@ from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualifi
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 
 Fields = Mapping[str, object]
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")

@@ -12,7 +12,7 @@ from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_many
+from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, not_supported, required, too_many
 
 CONDITIONS: Final = "matchConditions"
 _MOST_CONDITIONS: Final = 64

@@ -18,7 +18,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.cells import NONE, human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
 _SEQUENCE: Final = 0x30

@@ -11,7 +11,7 @@ from typing import Final
 from deltaloop.api.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"

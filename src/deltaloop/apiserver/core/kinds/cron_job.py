@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
+from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported
 
 _MONTHS: Final = {
     name: place

@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.kinds.cells import UNSET
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
 
 
 def _warnings(driver: Mapping[str, object]) -> Iterator[str]:

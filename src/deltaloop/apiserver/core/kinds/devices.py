@@ -24,7 +24,15 @@ from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_err
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    required,
+    too_long,
+    too_many,
+)
 
 _LONGEST_EXPRESSION: Final = 10 * 1024
 _LONGEST_POOL: Final = 253

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required
 
 _CONTROLLER: Final = "endpoint-controller"
 _SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")

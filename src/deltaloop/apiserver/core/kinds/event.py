@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.cells import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, invalid_value, required
 
 # What has a length in events with an ``eventTime``: the field, the name in messages, the most signs.
 _LENGTHS: Final = (

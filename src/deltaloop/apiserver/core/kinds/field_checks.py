@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:

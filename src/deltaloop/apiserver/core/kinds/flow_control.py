@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 
 _ALL: Final = "*"
 _EXEMPT: Final = "exempt"

@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN
 from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 
 _SHOWN: Final = 2
 # What each type of metric is described by.

@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")

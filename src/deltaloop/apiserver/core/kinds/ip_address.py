@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, invalid_value, required
 
 IP_ADDRESS: Final = ResourceType[Resource]("networking.k8s.io", "v1", "IPAddress", "ipaddresses", namespaced=False)
 _MOST_RANGES: Final = 2

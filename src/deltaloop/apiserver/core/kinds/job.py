@@ -21,7 +21,15 @@ from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_value_problems, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
+from deltaloop.schemas.field_errors import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 
 _MUCH: Final = 10_000
 _MOST_CODES: Final = 255

@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.kinds.addresses import network_errors, network_fam
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 
 IPV6: Final = 6
 _TYPES: Final = "Ingress", "Egress"

@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value
 
 
 def _status_defaults(status: dict[str, object]) -> None:

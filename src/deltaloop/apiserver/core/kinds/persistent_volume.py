@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 _SOURCES: Final = (

@@ -40,7 +40,7 @@ from deltaloop.apiserver.core.kinds.pod_warnings import (
 from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE, qos_class
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value
 
 _GATED: Final = {
     "type": "PodScheduled",

@@ -21,7 +21,7 @@ from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.strategy import Asked, Given, Strategy, Writes
-from deltaloop.schemas.faults import FieldError, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, not_supported, required
 
 _SCHEDULED = "PodScheduled"
 

@@ -32,7 +32,7 @@ from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"

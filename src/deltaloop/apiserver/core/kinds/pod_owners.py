@@ -12,7 +12,7 @@ from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_erro
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 
 
 def selector_check(kind: str, words: str = "") -> Check:

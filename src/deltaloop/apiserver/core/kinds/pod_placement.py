@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, missing, required
 
 _POD_SPEC: Final = "core.v1.PodSpec"
 

@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, t
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of
 from deltaloop.apiserver.core.kinds.text_forms import descending_problems
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _NOT_ON_WINDOWS: Final = {

@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 )
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _POD: Final = "core.v1.Pod"
 _MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES, _LONGEST_HOST_NAME = 3, 32, 2048, 64

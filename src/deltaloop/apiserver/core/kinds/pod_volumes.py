@@ -16,7 +16,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, t
 from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, missing, required
 from deltaloop.schemas.quantity import amount
 
 # Source of a projected volume: the field of its name, and how warnings call it.

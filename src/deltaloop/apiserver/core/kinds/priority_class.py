@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.kinds.resource_amounts import overhead_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST: Final = 1_000_000_000

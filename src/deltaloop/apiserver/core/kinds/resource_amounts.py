@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, items, mapping
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.quantity import MalformedQuantityError, added, amount, canonical_quantity
 
 _QUALIFYING: Final = ("cpu", "memory")

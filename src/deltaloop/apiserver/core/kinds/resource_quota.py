@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 _OF_PODS: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")

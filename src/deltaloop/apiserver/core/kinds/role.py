@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy, Subresource
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported, required
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")

@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.field_errors import invalid_value
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1

@@ -20,7 +20,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required, too_long
 from deltaloop.schemas.nesting import decode_json
 
 _DATA: Final = ("data",)

@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
@@ -83,7 +83,7 @@ def _finish_update(
     before: dict[str, object], after: dict[str, object], store: Stored, given: Given
 ) -> list[FieldError]:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
-    return allocate(spec, _taken(store), before=old, chance=given.chance, networks=_networks(store))
+    return allocate(spec, _taken(store), before=old, random=given.random, networks=_networks(store))
 
 
 def _networks(store: Stored) -> Iterator[IPv4Network]:

@@ -33,7 +33,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value
 
 HEADLESS: Final = "None"
 FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
@@ -230,7 +230,7 @@ def allocate(
     taken: Taken,
     *,
     before: Mapping[str, object],
-    chance: float,
+    random: float,
     networks: Iterable[ipaddress.IPv4Network] = (),
 ) -> list[FieldError]:
     """Give a Service what it needs and does not have yet, in place.
@@ -239,7 +239,7 @@ def allocate(
         spec: The Service's ``spec``.
         taken: What all Services have, this one as it was included.
         before: The ``spec`` as it was; empty for a new Service.
-        chance: A number in [0, 1), which decides where the search for something free begins.
+        random: A number in [0, 1), which decides where the search for something free begins.
         networks: Networks that are in use besides the first one.
 
     Returns:
@@ -247,14 +247,14 @@ def allocate(
     """
     errors: list[FieldError] = []
     if needs_address(spec):
-        errors += _allocate_address(spec, taken, before, chance, networks)
+        errors += _allocate_address(spec, taken, before, random, networks)
     if needs_ports(spec):
         own = {(integer(at(port, "nodePort")), text(at(port, "protocol"))) for port in items(before.get("ports"))}
         given: dict[int, int] = {}
         for place, port in enumerate(items(spec.get("ports"))):
-            errors += _allocate_port(mapping(port), f"spec.ports[{place}].nodePort", taken, own, given, chance)
+            errors += _allocate_port(mapping(port), f"spec.ports[{place}].nodePort", taken, own, given, random)
     if _needs_health_port(spec) and not integer(spec.get("healthCheckNodePort")):
-        spec["healthCheckNodePort"] = _free_port(taken, ("TCP",), chance)
+        spec["healthCheckNodePort"] = _free_port(taken, ("TCP",), random)
     return errors
 
 
@@ -262,7 +262,7 @@ def _allocate_address(
     spec: dict[str, object],
     taken: Taken,
     before: Mapping[str, object],
-    chance: float,
+    random: float,
     networks: Iterable[ipaddress.IPv4Network],
 ) -> list[FieldError]:
     errors = [*unserved_errors(spec)] or [*unserved_families(spec)]
@@ -274,7 +274,7 @@ def _allocate_address(
         spec["clusterIP"], spec["clusterIPs"] = wanted, [*addresses_in(spec)]
         return []
     if not wanted:
-        wanted = _free_address(taken, chance, networks)
+        wanted = _free_address(taken, random, networks)
     else:
         shown = msgspec.json.encode(addresses_in(spec)).decode()
         problem = _address_problem(wanted, taken, networks)
@@ -306,8 +306,8 @@ def _address_problem(wanted: str, taken: Taken, networks: Iterable[ipaddress.IPv
     return "provided IP is already allocated" if wanted in taken.addresses else ""
 
 
-def _free_address(taken: Taken, chance: float, networks: Iterable[ipaddress.IPv4Network]) -> str:
-    start = int(chance * _FIRST_RANGE)
+def _free_address(taken: Taken, random: float, networks: Iterable[ipaddress.IPv4Network]) -> str:
+    start = int(random * _FIRST_RANGE)
     first = (1 + (start + step) % _FIRST_RANGE for step in range(_FIRST_RANGE))
     for number in chain(first, range(_FIRST_RANGE + 1, _RANGE.num_addresses - 1)):
         address = str(_RANGE.network_address + number)
@@ -318,14 +318,14 @@ def _free_address(taken: Taken, chance: float, networks: Iterable[ipaddress.IPv4
 
 
 def _allocate_port(
-    port: dict[str, object], path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], chance: float
+    port: dict[str, object], path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], random: float
 ) -> list[FieldError]:
     number, protocol = integer(port.get("nodePort")), text(port.get("protocol"))
     if not number:
         # Ports of one number and several protocols get the same one, if they can.
         number = given.get(integer(port.get("port")), 0)
         if not number or (number, protocol) in taken.ports:
-            number = _free_port(taken, (protocol,), chance)
+            number = _free_port(taken, (protocol,), random)
     elif not _FIRST_PORT <= number < _FIRST_PORT + _PORTS:
         last = _FIRST_PORT + _PORTS - 1
         text_ = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{last}"
@@ -338,7 +338,7 @@ def _allocate_port(
     return []
 
 
-def _free_port(taken: Taken, protocols: tuple[str, ...], chance: float) -> int:
-    start = int(chance * _PORTS)
+def _free_port(taken: Taken, protocols: tuple[str, ...], random: float) -> int:
+    start = int(random * _PORTS)
     numbers = (_FIRST_PORT + (start + step) % _PORTS for step in range(_PORTS))
     return next((number for number in numbers if all((number, name) not in taken.ports for name in protocols)), 0)

@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.kinds.field_checks import (
 )
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:

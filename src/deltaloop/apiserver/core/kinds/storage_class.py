@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _MOST_PARAMETERS: Final = 512
 _LONGEST_PARAMETERS: Final = 256 * 1024

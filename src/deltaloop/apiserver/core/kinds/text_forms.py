@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required, too_long
 from deltaloop.schemas.quantity import amount
 
 _LONGEST_DRIVER: Final = 63

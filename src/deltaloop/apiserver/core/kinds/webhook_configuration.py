@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.admission_rules import (
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required
 
 # Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
 _EXCLUDED: Final = (

@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_er
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
 
 
 def _deadline_errors(place: Place) -> Iterator[FieldError]:

@@ -12,12 +12,12 @@ _SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
 _NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that tries do not repeat
 
 
-def generated_name(base: str, *, chance: float, attempt: int) -> str:
+def generated_name(base: str, *, random: float, attempt: int) -> str:
     """Return ``generateName`` with five more signs; each attempt gives others.
 
     Source: apiserver pkg/storage/names/generate.go.
     """
-    number = (int(chance * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
+    number = (int(random * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
     suffix = ""
     for _ in range(_SUFFIX_LENGTH):
         number, position = divmod(number, len(_LETTERS))

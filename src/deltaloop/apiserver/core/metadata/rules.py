@@ -14,7 +14,7 @@ import msgspec
 
 from deltaloop.api.json_values import items, mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -16,7 +16,7 @@ from deltaloop.api.json_values import json_type, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
-from deltaloop.schemas.faults import DecodingFault, MergingFault
+from deltaloop.schemas.field_errors import DecodingFault, MergingFault
 from deltaloop.schemas.object_meta import METADATA
 from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import TypeNode

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
-from deltaloop.api.path import Path, path
+from deltaloop.api.path import Path, field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, label_integer
 
@@ -102,14 +102,14 @@ class Selection:
         self.labels: LabelSelector = labels
         self.fields: FieldSelector = fields
         self._paths: dict[str, Path] = {
-            name: path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
+            name: field_path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
         self._label_test = LabelTest(labels)
         # Of each field: the values that it must have (more than one: it cannot), and those that it must not have.
         self._wanted: dict[str, tuple[set[str], set[str]]] = {name: (set(), set()) for name in fields.fields}
         for term in fields.requirements:
             self._wanted[term.field][term.negated].add(term.value)
-        self._else: dict[str, Path] = {name: path(_ELSE[name]) for name in fields.fields if name in _ELSE}
+        self._else: dict[str, Path] = {name: field_path(_ELSE[name]) for name in fields.fields if name in _ELSE}
 
     @classmethod
     def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), refusal: str = "") -> Selection:

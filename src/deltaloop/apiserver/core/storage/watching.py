@@ -97,14 +97,14 @@ def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selec
     )
 
 
-def watch_seconds(query: ListQuery, *, chance: float) -> float:
+def watch_seconds(query: ListQuery, *, random: float) -> float:
     """Return how long a watch may last: as asked, else 30 to 60 minutes.
 
     Source: apiserver pkg/endpoints/handlers/get.go, ``MinRequestTimeout``.
     """
     if query.timeout_seconds is not None and query.timeout_seconds > 0:
         return float(query.timeout_seconds)
-    return MIN_TIMEOUT * (1.0 + chance)
+    return MIN_TIMEOUT * (1.0 + random)
 
 
 @dataclass(frozen=True, slots=True)

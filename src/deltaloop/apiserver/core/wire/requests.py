@@ -19,7 +19,7 @@ import msgspec
 
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.write_options import parse_boolean, parse_integer
-from deltaloop.schemas.faults import FieldError, forbidden_field, not_supported
+from deltaloop.schemas.field_errors import FieldError, forbidden_field, not_supported
 
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _MATCH: Final = "resourceVersionMatch"

@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.field_errors import invalid_value
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})

@@ -34,7 +34,7 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 )
 from deltaloop.apiserver.core.writes.sent_objects import Sent, check_said_kind, check_versions
 from deltaloop.schemas.completing import initial_status, without_zeros
-from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.field_errors import FieldError
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (
@@ -274,7 +274,7 @@ def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sen
 def _unused_name(context: WriteContext, base: str) -> str:
     name = ""
     for attempt in range(GENERATED_TRIES):
-        name = generated_name(base, chance=context.chance, attempt=attempt)
+        name = generated_name(base, random=context.random, attempt=attempt)
         if context.objects.get(context.served.storage, context.served.key(context.namespace, name)) is None:
             break
     return name

@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH, media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
-from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.field_errors import invalid_value
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -23,7 +23,7 @@ from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.field_errors import FieldError, invalid_value
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 

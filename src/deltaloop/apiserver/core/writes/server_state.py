@@ -107,7 +107,7 @@ class ServerState:
             dry_run: Whether to do everything except storing the object.
             force: Whether an apply takes fields over from other managers.
         """
-        now, uid, chance = moment
+        now, uid, random = moment
         return WriteContext(
             served=served,
             namespace=namespace,
@@ -115,7 +115,7 @@ class ServerState:
             subresource=subresource,
             now=now,
             uid=uid,
-            chance=chance,
+            random=random,
             manager=manager,
             dry_run=dry_run,
             force=force,

@@ -56,7 +56,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from deltaloop._internal.pacing import BackoffManager, Wait, asked_delay
+from deltaloop._internal.pacing import BackoffManager, Wait, retry_after_delay
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import is_comparable, is_newer
@@ -86,7 +86,7 @@ from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorCounts, ReflectorStatistics
 from deltaloop.cache.errors import (
     RepeatedContinueError,
-    VersionWentBackError,
+    ServerRestoredError,
     VeryShortWatchError,
     WatchListEndedError,
 )
@@ -150,7 +150,7 @@ class ReflectorMachine:
 
     # What to do
 
-    def ask(self, now: float, *, chance: float) -> Effect:
+    def ask(self, now: float, *, random: float) -> Effect:
         """Return what to do now; the same until something is fed or a wait is over."""
         if self.phase is ReflectorPhase.WAITING:
             if now < self._wait_until:
@@ -159,7 +159,7 @@ class ReflectorMachine:
         if self.phase is ReflectorPhase.LISTING:
             if self._round is None and self._may_stream_a_list(now):
                 if self._watch is None:
-                    self._watch = self._begin_watch_list(now, chance)
+                    self._watch = self._begin_watch_list(now, random)
                 return OpenWatchList(self._watch)
             if self._round is None:
                 self._round = self._begin_round()
@@ -170,7 +170,7 @@ class ReflectorMachine:
             return Probe(requests.PROBE)
         if self.phase is ReflectorPhase.CONNECTING:
             if self._watch is None:
-                self._watch = self._begin_watch(now, chance)
+                self._watch = self._begin_watch(now, random)
             return OpenWatch(self._watch)
         raise RuntimeError("a watch is being read: feed what it brings before asking again")
 
@@ -180,7 +180,7 @@ class ReflectorMachine:
             requests.first_page(version, page_size=self.options.page_size, server_pages=self._server_pages)
         )
 
-    def _begin_watch(self, now: float, chance: float) -> ListOptions:
+    def _begin_watch(self, now: float, random: float) -> ListOptions:
         # The clock starts before the request: some proxies hold back the headers until the first event comes.
         self._watch_asked_at = now
         self._stream_events = 0
@@ -189,21 +189,21 @@ class ReflectorMachine:
             self._unproved = self.resource_version  # lower versions that this watch brings must not hide it
         self._is_proved = False
         self._probe_due = True
-        timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
+        timeout = requests.watch_timeout(self.options.min_watch_timeout, random)
         return requests.watch_from(self.resource_version, timeout_seconds=timeout)
 
     def _may_stream_a_list(self, now: float) -> bool:
         return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until
 
-    def _begin_watch_list(self, now: float, chance: float) -> ListOptions:
+    def _begin_watch_list(self, now: float, random: float) -> ListOptions:
         self._watch_asked_at = self._progress_at = now
         self._initial_events_first = False
         version = "" if self._version_unavailable else self.resource_version
-        timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
+        timeout = requests.watch_timeout(self.options.min_watch_timeout, random)
         return requests.watch_list(version, timeout_seconds=timeout)
 
     def _should_probe(self, now: float) -> bool:
-        if not (self.options.probe and self._probe_due and is_comparable(self.resource_version)):
+        if not (self.options.detect_restore and self._probe_due and is_comparable(self.resource_version)):
             return False
         return self._counts.last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD
 
@@ -213,16 +213,16 @@ class ReflectorMachine:
 
         Answer with ``looked`` or ``look_failed``.
         """
-        return self._look_at if self.options.probe else None
+        return self._look_at if self.options.detect_restore else None
 
     @property
     def give_up_at(self) -> float:
         """When a streamed list that brings no more of the list has to be given up."""
-        return self._progress_at + self.options.watch_list_patience
+        return self._progress_at + self.options.watch_list_timeout
 
     # What came of a list
 
-    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> CompleteList | Reaction | None:
+    def listed(self, page: ResourceList[Resource], now: float, *, random: float) -> CompleteList | Reaction | None:
         """A page came: return the whole list if it was the last one, None if there is another one to ask for.
 
         A server whose list would never end has failed; that is a ``Reaction``.
@@ -231,7 +231,7 @@ class ReflectorMachine:
         self._counts.saw_bytes(now)
         why = round_.never_ends(page)
         if why:
-            return self.list_failed(RepeatedContinueError(why), now, chance=chance)
+            return self.list_failed(RepeatedContinueError(why), now, random=random)
         self._counts.list_requests += 1
         return self._complete(round_, now) if round_.take(page) else None
 
@@ -254,7 +254,7 @@ class ReflectorMachine:
         self._counts.succeeded(now)
         self._go_on(then)
 
-    def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """A page did not come."""
         round_ = self._expect_round("list_failed")
         self._counts.list_requests += 1
@@ -269,7 +269,7 @@ class ReflectorMachine:
             self._version_unavailable = True
             if round_.first.resource_version:
                 return self._react(error, operation, recovery, ReflectorPhase.LISTING, now)
-        return self._react_later(error, operation, ReflectorPhase.LISTING, now, chance)
+        return self._react_later(error, operation, ReflectorPhase.LISTING, now, random)
 
     # What came of a streamed list
 
@@ -306,13 +306,13 @@ class ReflectorMachine:
         self._probe_due = True
         return listed
 
-    def watch_list_ended(self, now: float, *, chance: float) -> Reaction:
+    def watch_list_ended(self, now: float, *, random: float) -> Reaction:
         """The server ended the stream in order, but too early."""
         self._expect("watch_list_ended")
         error = WatchListEndedError(f"the streamed list ended after {len(self._initial)} objects, before it was whole")
-        return self.watch_list_failed(error, now, chance=chance)
+        return self.watch_list_failed(error, now, random=random)
 
-    def watch_list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def watch_list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """The stream could not be opened, broke, or brought nothing for too long."""
         self._expect("watch_list_failed")
         asked = self._watch.resource_version if self._watch is not None else self.resource_version
@@ -321,7 +321,7 @@ class ReflectorMachine:
         self._initial = InitialEvents()
         recovery = RECOVERIES.get((Operation.WATCH_LIST, classify(error)), Recovery.LIST_LATER)
         if recovery is Recovery.LIST_LATER:
-            return self._react_later(error, Operation.WATCH_LIST, ReflectorPhase.LISTING, now, chance)
+            return self._react_later(error, Operation.WATCH_LIST, ReflectorPhase.LISTING, now, random)
         if recovery is Recovery.LIST_NEWEST_NOW:
             first = bool(asked) and not self._version_unavailable
             self._version_unavailable = True
@@ -329,7 +329,7 @@ class ReflectorMachine:
                 return self._react(error, Operation.WATCH_LIST, recovery, ReflectorPhase.LISTING, now)
         self._list_instead = True
         if is_not_offered(error):
-            self._no_watch_list_until = now + self.options.watch_list_pause
+            self._no_watch_list_until = now + self.options.watch_list_retry_after
         return self._react(error, Operation.WATCH_LIST, Recovery.LIST_IN_PAGES_NOW, ReflectorPhase.LISTING, now)
 
     # What came of a probe
@@ -370,7 +370,7 @@ class ReflectorMachine:
         if not is_newer(before, resource_version):
             return None
         self._version_unavailable = True
-        error = VersionWentBackError(before, resource_version)
+        error = ServerRestoredError(before, resource_version)
         return self._react(error, Operation.PROBE, Recovery.LIST_NEWEST_NOW, ReflectorPhase.LISTING, now)
 
     def _version_is_seen(self, now: float) -> None:
@@ -378,13 +378,13 @@ class ReflectorMachine:
         self._is_proved = True
         self._unproved = ""
 
-    def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def probe_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """The server did not say its version: the watch will show what is wrong, unless there is no server at all."""
         self._expect("probe_failed")
         self._counts.probes += 1
         recovery = RECOVERIES[(Operation.PROBE, classify(error))]
         if recovery is Recovery.WATCH_LATER:
-            return self._react_later(error, Operation.PROBE, ReflectorPhase.CONNECTING, now, chance)
+            return self._react_later(error, Operation.PROBE, ReflectorPhase.CONNECTING, now, random)
         self._probe_due = False
         return self._react(error, Operation.PROBE, recovery, ReflectorPhase.CONNECTING, now)
 
@@ -445,20 +445,20 @@ class ReflectorMachine:
             self._counts.succeeded(now)
         return changes
 
-    def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
+    def watch_ended(self, now: float, *, random: float) -> Reaction | None:
         """The server ended the stream in order; a ``Reaction`` if that was suspiciously soon."""
         self._expect("watch_ended")
         if self._was_useless(now):
             error = VeryShortWatchError("the watch ended within a second and brought nothing")
-            return self._react_later(error, Operation.SHORT_STREAM, ReflectorPhase.LISTING, now, chance)
+            return self._react_later(error, Operation.SHORT_STREAM, ReflectorPhase.LISTING, now, random)
         self._counts.succeeded(now)
         if self._may_resume_at_once(now):
             self._go_on(ReflectorPhase.CONNECTING)
         else:
-            self._wait(ReflectorPhase.CONNECTING, now, self._backoff.next_delay(now, chance=chance))
+            self._wait(ReflectorPhase.CONNECTING, now, self._backoff.next_delay(now, random=random))
         return None
 
-    def watch_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def watch_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """The watch could not be opened, its stream broke, or the server ended it with an error."""
         self._expect("watch_failed")
         kind = classify(error)
@@ -479,12 +479,12 @@ class ReflectorMachine:
             if recovery in (Recovery.WATCH_NOW, Recovery.WATCH_LATER)
             else ReflectorPhase.LISTING
         )
-        return self._react_later(error, operation, then, now, chance)
+        return self._react_later(error, operation, then, now, random)
 
-    def store_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+    def store_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """The store refused what it was given: list again, so that nothing is lost. The stream has been closed."""
         self._expect("store_failed")
-        return self._react_later(error, Operation.STORE, ReflectorPhase.LISTING, now, chance)
+        return self._react_later(error, Operation.STORE, ReflectorPhase.LISTING, now, random)
 
     # Shared
 
@@ -514,11 +514,11 @@ class ReflectorMachine:
         return retry
 
     def _react_later(
-        self, error: BaseException, operation: Operation, then: ReflectorPhase, now: float, chance: float
+        self, error: BaseException, operation: Operation, then: ReflectorPhase, now: float, random: float
     ) -> Reaction:
-        delay = self._backoff.next_delay(now, chance=chance)
+        delay = self._backoff.next_delay(now, random=random)
         if isinstance(error, ApiError):
-            delay = max(delay, asked_delay(error.retry_after))
+            delay = max(delay, retry_after_delay(error.retry_after))
         recovery = Recovery.LIST_LATER if then is ReflectorPhase.LISTING else Recovery.WATCH_LATER
         self._counts.failed(error, now)
         self._wait(then, now, delay)

@@ -55,6 +55,6 @@ def watch_list(version: str, *, timeout_seconds: int) -> ListOptions:
     )
 
 
-def watch_timeout(min_watch_timeout: float, chance: float) -> int:
+def watch_timeout(min_watch_timeout: float, random: float) -> int:
     """Return for how many seconds to watch: from the least up to twice that, so that watches do not end together."""
-    return int(max(min_watch_timeout, _MIN_WATCH_TIMEOUT) * (1.0 + chance))
+    return int(max(min_watch_timeout, _MIN_WATCH_TIMEOUT) * (1.0 + random))

@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.policies.bound import fields_of
 from deltaloop.apiserver.core.user import Attributes, User
-from deltaloop.schemas.faults import forbidden_field
+from deltaloop.schemas.field_errors import forbidden_field
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _POLICIES: Final = tuple(f"{kind}admissionpolicies.{_GROUP}" for kind in ("validating", "mutating"))
