@@ -36,7 +36,7 @@ import pytest
 if TYPE_CHECKING:
     from deltaloop import blocking
     from deltaloop.apiserver import ApiServer, ServerOptions
-    from deltaloop.apiserver.core.storage.store import StoreState
+    from deltaloop.apiserver.embedding import StoreState
     from deltaloop.blocking import BackgroundLoop
     from deltaloop.client import Client
     from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
