@@ -48,7 +48,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     It collects more rarely, too: that is a tenth of the run's CPU. The forks of a long run share one warm interpreter.
     """
-    if session.config.getoption("--forks", 0) > 1 and len(session.items) > _LONG_RUN:
+    if int(session.config.getoption("--forks", 0) or 0) > 1 and len(session.items) > _LONG_RUN:
         warm.interpreter()
     gc.collect()
     gc.freeze()

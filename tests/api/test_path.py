@@ -115,7 +115,7 @@ def test_equality_copies_and_pickling() -> None:
     assert hash(field_path("a.b")) == hash(field_path('a["b"]'))
     assert field_path("a.b") != field_path("a['.b']")
     assert field_path("a") != "a"
-    assert repr(field_path("a.b")) == "path('a.b')"
+    assert repr(field_path("a.b")) == "field_path('a.b')"
     for again in (pickle.loads(pickle.dumps(field_path("spec.nodeName"))), copy.deepcopy(field_path("spec.nodeName"))):
         assert again == field_path("spec.nodeName")
         assert again(FIELDS) == ["n1"]

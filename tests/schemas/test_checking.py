@@ -6,28 +6,28 @@ from typing import Any
 import pytest
 
 from deltaloop.schemas.checking import NO_RULES, ObjectRules, Place
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 from deltaloop.schemas.type_table import RuleTable, parse_types
 
 IMMUTABLE = "Invalid value: null: field is immutable"
 
 
-def _even(place: Place) -> Iterator[FieldError]:
+def _even(place: Place) -> Iterator[SchemaError]:
     if isinstance(place.value, int) and place.value % 2:
         yield invalid_value(place.path, str(place.value), "is odd")
 
 
-def _new_name(place: Place) -> Iterator[FieldError]:
+def _new_name(place: Place) -> Iterator[SchemaError]:
     if not place.within("Whole").is_first("name", place.text):
         yield invalid_value(place.path, place.text, f"was there, in {place.whole != place.value and place.name}")
 
 
-def _least(place: Place) -> Iterator[FieldError]:
+def _least(place: Place) -> Iterator[SchemaError]:
     if place.fields.get("least") is not None and place.beside("size") is not None:
         yield invalid_value(place.below("least"), "", f"beside {place.beside('size')}")
 
 
-def _other(place: Place) -> Iterator[FieldError]:
+def _other(place: Place) -> Iterator[SchemaError]:
     return place.errors_below("aside", {"number": 3})
 
 
@@ -58,7 +58,7 @@ def rules_of(*, omit: tuple[str, ...] = (), part: dict[str, Any] | None = None, 
     return ObjectRules(lambda: (table("rules").rules("Whole", tagged=False), table("tags").rules("Whole", tagged=True)))
 
 
-def told(errors: Iterator[FieldError]) -> list[str]:
+def told(errors: Iterator[SchemaError]) -> list[str]:
     return [str(error) for error in errors]
 
 

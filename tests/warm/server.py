@@ -19,10 +19,15 @@ import socket
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 _codes: list[int] = []
 """The exit code of a child that ends."""
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the signal has woken the selector."""
 
 
 @atexit.register
@@ -86,7 +91,7 @@ def serve(listener: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     for each in (waking, woken, listener):
         each.setblocking(False)
     signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _wake)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connections: dict[int, socket.socket] = {}
     with selectors.DefaultSelector() as selector:

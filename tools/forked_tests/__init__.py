@@ -18,7 +18,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, cast, final
 
 import pytest
 
@@ -35,8 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take over the loop of tests."""
-    if config.getoption("--forks") > 0:
-        config.pluginmanager.register(Forks(config, config.getoption("--forks")), "forks")
+    forks = int(config.getoption("--forks") or 0)
+    if forks > 0:
+        config.pluginmanager.register(Forks(config, forks), "forks")
 
 
 @final
@@ -84,7 +85,7 @@ class Forks:
             return None  # pytest's own loop ends the run
         if (terminal := self._config.pluginmanager.get_plugin("terminalreporter")) is not None:
             terminal.showfspath = False  # files are not run one after another
-        _temporary_folders(self._config).getbasetemp()  # forks make theirs in it
+        cast("Any", self._config)._tmp_path_factory.getbasetemp()  # noqa: SLF001 - as below; forks make theirs in it
         files = [[*items] for _, items in groupby(session.items, key=lambda item: item.path)]
         numbers, writing = os.pipe()
         os.write(writing, b"".join(number.to_bytes(_NUMBER) for number in range(len(files))))
@@ -220,14 +221,9 @@ def _isolate(config: pytest.Config, number: int) -> None:
     assert capture is not None
     capture.stop_global_capturing()
     capture.start_global_capturing()
-    factory = _temporary_folders(config)
+    factory = cast("Any", config)._tmp_path_factory  # noqa: SLF001 - pytest has no public name for it
     factory._basetemp = factory.getbasetemp() / f"fork-{number}"  # noqa: SLF001 - as above
     factory._basetemp.mkdir(mode=0o700)  # noqa: SLF001 - as above
-
-
-def _temporary_folders(config: pytest.Config) -> pytest.TempPathFactory:
-    factory: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]  # noqa: SLF001 - it has no public name
-    return factory
 
 
 def _run_files(session: pytest.Session, files: list[list[pytest.Item]], numbers: int) -> None:

@@ -75,7 +75,7 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "deltaloop"
 
 
-def _constructor(cls: type) -> str:
+def _constructor(cls: type[Any]) -> str:
     """Return the signature of ``__init__``, if it is one of ours and takes arguments."""
     if issubclass(cls, enum.Enum) or typing.is_typeddict(cls):
         return ""
@@ -89,11 +89,11 @@ def _constructor(cls: type) -> str:
     return "" if shown == "()" else f" {shown}"
 
 
-def _has_fields(cls: type) -> bool:
+def _has_fields(cls: type[Any]) -> bool:
     return dataclasses.is_dataclass(cls) or hasattr(cls, "__struct_fields__")
 
 
-def _bases(cls: type, public: frozenset[int]) -> str:
+def _bases(cls: type[Any], public: frozenset[int]) -> str:
     if typing.is_typeddict(cls):
         return "(TypedDict)"
     found: list[str] = []
@@ -105,7 +105,7 @@ def _bases(cls: type, public: frozenset[int]) -> str:
     return f"({', '.join(dict.fromkeys(found))})" if found else ""
 
 
-def _members(cls: type, public: frozenset[int]) -> Iterator[str]:
+def _members(cls: type[Any], public: frozenset[int]) -> Iterator[str]:
     if issubclass(cls, enum.Enum):
         yield from (f"{name}={each.value!r}" for name, each in cls.__members__.items())
     seen: set[str] = set(cls.__members__) if issubclass(cls, enum.Enum) else set()

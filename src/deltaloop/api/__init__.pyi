@@ -6,6 +6,7 @@ from deltaloop.api.list_options import ListOptions as ListOptions
 from deltaloop.api.logs import configure_logging as configure_logging
 from deltaloop.api.object_meta import ObjectMeta as ObjectMeta
 from deltaloop.api.path import Path as Path
+from deltaloop.api.path import field_path as field_path
 from deltaloop.api.redaction import SecretText as SecretText
 from deltaloop.api.redaction import redact as redact
 from deltaloop.api.references import ObjectReference as ObjectReference

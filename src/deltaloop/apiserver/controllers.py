@@ -22,6 +22,7 @@ class RunController(Protocol):
 
     def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
         """Run it."""
+        ...
 
 
 class Step(Protocol):
@@ -29,6 +30,7 @@ class Step(Protocol):
 
     def __call__(self, state: ServerState, *, moments: Moments) -> bool:
         """Do it."""
+        ...
 
 
 async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:

@@ -28,13 +28,16 @@ class CheckingKey(Protocol):
     @property
     def algorithm(self) -> str:
         """As the header of a token names it, such as ``ES256``."""
+        ...
 
     @property
     def identifier(self) -> str:
         """The digest by which Kubernetes names a key (``kid``)."""
+        ...
 
     def holds(self, signed: bytes, signature: bytes) -> bool:
         """Tell whether the private key has signed this."""
+        ...
 
 
 class SigningKey(Protocol):
@@ -43,9 +46,11 @@ class SigningKey(Protocol):
     @property
     def public(self) -> CheckingKey:
         """What checks its signatures."""
+        ...
 
     def sign(self, signed: bytes) -> bytes:
         """Return the signature of this."""
+        ...
 
 
 def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:

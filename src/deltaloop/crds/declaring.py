@@ -17,7 +17,7 @@ from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema, ha
 from deltaloop.crds.errors import InvalidKindError
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.schema_rules import ExpressionChecks, schema_errors
 
 T = TypeVar("T")
@@ -286,7 +286,7 @@ def _expressions(schema: dict[str, Any]) -> ExpressionChecks | None:
     return RuleChecks()
 
 
-def _in_words(error: FieldError, schema: dict[str, Any]) -> str:
+def _in_words(error: SchemaError, schema: dict[str, Any]) -> str:
     """Return what is wrong, with the rule that it is about."""
     head, found, tail = error.field.rpartition(RULES)
     if not found:
@@ -300,7 +300,7 @@ def _in_words(error: FieldError, schema: dict[str, Any]) -> str:
     return f"the rule {rule!r} is wrong: {why}"
 
 
-def _of_default(error: FieldError) -> str:
+def _of_default(error: SchemaError) -> str:
     """Return the text of an error; one about a default says so."""
     _, of_default, part = error.field.partition(".default")
     return f"its default{part} is not valid: {error.text.replace(':  in body ', ': ')}" if of_default else error.text

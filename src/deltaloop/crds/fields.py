@@ -12,7 +12,7 @@ import msgspec
 
 from deltaloop.api.json_values import mapping, text
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required, too_many
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required, too_many
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -24,7 +24,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def column_errors(field: str, column: dict[str, Any]) -> Iterator[FieldError]:
+def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
     """Yield what is wrong with a printer column."""
     name, kind, form = (text(column.get(key)) for key in ("name", "type", "format"))
     if not name:
@@ -42,11 +42,11 @@ def column_errors(field: str, column: dict[str, Any]) -> Iterator[FieldError]:
         yield _not_simple(f"{field}.JSONPath", path)
 
 
-def _not_simple(field: str, path: str) -> FieldError:
+def _not_simple(field: str, path: str) -> SchemaError:
     return invalid_value(field, _written(path), "must be a simple json path starting with .")
 
 
-def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[FieldError]:
+def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
     """Yield what is wrong with a scale subresource."""
     for name, roots, words in (
         ("specReplicasPath", (".spec.",), "should be a json path under .spec"),
@@ -63,7 +63,7 @@ def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[FieldError]:
             yield invalid_value(f"{field}.{name}", _written(path), words)
 
 
-def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[FieldError]:
+def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[SchemaError]:
     """Yield what is wrong with the fields that can be selected by, which must be described by the schema."""
     seen: set[tuple[str, ...]] = set()
     for position, given in enumerate(selectable):

@@ -15,13 +15,13 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from deltaloop.api.json_values import value_type
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 from deltaloop.schemas.formats import FORMATS
 from deltaloop.schemas.go_numbers import as_sent
 from deltaloop.schemas.types import NOTHING, Rules, TypeNode
 from deltaloop.schemas.work import charge
 
-Errors: TypeAlias = list[FieldError]
+Errors: TypeAlias = list[SchemaError]
 _NUMBERS: Final = frozenset({"integer", "number"})
 _STEPS: Final = 10
 Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
@@ -129,5 +129,5 @@ class _Alternatives:
         return count
 
 
-def _composite(path: str, rule: str) -> FieldError:
+def _composite(path: str, rule: str) -> SchemaError:
     return invalid_value("<nil>", '""', f"{msgspec.json.encode(path).decode()} {rule}")

@@ -31,7 +31,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.field_errors import (
-    FieldError,
+    SchemaError,
     duplicate,
     forbidden_field,
     invalid_value,
@@ -171,7 +171,7 @@ class Place:
         """Tell whether a value was noted here."""
         return value in self._known.get(what, ())
 
-    def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[FieldError]:
+    def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[SchemaError]:
         """Yield what would be wrong below a field if it, or its item of this number, had this value."""
         path = self.below(name) if number is None else f"{self.below(name)}[{number}]"
         for field in self.type.fields:
@@ -179,7 +179,7 @@ class Place:
                 yield from _struct_errors(Place(value, path, name, self, field.below))
 
 
-Check: TypeAlias = Callable[[Place], Iterable[FieldError]]
+Check: TypeAlias = Callable[[Place], Iterable[SchemaError]]
 
 
 @final
@@ -200,15 +200,15 @@ class ObjectRules:
             self._compiled = self._compile()
         return self._compiled
 
-    def kept_errors(self, fields: dict[str, object], *, new: bool) -> Iterator[FieldError]:
+    def kept_errors(self, fields: dict[str, object], *, new: bool) -> Iterator[SchemaError]:
         """Yield what is wrong with an object by the rules of the first kind, but for its status."""
         return _struct_errors(Place(fields, "", "", None, self.types[0]), new=new)
 
-    def fixed_errors(self, old: dict[str, object], new: dict[str, object]) -> Iterator[FieldError]:
+    def fixed_errors(self, old: dict[str, object], new: dict[str, object]) -> Iterator[SchemaError]:
         """Yield an error for each field that an update changes and may not, by the rules of the first kind."""
         return _fixed_errors(self.types[0], old, new, "")
 
-    def tagged_errors(self, fields: dict[str, object], old: dict[str, object] | None = None) -> Iterator[FieldError]:
+    def tagged_errors(self, fields: dict[str, object], old: dict[str, object] | None = None) -> Iterator[SchemaError]:
         """Yield what is wrong with an object, which may replace an old one, by the tags of its type."""
         place = Place(fields, "", "", None, self.types[1])
         return _struct_errors(place, new=True) if old is None else _changed_errors(place, old)
@@ -218,7 +218,7 @@ NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
 """Nothing is said of them."""
 
 
-def _struct_errors(place: Place, *, new: bool = True) -> Iterator[FieldError]:
+def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
     fields, passed = place.fields, frozenset[str]()
     for field in place.type.fields:
         if field.name in passed:
@@ -236,7 +236,7 @@ def _struct_errors(place: Place, *, new: bool = True) -> Iterator[FieldError]:
                     yield from _struct_errors(inner, new=new)
 
 
-def _changed_errors(place: Place, old: object) -> Iterator[FieldError]:
+def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
     """Yield what is wrong with what a change has changed."""
     fields = place.fields
     for field in place.type.fields:
@@ -252,7 +252,7 @@ def _changed_errors(place: Place, old: object) -> Iterator[FieldError]:
                 yield from _changed_errors(inner, inner_old)
 
 
-def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iterator[FieldError]:
+def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iterator[SchemaError]:
     for field in type_.fields if type_.has_fixed else ():
         where = f"{path}.{field.name}" if path else field.name
         before, after, fixed = at(old, field.name), at(new, field.name), field.rule.fixed
@@ -285,7 +285,7 @@ def _members(rule: FieldRule, place: Place) -> list[str]:
     return [name for name in rule.union if is_mapping(place.fields.get(name))]
 
 
-def _union_errors(rule: FieldRule, place: Place) -> Iterator[FieldError]:
+def _union_errors(rule: FieldRule, place: Place) -> Iterator[SchemaError]:
     found = _members(rule, place)
     if rule.required and not found:
         yield required(place.path, str(rule.required))
@@ -293,7 +293,7 @@ def _union_errors(rule: FieldRule, place: Place) -> Iterator[FieldError]:
         yield forbidden_field(place.below(name), f"may not specify more than 1 {rule.words}")
 
 
-def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[FieldError]:
+def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[SchemaError]:
     rule = field.rule
     value = field.zero if value is None else value
     place = Place(value, holder.below(field.name), field.name, holder)
@@ -306,7 +306,7 @@ def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[F
             yield from check(place)
 
 
-def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[FieldError]:
+def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[SchemaError]:
     several = _listed(value)
     if rule.enum:
         for one in [value] if several is None else several:
@@ -326,7 +326,7 @@ def _listed(value: object) -> list[object] | None:
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
-def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[FieldError]:
+def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[SchemaError]:
     if rule.each is not None:
         for number, value in enumerate(values):
             yield from _value_errors(rule.each, f"{where}[{number}]", value)
@@ -337,7 +337,7 @@ def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[
                 yield duplicate(f"{where}[{number}].{rule.unique}", shown(key))
 
 
-def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[FieldError]:
+def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[SchemaError]:
     least, most, words = rule.minimum, rule.maximum, rule.words
     if (least is None or value >= least) and (most is None or value <= most):
         return

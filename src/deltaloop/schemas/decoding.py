@@ -21,7 +21,7 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.schemas import pruning, validating
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.types import NO_DEFAULT, Schema, TypeNode
 from deltaloop.schemas.work import CURRENT, GrowthError, build
 
@@ -129,12 +129,12 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
     return apply_defaults(schema.tree, fields, keep_nulls=applied) or bool(pruned)
 
 
-def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[FieldError]:
+def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[SchemaError]:
     """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
     return validating.validate(schema.tree, fields, old) if schema.source else []
 
 
-def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, object]) -> list[FieldError]:
+def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, object]) -> list[SchemaError]:
     """Return the same for a write of its status: the real server looks at the status alone then, as at an object."""
     return validating.validate_part(schema.tree, "status", fields, old) if schema.source else []
 

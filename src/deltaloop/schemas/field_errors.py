@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from deltaloop.schemas.types import TypeNode
 
 
-class FieldError(msgspec.Struct, frozen=True):
+class SchemaError(msgspec.Struct, frozen=True):
     """One field that is wrong.
 
     Attributes:
@@ -72,49 +72,49 @@ class MergingFault(msgspec.Struct, frozen=True):
     position: int = 0
 
 
-def required(field: str, text: str = "") -> FieldError:
+def required(field: str, text: str = "") -> SchemaError:
     """A field that has to be there is not."""
-    return FieldError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
+    return SchemaError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
 
 
-def invalid_value(field: str, shown: str, text: str) -> FieldError:
+def invalid_value(field: str, shown: str, text: str) -> SchemaError:
     """A field has a value that it cannot have; ``shown`` is the value as Go's ``%#v`` prints it."""
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
+    return SchemaError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
 
 
-def duplicate(field: str, shown: str) -> FieldError:
+def duplicate(field: str, shown: str) -> SchemaError:
     """A value is there twice and may be there once."""
-    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
+    return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
 
 
-def missing(field: str, shown: str) -> FieldError:
+def missing(field: str, shown: str) -> SchemaError:
     """A field refers to something that is not there."""
-    return FieldError(field, "FieldValueNotFound", f"Not found: {shown}")
+    return SchemaError(field, "FieldValueNotFound", f"Not found: {shown}")
 
 
-def forbidden_field(field: str, text: str) -> FieldError:
+def forbidden_field(field: str, text: str) -> SchemaError:
     """A field may not be set or changed."""
-    return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
+    return SchemaError(field, "FieldValueForbidden", f"Forbidden: {text}")
 
 
-def internal(field: str, text: str) -> FieldError:
+def internal(field: str, text: str) -> SchemaError:
     """Something went wrong in the server while a field was looked at."""
-    return FieldError(field, "InternalError", f"Internal error: {text}")
+    return SchemaError(field, "InternalError", f"Internal error: {text}")
 
 
-def too_long(field: str, most: int, unit: str = "byte") -> FieldError:
+def too_long(field: str, most: int, unit: str = "byte") -> SchemaError:
     """A text is too long; ``unit`` is what its length is counted in."""
     text = f"Too long: may not be more than {most} {unit}{'' if most == 1 else 's'}"
-    return FieldError(field, "FieldValueTooLong", text)
+    return SchemaError(field, "FieldValueTooLong", text)
 
 
-def too_many(field: str, found: int, most: int) -> FieldError:
+def too_many(field: str, found: int, most: int) -> SchemaError:
     """A list or an object has more items than it may have."""
     text = f"Too many: {found}: must have at most {most} item{'' if most == 1 else 's'}"
-    return FieldError(field, "FieldValueTooMany", text)
+    return SchemaError(field, "FieldValueTooMany", text)
 
 
-def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldError:
+def not_supported(field: str, value: str, supported: Iterable[str]) -> SchemaError:
     """A field has none of the values that it can have."""
     listed = ", ".join(f'"{item}"' for item in supported)
-    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
+    return SchemaError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')

@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.dns_names import label_problems
 from deltaloop.api.json_values import escape_html, mapping
-from deltaloop.schemas.field_errors import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 from deltaloop.schemas.work import charge
 
@@ -23,7 +23,7 @@ _MOST_TEXT: Final = 2 * 1024 * 1024
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identity_errors(node: TypeNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True) -> None:
+def identity_errors(node: TypeNode, value: object, path: str, errors: list[SchemaError], *, lists: bool = True) -> None:
     """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
@@ -63,7 +63,7 @@ def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[
             yield from embedded_objects(node.items, item, f"{path}[{position}]")
 
 
-def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: list[FieldError]) -> None:
+def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: list[SchemaError]) -> None:
     if node.list_type == "map":
         for position, item in enumerate(entries):
             if item is not None and not isinstance(item, dict):
@@ -79,7 +79,7 @@ def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: 
             told.add(key)
             text = f"Duplicate value: {_shown(item, key)}"
             if len(errors) * len(text) < _MOST_TEXT:
-                errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", text))
+                errors.append(SchemaError(f"{path}[{position}]", "FieldValueDuplicate", text))
         seen.add(key)
 
 
@@ -110,7 +110,7 @@ def _kind_problem(kind: str) -> str:
     return f"may have mixed case, but should otherwise match: {problems}" if problems else ""
 
 
-def _check_embedded(fields: dict[str, object], path: str, errors: list[FieldError]) -> None:
+def _check_embedded(fields: dict[str, object], path: str, errors: list[SchemaError]) -> None:
     prefix = f"{path}." if path else ""
     for name, rule in (("apiVersion", _version_problem), ("kind", _kind_problem)):
         found = fields.get(name)

@@ -18,7 +18,7 @@ import msgspec
 
 from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.schemas.described_fields import described_field
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.pruning import prune_value
 from deltaloop.schemas.schema_compiler import compile_schema
 from deltaloop.schemas.structural import EMBEDDED, JUNCTORS, OPEN, structural_errors
@@ -43,18 +43,22 @@ _AT_ROOT: Final = frozenset({name[0].lower() + name[1:] for name in _SCHEMA_WITH
 class ExpressionChecks(Protocol):
     """What looks at the rules of a schema that are expressions (``x-kubernetes-validations``)."""
 
-    def wrong_rules(self, schema: dict[str, object], field: str, others: Sequence[FieldError]) -> Iterable[FieldError]:
+    def wrong_rules(
+        self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
+    ) -> Iterable[SchemaError]:
         """Return what is wrong with them; ``others`` is what is wrong with the schema otherwise."""
+        ...
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
-    ) -> Sequence[FieldError]:
+    ) -> Sequence[SchemaError]:
         """Return what they say of the schema's default."""
+        ...
 
 
 def schema_errors(
     schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks | None
-) -> list[FieldError]:
+) -> list[SchemaError]:
     """Return what is wrong with the schema of a version; empty if nothing is.
 
     Args:
@@ -65,7 +69,7 @@ def schema_errors(
     """
     errors = list(_root_errors(schema, field, with_status=with_status))
     unsupported = _has_unsupported(schema)
-    structural: list[FieldError] = []
+    structural: list[SchemaError] = []
     if not unsupported:
         structural = structural_errors(schema, field) or list(_default_errors(schema, field, expressions, is_root=True))
         errors += structural
@@ -82,7 +86,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) -> Iterator[FieldError]:
+def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) -> Iterator[SchemaError]:
     if with_status:
         said = {name for name, value in schema.items() if value not in (None, "", False, [], {})}
         if (schema.get("type") or "object") != "object":
@@ -137,7 +141,7 @@ class _Inside(msgspec.Struct, frozen=True):
 
 def _rule_errors(
     schema: dict[str, object], field: str, inside: _Inside, *, is_root: bool = False
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     yield from _keyword_errors(schema, field, inside)
     if schema.get("uniqueItems") is True:
         words = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -158,7 +162,7 @@ def _rule_errors(
         yield from _expression_errors(mapping(rule), f"{field}.{_EXPRESSIONS}[{position}]", schema)
 
 
-def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, object]) -> Iterator[FieldError]:
+def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, object]) -> Iterator[SchemaError]:
     """Yield what is wrong with a rule before its expression is read."""
     test, message, own, path = (text(rule.get(name)) for name in ("rule", "message", "messageExpression", "fieldPath"))
     if not test.strip():
@@ -193,7 +197,7 @@ def _inside_child(schema: dict[str, object], keyword: str, where: str, inside: _
     return inside
 
 
-def _keyword_errors(schema: dict[str, object], field: str, inside: _Inside) -> Iterator[FieldError]:
+def _keyword_errors(schema: dict[str, object], field: str, inside: _Inside) -> Iterator[SchemaError]:
     wanted = schema.get("type") or ""
     if wanted and wanted not in _TYPES:
         yield not_supported(f"{field}.type", str(wanted), _TYPES)
@@ -210,7 +214,7 @@ def _keyword_errors(schema: dict[str, object], field: str, inside: _Inside) -> I
         yield forbidden_field(f"{field}.{EMBEDDED}", "must not be used inside of resource meta")
 
 
-def _map_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
+def _map_type_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     kind = schema.get("x-kubernetes-map-type")
     if kind is None:
         return
@@ -219,7 +223,7 @@ def _map_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldErr
         yield not_supported(f"{field}.x-kubernetes-map-type", str(kind), ("atomic", "granular"))
 
 
-def _needs_type(schema: dict[str, object], field: str, wanted: str, extension: str) -> Iterator[FieldError]:
+def _needs_type(schema: dict[str, object], field: str, wanted: str, extension: str) -> Iterator[SchemaError]:
     found, words = schema.get("type") or "", f"must be {wanted} if {extension} is specified"
     if not found:
         yield required(f"{field}.type", words)
@@ -227,7 +231,7 @@ def _needs_type(schema: dict[str, object], field: str, wanted: str, extension: s
         yield invalid_value(f"{field}.type", _written(found), words)
 
 
-def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
+def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     kind = schema.get("x-kubernetes-list-type")
     if kind is None:
         return
@@ -245,7 +249,7 @@ def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldEr
         yield not_supported(f"{field}.x-kubernetes-list-type", str(kind), _LIST_TYPES)
 
 
-def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
+def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     kind, keys = schema.get("x-kubernetes-list-type"), texts(schema.get("x-kubernetes-list-map-keys"))
     at_keys, at_type = f"{field}.x-kubernetes-list-map-keys", f"{field}.x-kubernetes-list-type"
     if keys and kind is None:
@@ -278,7 +282,7 @@ def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[FieldErr
             yield invalid_value(at_keys, _written(keys), "must not contain duplicate entries")
 
 
-def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
+def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     kind, item = schema.get("x-kubernetes-list-type"), schema.get("items")
     if kind not in ("set", "map") or not is_mapping(item):
         return
@@ -298,7 +302,7 @@ def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[FieldE
 
 def _default_errors(
     schema: dict[str, object], field: str, expressions: ExpressionChecks | None, *, is_root: bool = False
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     whole = is_root or schema.get(EMBEDDED) is True
     if schema.get("default") is not None:
         node = compile_schema({**schema, EMBEDDED: True} if is_root else schema, either=False)
@@ -312,7 +316,7 @@ def _default_errors(
         for error in errors:
             place = "" if error.field == "<nil>" else error.field
             joined = place if place.startswith("[") or not place else f".{place}"
-            yield FieldError(f"{at_default}{joined}", error.reason, error.text)
+            yield SchemaError(f"{at_default}{joined}", error.reason, error.text)
     # Defaults in additionalProperties are not looked at; those of an object's own metadata are not allowed, or are
     # checked with the whole of it.
     if is_mapping(item := schema.get("items")):

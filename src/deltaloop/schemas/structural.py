@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 from deltaloop.schemas.patterns.matching import pattern_error
 
 OPEN: Final = "x-kubernetes-preserve-unknown-fields"
@@ -62,7 +62,7 @@ _ONLY_OUTSIDE: Final = (
 )
 
 
-def structural_errors(schema: dict[str, object], field: str) -> list[FieldError]:
+def structural_errors(schema: dict[str, object], field: str) -> list[SchemaError]:
     """Return what keeps a schema from being structural, sorted; empty if it is.
 
     Args:
@@ -118,7 +118,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _node_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
+def _node_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
     if schema.get("type") == "array" and not is_mapping(schema.get("items")):
         yield required(f"{field}.items", "must be specified")
     if is_mapping(item := schema.get("items")):
@@ -136,7 +136,7 @@ def _node_errors(schema: dict[str, object], field: str, level: str) -> Iterator[
     yield from _value_errors(schema, field, is_structure=True)
 
 
-def _type_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
+def _type_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
     wanted = schema.get("type") or ""
     if schema.get(EMBEDDED) is True and wanted != "object":
         words = "must be object if x-kubernetes-embedded-resource is true"
@@ -147,7 +147,7 @@ def _type_errors(schema: dict[str, object], field: str, level: str) -> Iterator[
         yield invalid_value(f"{field}.type", _written(wanted), "must be object at the root")
 
 
-def _extension_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
+def _extension_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     if schema.get(INT_OR_STRING) is True:
         for name in (OPEN, EMBEDDED):
             if schema.get(name) is True:
@@ -165,7 +165,7 @@ def _extension_errors(schema: dict[str, object], field: str) -> Iterator[FieldEr
         yield required(f"{field}.properties", words)
 
 
-def _identity_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
+def _identity_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the apiVersion, kind and metadata of an object, embedded or not."""
     if level != "root" and schema.get(EMBEDDED) is not True:
         return
@@ -220,7 +220,7 @@ _VALUE_VALIDATIONS: Final = (
 
 def _value_errors(
     schema: dict[str, object], field: str, *, is_structure: bool, first: bool = False
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield what is wrong with the values that a schema allows.
 
     Args:
@@ -245,7 +245,7 @@ def _value_errors(
         yield invalid_value(f"{field}.pattern", _written(pattern), words)
 
 
-def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[FieldError]:
+def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[SchemaError]:
     """Yield what a schema inside allOf and its kin must not say."""
     yield from _value_errors(schema, field, is_structure=False, first=first)
     if is_mapping(item := schema.get("items")):
@@ -265,7 +265,7 @@ def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False
 
 def _completeness_errors(
     values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield the places that a schema says values of, and the structure does not have.
 
     Args:
@@ -287,7 +287,7 @@ def _completeness_errors(
 
 def _nested_completeness_errors(
     values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     if structure is None:
         yield required(place, f"because it is defined in {field}")
         return

@@ -25,7 +25,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
-from deltaloop.schemas.field_errors import FieldError, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import Number, as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
@@ -38,7 +38,7 @@ _FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # rounds to infinity
 
 
-def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[FieldError]:
+def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a number, beside its type."""
     kind = node.types[0] if len(node.types) == 1 and node.types[0] in _FORMATS else ""
     rules = node.rules or _NO_RULES
@@ -58,7 +58,7 @@ def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[FieldErr
         yield from check(rules, number, limit, path)
 
 
-def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -> Iterator[FieldError]:
+def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -> Iterator[SchemaError]:
     if kind == "integer":
         limit = _BITS.get(form, _INT64)
         # A float is read as it would be written, which is not always its exact value.
@@ -70,7 +70,7 @@ def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -
         yield invalid_value("<nil>", '""', f"{prefix} value must be of type {kind} {shown} in {path}")
 
 
-def _wrong_number(path: str, value: Number, rule: str) -> FieldError:
+def _wrong_number(path: str, value: Number, rule: str) -> SchemaError:
     shown = shown_number(value) if isinstance(value, float) else str(value)
     return invalid_value(path or "<nil>", shown, f"{path} in body {rule}")
 
@@ -79,7 +79,7 @@ def _limit(limit: Number) -> str:
     return shown_number(limit) if isinstance(limit, float) else str(limit)
 
 
-def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) -> Iterator[FieldError]:
+def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) -> Iterator[SchemaError]:
     del rules
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
@@ -91,14 +91,14 @@ def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) ->
         yield _wrong_number(path, number, f"should be a multiple of {_limit(factor)}")
 
 
-def _least_errors(rules: Rules, number: Number, least: Number, path: str) -> Iterator[FieldError]:
+def _least_errors(rules: Rules, number: Number, least: Number, path: str) -> Iterator[SchemaError]:
     if rules.exclusive_minimum and number <= least:
         yield _wrong_number(path, number, f"should be greater than {_limit(least)}")
     elif number < least:
         yield _wrong_number(path, number, f"should be greater than or equal to {_limit(least)}")
 
 
-def _most_errors(rules: Rules, number: Number, most: Number, path: str) -> Iterator[FieldError]:
+def _most_errors(rules: Rules, number: Number, most: Number, path: str) -> Iterator[SchemaError]:
     if rules.exclusive_maximum and number >= most:
         yield _wrong_number(path, number, f"should be less than {_limit(most)}")
     elif number > most:
@@ -112,7 +112,7 @@ _STEPS_OF_A_PART: Final = 4
 _ERROR_BYTES: Final = 300
 _MOST_TEXT: Final = 2 * 1024 * 1024
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
-Errors = list[FieldError]
+Errors = list[SchemaError]
 
 
 def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None) -> Errors:
@@ -190,7 +190,7 @@ def _is_full(errors: Errors, size: int) -> bool:
     return len(errors) * (_ERROR_BYTES + size) > _MOST_TEXT
 
 
-def _add(errors: Errors, error: FieldError) -> None:
+def _add(errors: Errors, error: SchemaError) -> None:
     if not _is_full(errors, len(error.field) + len(error.text)):
         errors.append(error)
 
@@ -206,7 +206,7 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
     if _is_full(errors, 2 * len(found) + 2 * len(path)):
         return
     text = f"Invalid value: {shown(found)}: {path} in body must be of type {wanted}: {shown(found)}"
-    errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
+    errors.append(SchemaError(path or "<nil>", "FieldValueTypeInvalid", text))
 
 
 def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
@@ -320,7 +320,7 @@ def _check_enum(rules: Rules, allowed: tuple[object, ...], value: object, path: 
     charge(_STEPS_OF_A_PART * len(allowed))
     listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
     text = f"Unsupported value: {shown(value)}: supported values: {listed}"
-    _add(errors, FieldError(path or "<nil>", "FieldValueNotSupported", text))
+    _add(errors, SchemaError(path or "<nil>", "FieldValueNotSupported", text))
 
 
 def _same(item: object, value: object) -> bool:

@@ -43,7 +43,7 @@ from deltaloop.apiserver.core.kinds.resources import BuiltInTypes
 from deltaloop.apiserver.core.strategy import PLAIN
 from deltaloop.schemas import checking, completing
 from deltaloop.schemas.checking import FieldRule, ObjectRules
-from deltaloop.schemas.field_errors import FieldError, required
+from deltaloop.schemas.field_errors import SchemaError, required
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 from tests.apiserver.core.facts import check_facts
 from tests.conformance.builtin_facts import plural_of, read_facts
@@ -114,7 +114,7 @@ def best_effort(*_: object) -> str:
     return "BestEffort"
 
 
-def another(*_: object) -> FieldError:
+def another(*_: object) -> SchemaError:
     return required("another.field")
 
 

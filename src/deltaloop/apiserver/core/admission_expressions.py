@@ -40,7 +40,7 @@ from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 from deltaloop.crds.cel_environments import NEW, STORED
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, internal, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, internal, invalid_value
 
 VARIABLES: Final = "variables"
 _KIND: Final = cel.object_of("kubernetes.GroupVersionKind")
@@ -194,7 +194,7 @@ class ProgramFault(str):
     __slots__ = ()
 
 
-def expression_error(path: str, source: str, fault: str) -> FieldError:
+def expression_error(path: str, source: str, fault: str) -> SchemaError:
     """Return what is wrong with an expression, as a field's error.
 
     Args:

@@ -21,7 +21,7 @@ SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 
 @dataclass(frozen=True, slots=True)
-class PrinterColumn:
+class TableColumn:
     """One column of a Table: a name, a type, and the simple JSON path of its value; "" where it is computed."""
 
     name: str
@@ -32,7 +32,7 @@ class PrinterColumn:
     priority: int = 0
 
 
-NAME_COLUMN: Final = PrinterColumn(
+NAME_COLUMN: Final = TableColumn(
     "Name", "string", ".metadata.name", "Name of the object, unique in its namespace.", "name"
 )
 
@@ -98,7 +98,7 @@ class ServedResource:
     flags: Flags = PLAIN_FLAGS
     schema: Schema = UNTYPED
     rules: ObjectRules = field(default=NO_RULES, repr=False, compare=False)
-    columns: tuple[PrinterColumn, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     cells: Mapping[str, TimedCell] = field(default_factory=dict[str, TimedCell], repr=False, compare=False)
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""

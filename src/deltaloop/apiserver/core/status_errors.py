@@ -28,7 +28,7 @@ from deltaloop.api.status import (
     StatusMetadata,
     error_from_status,
 )
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 
 MAX_BODY: Final = 3 * 1024 * 1024
 MAX_MESSAGE: Final = 2 * 1024 * 1024
@@ -120,12 +120,12 @@ def delete_conflict(resource: Type, name: str, text: str) -> ApiError:
     return _error(409, "Conflict", message, _about(resource, name, by_kind=True))
 
 
-def invalid(resource: Type, name: str, errors: Sequence[FieldError]) -> ApiError:
+def invalid(resource: Type, name: str, errors: Sequence[SchemaError]) -> ApiError:
     """422: an object's fields are wrong."""
     return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
 
 
-def refuse_invalid(resource: Type, name: str, errors: Iterable[FieldError]) -> None:
+def refuse_invalid(resource: Type, name: str, errors: Iterable[SchemaError]) -> None:
     """Reject a write that has errors which are not tolerated.
 
     Raises:
@@ -136,33 +136,33 @@ def refuse_invalid(resource: Type, name: str, errors: Iterable[FieldError]) -> N
         raise invalid(resource, name, found)
 
 
-def unversioned_update(resource: Type, name: str, error: FieldError) -> ApiError:
+def unversioned_update(resource: Type, name: str, error: SchemaError) -> ApiError:
     """422: an update without a resource version, where one is needed; it is about the resource, not the kind."""
     return _invalid(resource.group_resource, resource.group, resource.plural, name, [error])
 
 
-def another_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+def another_kind(group: str, kind: str, name: str, errors: Sequence[SchemaError]) -> ApiError:
     """422: a custom resource of another kind; the Status names the kind that was sent."""
     return _invalid(f"{kind}.{group}" if group else kind, group, kind, name, errors)
 
 
-def invalid_patch(error: FieldError) -> ApiError:
+def invalid_patch(error: SchemaError) -> ApiError:
     """422: what a patch makes of an object cannot be read; like the real server's, it names no object."""
     return _invalid("", "", "", "", [error])
 
 
-def invalid_review(errors: Sequence[FieldError]) -> ApiError:
+def invalid_review(errors: Sequence[SchemaError]) -> ApiError:
     """422: a review says too little or too much; like the real server's, it names no kind."""
     group = "authorization.k8s.io"
     return _invalid(f".{group}", group, "", "", errors)
 
 
-def invalid_options(kind: str, errors: Sequence[FieldError]) -> ApiError:
+def invalid_options(kind: str, errors: Sequence[SchemaError]) -> ApiError:
     """422: the options of a request are wrong; ``kind`` is such as ``ListOptions``."""
     return _invalid(f"{kind}.meta.k8s.io", "meta.k8s.io", kind, "", errors)
 
 
-def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[SchemaError]) -> ApiError:
     texts = [str(error) for error in errors]
     causes = tuple(StatusCause(error.reason, error.text, error.field) for error in errors)
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -28,7 +28,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.checking import Check
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
@@ -46,6 +46,7 @@ class StoredItems(Protocol):
     @property
     def items(self) -> Sequence[Resource]:
         """The objects."""
+        ...
 
 
 class Stored(Protocol):
@@ -53,12 +54,15 @@ class Stored(Protocol):
 
     def get(self, resource: str, key: str) -> Resource | None:
         """Return an object, or None."""
+        ...
 
     def list(self, resource: str, *, prefix: str = "") -> StoredItems:
         """Return a resource's objects, or those of a namespace."""
+        ...
 
     def count(self, resource: str) -> int:
         """Return how many objects a resource has; that takes less than to list none."""
+        ...
 
 
 class Given(Protocol):
@@ -67,18 +71,22 @@ class Given(Protocol):
     @property
     def now(self) -> float:
         """Seconds since 1970."""
+        ...
 
     @property
     def time(self) -> str:
         """The same, as objects have it."""
+        ...
 
     @property
     def random(self) -> float:
         """A number in [0, 1)."""
+        ...
 
     @property
     def uid(self) -> str:
         """For the object, if it is new."""
+        ...
 
 
 class Definitions(Protocol):
@@ -86,15 +94,19 @@ class Definitions(Protocol):
 
     def check_open(self, name: str) -> None:
         """Refuse a new object of a definition that is being deleted."""
+        ...
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
         """Serve what a definition says, and return it as it is to be stored."""
+        ...
 
     def finish(self, name: str, *, now: float) -> None:
         """Let go of a definition that is being deleted and has no objects any more."""
+        ...
 
     def stop_serving(self, name: str, *, now: float) -> None:
         """Serve a definition no longer."""
+        ...
 
 
 class Writes(Protocol):
@@ -103,19 +115,24 @@ class Writes(Protocol):
     @property
     def objects(self) -> Stored:
         """What is stored."""
+        ...
 
     @property
     def crds(self) -> Definitions:
         """The custom resource definitions."""
+        ...
 
     def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
         """Return an object, or refuse with 404."""
+        ...
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
         """Store an object that is there anew, as it is given."""
+        ...
 
     def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
         """Store an object with another status, as a write to its ``/status`` does."""
+        ...
 
     def delete_as(
         self,
@@ -128,15 +145,19 @@ class Writes(Protocol):
         dry_run: bool,
     ) -> object:
         """Delete an object."""
+        ...
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
+        ...
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
         """Remove such an object."""
+        ...
 
     def delete_all(self, resource: str, *, now: float) -> None:
         """Delete all objects of a definition's resource, by its plural and group."""
+        ...
 
 
 CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
@@ -357,17 +378,17 @@ class Strategy:
     prepare_status: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
     checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
-    validate: Callable[[dict[str, object]], Iterable[FieldError]] = _none
-    validate_new: Callable[[dict[str, object]], Iterable[FieldError]] = _none
-    validate_update: Callable[[dict[str, object], dict[str, object]], Iterable[FieldError]] = _none
-    validate_status: Callable[[dict[str, object], dict[str, object]], Iterable[FieldError]] = _none
+    validate: Callable[[dict[str, object]], Iterable[SchemaError]] = _none
+    validate_new: Callable[[dict[str, object]], Iterable[SchemaError]] = _none
+    validate_update: Callable[[dict[str, object], dict[str, object]], Iterable[SchemaError]] = _none
+    validate_status: Callable[[dict[str, object], dict[str, object]], Iterable[SchemaError]] = _none
     warn: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_new: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_wanted: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_update: Callable[[dict[str, object], dict[str, object]], Iterable[str]] = _none
     warn_status: Callable[[dict[str, object]], Iterable[str]] = _none
-    finish_new: Callable[[dict[str, object], Stored, Given], Iterable[FieldError]] = _none
-    finish_update: Callable[[dict[str, object], dict[str, object], Stored, Given], Iterable[FieldError]] = _none
+    finish_new: Callable[[dict[str, object], Stored, Given], Iterable[SchemaError]] = _none
+    finish_update: Callable[[dict[str, object], dict[str, object], Stored, Given], Iterable[SchemaError]] = _none
     subresources: tuple[Subresource, ...] = ()
     posts_to: tuple[ResourceType[Resource], str] | None = None
     row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none

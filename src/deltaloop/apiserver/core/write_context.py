@@ -92,9 +92,11 @@ class Admission(Protocol):
 
     def mutate(self, attributes: Any, /) -> dict[str, object] | None:
         """Return the object as the plugins change it; None if none of them does."""
+        ...
 
     def validate(self, attributes: Any, /) -> Iterable[Effect]:
         """Check the object as it would be stored, and return the writes that follow."""
+        ...
 
 
 @final

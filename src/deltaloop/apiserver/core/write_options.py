@@ -15,7 +15,14 @@ import msgspec
 
 from deltaloop.api.json_values import escape_html, mapping
 from deltaloop.apiserver.core import status_errors
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
 
 OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
@@ -74,7 +81,7 @@ def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: b
     """
     manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
     force = parse_boolean(query["force"][0]) if "force" in query else None
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     if applies and not manager:
         errors.append(required("fieldManager", "is required for apply patch"))
     if applies is False and force is not None:
@@ -111,7 +118,7 @@ def _name_of(user_agent: str) -> str:
     return "".join(sign for sign in prefix[:_LONGEST] if sign.isprintable())
 
 
-def _manager_errors(name: str) -> Iterator[FieldError]:
+def _manager_errors(name: str) -> Iterator[SchemaError]:
     if len(name.encode()) > _LONGEST:
         yield too_long("fieldManager", _LONGEST)
     for position, sign in enumerate(name[: _LONGEST + 1]):
@@ -152,11 +159,11 @@ def check_dry_run(values: tuple[str, ...]) -> bool:
     return bool(values)
 
 
-def dry_run_errors(values: tuple[str, ...]) -> Iterator[FieldError]:
+def dry_run_errors(values: tuple[str, ...]) -> Iterator[SchemaError]:
     """Yield an error for a ``dryRun`` that has another value than ``All``; all its values are shown."""
     if any(value != "All" for value in values):
         shown = escape_html(msgspec.json.encode([value[:64] for value in values]).decode())
-        yield FieldError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
+        yield SchemaError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
 
 
 class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
@@ -198,7 +205,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
         options = msgspec.convert(value, DeleteOptions)
     except msgspec.ValidationError as error:
         raise status_errors.bad_request(f"the delete options cannot be read: {error}") from None
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"

@@ -26,7 +26,7 @@ from deltaloop.crds.rules.compiled import (
     rules_of,
 )
 from deltaloop.crds.rules.evaluation import wrong_default
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, internal, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, internal, invalid_value
 
 _MOST_NAMED: Final = 4
 _GREATEST_FACTOR: Final = 100
@@ -53,7 +53,9 @@ class RuleChecks:
     known: frozenset[str] = frozenset()
     unchanged: bool = False
 
-    def wrong_rules(self, schema: dict[str, object], field: str, others: Sequence[FieldError]) -> Iterator[FieldError]:
+    def wrong_rules(
+        self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
+    ) -> Iterator[SchemaError]:
         """Yield what is wrong with the rules of a schema; those above what is wrong otherwise are not looked at."""
         root = rules_of(msgspec.json.encode(schema))
         if root is None:
@@ -64,7 +66,7 @@ class RuleChecks:
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
-    ) -> Sequence[FieldError]:
+    ) -> Sequence[SchemaError]:
         """Return what the rules of a schema say of its default."""
         return wrong_default(schema, default, field, is_root=is_root)
 
@@ -90,7 +92,7 @@ class _Walk:
     total: int = 0
     expensive: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
-    def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[FieldError]:
+    def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[SchemaError]:
         """Yield what is wrong below a schema, and then in it.
 
         Args:
@@ -118,7 +120,7 @@ class _Walk:
             yield from self._rule_errors(rule, f"{path}.{RULES}[{place}]", times)
             yield from _comparing_errors(rule, f"{path}.{RULES}[{place}]", apart)
 
-    def _rule_errors(self, rule: CompiledRule, path: str, times: int) -> Iterator[FieldError]:
+    def _rule_errors(self, rule: CompiledRule, path: str, times: int) -> Iterator[SchemaError]:
         cost = min(self._cost(rule.test) * times, UNLIMITED)
         yield from self._count(cost, f"{path}.rule", "estimated rule cost")
         if fault := self._fault(rule.test):
@@ -138,14 +140,14 @@ class _Walk:
     def _cost(self, program: RuleExpression) -> int:
         return 0 if self._fault(program) else program.cost
 
-    def _count(self, cost: int, path: str, what: str) -> Iterator[FieldError]:
+    def _count(self, cost: int, path: str, what: str) -> Iterator[SchemaError]:
         if cost > STATIC_RULE_LIMIT and not self.checks.unchanged:
             yield forbidden_field(path, _too_expensive(what, cost, STATIC_RULE_LIMIT))
         self.total = min(self.total + cost, UNLIMITED)
         if cost * 100 >= STATIC_CRD_LIMIT:
             self.expensive.append((cost, path))
 
-    def total_errors(self, path: str) -> Iterator[FieldError]:
+    def total_errors(self, path: str) -> Iterator[SchemaError]:
         """Yield that all rules together cost too much, and which of them the most."""
         if self.total <= STATIC_CRD_LIMIT:
             return
@@ -156,7 +158,7 @@ class _Walk:
         yield forbidden_field(path, _too_expensive(what, self.total, STATIC_CRD_LIMIT))
 
 
-def _comparing_errors(rule: CompiledRule, path: str, apart: str) -> Iterator[FieldError]:
+def _comparing_errors(rule: CompiledRule, path: str, apart: str) -> Iterator[SchemaError]:
     if rule.needs_old:
         if apart:
             shown = msgspec.json.encode(rule.test.source).decode()

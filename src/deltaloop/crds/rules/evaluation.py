@@ -21,7 +21,7 @@ from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 
@@ -98,7 +98,7 @@ class _BudgetSpentError(Exception):
 
 def evaluate(
     root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
-) -> list[FieldError]:
+) -> list[SchemaError]:
     """Return what rules say of an object.
 
     Args:
@@ -113,7 +113,7 @@ def evaluate(
     return evaluation.errors
 
 
-def wrong_default(schema: dict[str, object], default: object, field: str, *, is_root: bool) -> list[FieldError]:
+def wrong_default(schema: dict[str, object], default: object, field: str, *, is_root: bool) -> list[SchemaError]:
     """Return what the rules of a schema say of its default: as of an unchanged value, and as of a new one."""
     root = rules_below(schema, is_root=is_root)
     if root is None:
@@ -130,7 +130,7 @@ class _Evaluation:
     """One object; ``_budget`` is what is left."""
 
     def __init__(self, budget: int) -> None:
-        self.errors: list[FieldError] = []
+        self.errors: list[SchemaError] = []
         self._budget = budget
 
     def run(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
@@ -232,7 +232,7 @@ class _Evaluation:
         message = found.value.strip() if isinstance(found.value, str) else ""
         return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
 
-    def _tell(self, rule: CompiledRule, former: _Former, error: FieldError) -> None:
+    def _tell(self, rule: CompiledRule, former: _Former, error: SchemaError) -> None:
         if len(self.errors) * (_ERROR_BYTES + len(error.text)) > _MOST_TEXT:
             return  # the verdict is certain
         self.errors.append(msgspec.structs.replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
@@ -251,14 +251,14 @@ def _kind(node: RuleNode) -> str:
     return text(node.schema.get("type"))
 
 
-def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> FieldError:
+def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> SchemaError:
     """Return the error of a broken rule, of the sort that its author chose; ``value`` is "" if it is not shown."""
     if rule.reason == "FieldValueForbidden":
         return forbidden_field(where, words)
     if rule.reason == "FieldValueRequired":
         return required(where, words)
     if rule.reason == "FieldValueDuplicate":
-        return duplicate(where, value) if value else FieldError(where, rule.reason, "Duplicate value")
+        return duplicate(where, value) if value else SchemaError(where, rule.reason, "Duplicate value")
     if value:
         return invalid_value(where, value, words)
-    return FieldError(where, "FieldValueInvalid", f"Invalid value: {words}")
+    return SchemaError(where, "FieldValueInvalid", f"Invalid value: {words}")

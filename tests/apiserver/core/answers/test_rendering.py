@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import find_route
-from deltaloop.schemas.field_errors import FieldError, required
+from deltaloop.schemas.field_errors import SchemaError, required
 from tests.apiserver.core.built_in import built_in_registry
 
 
@@ -77,7 +77,7 @@ def test_messages_of_one_and_of_several_fields() -> None:
     kind = config_maps().type
     one = status_errors.invalid(kind, "a", [required("spec.x")])
     assert one.status.message == 'ConfigMap "a" is invalid: spec.x: Required value'
-    two = status_errors.invalid(kind, "a", [required("spec.x", "say it"), FieldError("y", "FieldValueInvalid", "no")])
+    two = status_errors.invalid(kind, "a", [required("spec.x", "say it"), SchemaError("y", "FieldValueInvalid", "no")])
     assert two.status.message == 'ConfigMap "a" is invalid: [spec.x: Required value: say it, y: no]'
     assert two.status.details is not None
     assert [cause.field for cause in two.status.details.causes] == ["spec.x", "y"]

@@ -15,7 +15,7 @@ from deltaloop.apiserver.core.crds.definition import (
     storage_version,
 )
 from deltaloop.apiserver.core.crds.validation import validate_crd
-from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths
+from deltaloop.apiserver.core.served_resource import NAME_COLUMN, ScalePaths, TableColumn
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
@@ -330,7 +330,7 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
     assert served.status
     assert not served.flags.unconditional_update
     assert served.scale_paths == ScalePaths(label_selector=".status.selector", default=None)
-    assert served.columns == (NAME_COLUMN, PrinterColumn("Ready", "string", ".status.ready", "d", "", 1))
+    assert served.columns == (NAME_COLUMN, TableColumn("Ready", "string", ".status.ready", "d", "", 1))
     assert served.field_labels == ("spec.color",)
     assert served.deprecation == "use v2"
     assert msgspec.json.decode(served.schema.source) == crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

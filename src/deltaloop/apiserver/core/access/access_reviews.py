@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import Attributes, User, user_fields
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _WHO: Final = "at least one of user or group must be specified"
@@ -44,7 +44,7 @@ def answer_access(
     spec = mapping(fields.get("spec"))
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     local = served.type.namespaced
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     if resource is not None and path is not None:
         errors.append(invalid_value("spec", _shown_path(path), _EITHER))
     if resource is None and path is None:

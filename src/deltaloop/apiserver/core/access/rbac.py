@@ -44,18 +44,23 @@ class Authorizer(Protocol):
 
     def decide(self, wanted: Attributes) -> Decision:
         """Tell whether somebody may do something, and why."""
+        ...
 
     def allows(self, wanted: Attributes) -> bool:
         """Tell whether somebody may do something."""
+        ...
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
         """Return everything that somebody may do in a namespace."""
+        ...
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
         """Return kind and name of each role that is bound to somebody there and does not exist."""
+        ...
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
         """Return what a Role of a namespace or a ClusterRole grants; None if there is none such."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

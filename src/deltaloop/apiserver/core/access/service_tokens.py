@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _SHORTEST: Final = 600
 _LONGEST: Final = 1 << 32
@@ -75,7 +75,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     spec = mapping(fields.get("spec"))
     seconds = spec.get("expirationSeconds")
     seconds = _USUAL if seconds is None else integer(seconds)
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     if seconds < _SHORTEST:
         errors.append(
             invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration less than 10 minutes")

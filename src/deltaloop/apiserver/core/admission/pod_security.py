@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_security_checks import LATEST, Wrong, violations
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _LABEL: Final = "pod-security.kubernetes.io/"
 _LEVELS: Final = ("privileged", "baseline", "restricted")
@@ -57,10 +57,10 @@ class _Policy:
         return violations(self.level, version, mapping(at(pod, "metadata")), mapping(at(pod, "spec")))
 
 
-def _policies(labels: Mapping[str, str]) -> tuple[dict[str, _Policy], list[FieldError]]:
+def _policies(labels: Mapping[str, str]) -> tuple[dict[str, _Policy], list[SchemaError]]:
     """Return the policy of each mode; where a label is wrong, what stands for it, and the error."""
     found: dict[str, _Policy] = {}
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     for mode in ("enforce", "audit", "warn"):
         level, version = labels.get(f"{_LABEL}{mode}", "privileged"), labels.get(f"{_LABEL}{mode}-version", "latest")
         if level not in _LEVELS:
@@ -77,7 +77,7 @@ def _policies(labels: Mapping[str, str]) -> tuple[dict[str, _Policy], list[Field
     return found, errors
 
 
-def _wrong(label: str, value: str, why: str) -> FieldError:
+def _wrong(label: str, value: str, why: str) -> SchemaError:
     return invalid_value(f"metadata.labels[{_LABEL}{label}]", shown(value), why)
 
 

@@ -24,12 +24,12 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.kinds.cells import age
-from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
+from deltaloop.apiserver.core.served_resource import ServedResource, TableColumn
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
 from deltaloop.schemas.go_numbers import shown_number
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
 
-_Column = tuple[PrinterColumn, JsonPath | None]
+_Column = tuple[TableColumn, JsonPath | None]
 Form = Literal["object", "table", "partial", "partial_list"]
 Shape = Literal["object", "list", "watch"]
 IncludeObject = Literal["", "Metadata", "Object", "None"]
@@ -201,7 +201,7 @@ def _row_object(
     return partial_object(obj, output)
 
 
-def _definition(column: PrinterColumn) -> dict[str, Any]:
+def _definition(column: TableColumn) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
@@ -228,7 +228,7 @@ def _cells(
 
 
 @lru_cache(maxsize=256)
-def _readable(columns: tuple[PrinterColumn, ...]) -> tuple[_Column, ...]:
+def _readable(columns: tuple[TableColumn, ...]) -> tuple[_Column, ...]:
     """Return the columns up to the first whose path cannot be read, and their paths; so does the real server."""
     found: list[_Column] = []
     for column in columns:
@@ -239,7 +239,7 @@ def _readable(columns: tuple[PrinterColumn, ...]) -> tuple[_Column, ...]:
     return tuple(found)
 
 
-def _cell(column: PrinterColumn, path: JsonPath, obj: Mapping[str, Any], now: float) -> object:
+def _cell(column: TableColumn, path: JsonPath, obj: Mapping[str, Any], now: float) -> object:
     found = path.find(obj)
     if not found:
         return None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from dataclasses import dataclass, field
+from typing import Final, final
 
 from deltaloop.api.json_values import text
 from deltaloop.api.resource import Resource
@@ -38,8 +38,8 @@ class BuiltInCodec:
     schema: Schema = UNTYPED
     known: AbstractSet[tuple[str, str]] = frozenset()
     conversion: Conversion | None = None
-    says_kind: ClassVar[bool] = False
-    webhook: ClassVar[WebhookConversion | None] = None
+    says_kind: bool = field(default=False, init=False)
+    webhook: WebhookConversion | None = field(default=None, init=False)
 
     @property
     def serves_as_stored(self) -> bool:

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, ClassVar, Final, cast, final
+from typing import Any, Final, cast, final
 
 import msgspec
 
@@ -40,7 +40,7 @@ from deltaloop.apiserver.core.metadata.types import (
     unreadable_type,
 )
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 from deltaloop.schemas.go_numbers import Number, as_sent
 from deltaloop.schemas.identity import embedded_objects
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
@@ -113,7 +113,7 @@ def unknown_in_embedded(schema: Schema, fields: dict[str, object]) -> list[str]:
     return found
 
 
-def embedded_errors(schema: Schema, fields: dict[str, object]) -> Iterator[FieldError]:
+def embedded_errors(schema: Schema, fields: dict[str, object]) -> Iterator[SchemaError]:
     """Yield what is wrong with the metadata of objects inside; what does not have its type is told elsewhere."""
     for path, inner in embedded_objects(schema.tree, fields):
         for error in inner_metadata_errors(mapping(inner.get("metadata"))):
@@ -145,7 +145,7 @@ class CustomCodec:
     storage_version: str = ""
     webhook: WebhookConversion | None = None
     answers: ExternalAnswers | None = None
-    says_kind: ClassVar[bool] = True
+    says_kind: bool = field(default=True, init=False)
 
     @property
     def serves_as_stored(self) -> bool:

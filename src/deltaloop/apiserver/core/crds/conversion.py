@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.dns_names import label_problems, subdomain_problems
 from deltaloop.api.json_values import at, integer, is_mapping, mapping, text, texts
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.go_urls import UrlError, parse_url
 
 _STRATEGIES: Final = ("None", "Webhook")
@@ -30,7 +30,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[FieldError]:
+def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[SchemaError]:
     """Yield what is wrong with the conversion of a CRD.
 
     Args:
@@ -84,7 +84,7 @@ def _is_certificate(encoded: bytes) -> bool:
         return False
 
 
-def client_errors(client: dict[str, Any], field: str) -> Iterator[FieldError]:
+def client_errors(client: dict[str, Any], field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with where a webhook is said to be."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
@@ -95,7 +95,7 @@ def client_errors(client: dict[str, Any], field: str) -> Iterator[FieldError]:
         yield from _service_errors(mapping(service), f"{field}.service")
 
 
-def _url_errors(url: str, field: str) -> Iterator[FieldError]:
+def _url_errors(url: str, field: str) -> Iterator[SchemaError]:
     try:
         parts = parse_url(url)
     except UrlError as error:
@@ -113,7 +113,7 @@ def _url_errors(url: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, _written(parts.raw_query), "query parameters are not permitted in the URL")
 
 
-def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError]:
     # The real server takes the one for the other.
     for name, other in (("name", "namespace"), ("namespace", "name")):
         if not service.get(other):
@@ -139,7 +139,7 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]
 
 def review_version_errors(
     versions: tuple[str, ...], field: str, *, if_missing: str = "", must_know: bool = True
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield what is wrong with the versions of reviews that a webhook says that it takes."""
     if not versions:
         yield required(field, if_missing)

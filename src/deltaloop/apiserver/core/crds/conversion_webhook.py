@@ -31,7 +31,7 @@ from deltaloop.apiserver.core.webhook_calls import (
     read_answer,
 )
 from deltaloop.schemas.decoding import decode_by_schema
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import Schema
@@ -253,6 +253,6 @@ def _restored(source: str, before: Fields, after: Fields) -> Fields:
     return result
 
 
-def _aggregate(errors: list[FieldError]) -> str:
+def _aggregate(errors: list[SchemaError]) -> str:
     shown = list(dict.fromkeys(str(error) for error in errors))
     return shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.crds.rules.compiled import may_have_rules, rules_of
 from deltaloop.crds.rules.evaluation import evaluate
 from deltaloop.schemas.decoding import schema_errors, status_errors
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 from deltaloop.schemas.go_numbers import go_type
 from deltaloop.schemas.types import Schema
 
@@ -57,18 +57,18 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
     has_rules = may_have_rules(schema.source)
 
     def errors(
-        found: list[FieldError], fields: dict[str, object], before: dict[str, object] | None = None
-    ) -> list[FieldError]:
+        found: list[SchemaError], fields: dict[str, object], before: dict[str, object] | None = None
+    ) -> list[SchemaError]:
         found += [*embedded_errors(schema, fields), *replicas_errors(scale, fields)]
         return found + rule_errors(schema, fields, before, found) if has_rules else found
 
-    def new_errors(fields: dict[str, object]) -> list[FieldError]:
+    def new_errors(fields: dict[str, object]) -> list[SchemaError]:
         return errors(schema_errors(schema, fields), fields)
 
-    def update_errors(before: dict[str, object], after: dict[str, object]) -> list[FieldError]:
+    def update_errors(before: dict[str, object], after: dict[str, object]) -> list[SchemaError]:
         return errors(schema_errors(schema, after, before), after, before)
 
-    def wrong_status(before: dict[str, object], after: dict[str, object]) -> list[FieldError]:
+    def wrong_status(before: dict[str, object], after: dict[str, object]) -> list[SchemaError]:
         return errors(status_errors(schema, after, before), after, before)
 
     return Strategy(
@@ -81,8 +81,8 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
 
 
 def rule_errors(
-    schema: Schema, fields: dict[str, object], before: dict[str, object] | None, others: list[FieldError]
-) -> list[FieldError]:
+    schema: Schema, fields: dict[str, object], before: dict[str, object] | None, others: list[SchemaError]
+) -> list[SchemaError]:
     """Return what the rules of a schema say of an object; none is asked if a value has not the type it should have.
 
     Args:
@@ -108,7 +108,7 @@ def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
     writes.crds.finish(resource, now=now)
 
 
-def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iterator[FieldError]:
+def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iterator[SchemaError]:
     """Yield what is wrong with the numbers and the selector of a custom resource that can be scaled."""
     if paths is None:
         return

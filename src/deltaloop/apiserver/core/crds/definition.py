@@ -37,7 +37,7 @@ from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, has_authority
 from deltaloop.apiserver.core.crds.conversion_webhook import ConversionWebhook
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
-from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.served_resource import NAME_COLUMN, ScalePaths, ServedResource, TableColumn
 from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import unknown_formats, unsupported_sets
@@ -99,7 +99,7 @@ def version_order(version: str) -> tuple[int, int, int, int, str]:
 
 _WEBHOOK_PORT: Final = 443
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
-_AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
+_AGE: Final = TableColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
 # In the order in which discovery has them.
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -309,8 +309,8 @@ def _scale_paths(scale: dict[str, Any]) -> ScalePaths:
     )
 
 
-def _column(column: dict[str, Any]) -> PrinterColumn:
-    return PrinterColumn(
+def _column(column: dict[str, Any]) -> TableColumn:
+    return TableColumn(
         name=text(column.get("name")),
         type=text(column.get("type")),
         json_path=text(column.get("jsonPath")),

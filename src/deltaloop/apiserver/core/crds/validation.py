@@ -17,14 +17,14 @@ from deltaloop.apiserver.core.crds.conversion import conversion_errors, has_auth
 from deltaloop.apiserver.core.crds.definition import APPROVED, approval_of, is_established, storage_versions
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.crds.rules.definitions import RuleChecks, expressions_of
-from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_supported, required
 from deltaloop.schemas.schema_rules import schema_errors
 
 _LONGEST_WARNING: Final = 256
 _REMEMBERED: Final = 64 * 1024  # bytes of a definition, at most: sixteen of them are kept
 
 
-def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
+def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[SchemaError]:
     """Say what is wrong with a CRD after defaulting; nothing if it is right.
 
     Args:
@@ -44,12 +44,12 @@ def _judged_parts(crd: dict[str, Any]) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _errors_of_new(crd: bytes) -> tuple[FieldError, ...]:
+def _errors_of_new(crd: bytes) -> tuple[SchemaError, ...]:
     """Judge a new CRD: to tests and simulations the same ones come again and again, each time to a new server."""
     return tuple(_errors(msgspec.json.decode(crd), None))
 
 
-def _errors(crd: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
+def _errors(crd: dict[str, Any], old: dict[str, Any] | None) -> list[SchemaError]:
     errors = [*_identity_errors(crd), *_spec_errors(crd, old), *_names_errors(crd)]
     errors += conversion_errors(crd, any_authority=old is None or not is_established(old) or not has_authority(old))
     errors += _stored_version_errors(crd)
@@ -66,7 +66,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _identity_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+def _identity_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
     group = text(at(crd, "spec", "group"))
     plural = text(at(crd, "spec", "names", "plural"))
     name = text(at(crd, "metadata", "name"))
@@ -85,7 +85,7 @@ def _identity_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
         yield not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
 
 
-def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
+def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[SchemaError]:
     """Yield what is wrong with the approval that groups of Kubernetes itself need; what was so before may stay."""
     approval = approval_of(crd)
     if approval is None or approval.is_given:
@@ -98,7 +98,7 @@ def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterato
     yield invalid_value(field, _written(given), approval.message) if given else required(field, approval.message)
 
 
-def _names_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+def _names_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
     names = mapping(at(crd, "spec", "names"))
     for field in ("plural", "singular", "kind", "listKind"):
         name, path = text(names.get(field)), f"spec.names.{field}"
@@ -115,14 +115,14 @@ def _names_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
         yield invalid_value("spec.names.listKind", _written(names["listKind"]), words)
 
 
-def _label_errors(name: str, field: str, *, mixed: bool = False) -> Iterator[FieldError]:
+def _label_errors(name: str, field: str, *, mixed: bool = False) -> Iterator[SchemaError]:
     problems = ",".join(label_problems(name.lower() if mixed else name))
     if problems:
         words = f"may have mixed case, but should otherwise match: {problems}" if mixed else problems
         yield invalid_value(field, _written(name), words)
 
 
-def _spec_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
+def _spec_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[SchemaError]:
     versions = [mapping(version) for version in items(at(crd, "spec", "versions"))]
     has_defaults = False
     for position, version in enumerate(versions):
@@ -160,7 +160,7 @@ _COMMON: Final = {
 }
 
 
-def _common_errors(versions: list[dict[str, Any]], old: dict[str, Any]) -> Iterator[FieldError]:
+def _common_errors(versions: list[dict[str, Any]], old: dict[str, Any]) -> Iterator[SchemaError]:
     if not versions:
         return
     first = versions[0]
@@ -182,7 +182,7 @@ def _common_errors(versions: list[dict[str, Any]], old: dict[str, Any]) -> Itera
         yield from _version_errors(version, {field: places[field] for field in looked_at}, checks)
 
 
-def _warning_errors(version: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _warning_errors(version: dict[str, Any], field: str) -> Iterator[SchemaError]:
     warning = version.get("deprecationWarning")
     if not isinstance(warning, str):
         return
@@ -202,7 +202,7 @@ def _warning_errors(version: dict[str, Any], field: str) -> Iterator[FieldError]
             break
 
 
-def _version_errors(version: dict[str, Any], places: dict[str, str], checks: RuleChecks) -> Iterator[FieldError]:
+def _version_errors(version: dict[str, Any], places: dict[str, str], checks: RuleChecks) -> Iterator[SchemaError]:
     """Yield what is wrong with the parts of a version that are looked at; ``places`` has where each of them is."""
     schema = at(version, "schema", "openAPIV3Schema")
     with_status = isinstance(at(version, "subresources", "status"), dict)
@@ -221,7 +221,7 @@ def _version_errors(version: dict[str, Any], places: dict[str, str], checks: Rul
         )
 
 
-def _stored_version_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+def _stored_version_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
     known = texts(at(crd, "status", "storedVersions"))
     stored = storage_versions(crd)
     if not stored and not known:
@@ -232,7 +232,7 @@ def _stored_version_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
             yield invalid_value("status.storedVersions", _written([*known, stored[0]]), words)
 
 
-def _change_errors(crd: dict[str, Any], old: dict[str, Any]) -> Iterator[FieldError]:
+def _change_errors(crd: dict[str, Any], old: dict[str, Any]) -> Iterator[SchemaError]:
     fixed: list[tuple[str, ...]] = [("spec", "group"), ("spec", "names", "plural")]
     if is_established(old):
         fixed += [("spec", "scope"), ("spec", "names", "kind")]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NO_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -32,7 +32,7 @@ def network_family(value: str) -> int:
         return 0
 
 
-def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[FieldError]:
+def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[SchemaError]:
     """Yield an error for each of several texts that is no address, but for one word."""
     for place, value in enumerate(values):
         why = "" if but and value == but else why_no_address(value)
@@ -51,13 +51,13 @@ def why_no_address(value: str) -> str:
     return "must not be an IPv4-mapped IPv6 address" if mapped else ""
 
 
-def network_errors(value: str, path: str) -> Iterator[FieldError]:
+def network_errors(value: str, path: str) -> Iterator[SchemaError]:
     """Yield an error for a text that is no network."""
     if not network_family(value):
         yield invalid_value(path, shown(value), _NO_NETWORK)
 
 
-def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[FieldError]:
+def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[SchemaError]:
     """Yield an error if two are of one family."""
     if len({*families}) < len(families):
         yield invalid_value(path, shown(listed), f"may specify no more than one {what} for each IP family")

@@ -35,7 +35,7 @@ from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED
 from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import (
-    FieldError,
+    SchemaError,
     duplicate,
     forbidden_field,
     invalid_value,
@@ -120,16 +120,16 @@ class _Compiler:
         return found if isinstance(found, str) else ""
 
 
-def _new_policy_errors(policy: Fields) -> Iterator[FieldError]:
+def _new_policy_errors(policy: Fields) -> Iterator[SchemaError]:
     yield from _policy_errors(policy, _Past())
     yield from reserved_name_errors(policy)
 
 
-def _updated_policy_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+def _updated_policy_errors(before: Fields, after: Fields) -> Iterator[SchemaError]:
     yield from _policy_errors(after, _Past(mapping(before.get("spec"))))
 
 
-def _policy_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
+def _policy_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
     spec = mapping(policy.get("spec"))
     compiler = _Compiler(spec)
     yield from _common_errors(spec, compiler, past)
@@ -144,7 +144,7 @@ def _policy_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
 
 def _common_errors(
     spec: Fields, compiler: _Compiler, past: _Past, operations: Sequence[str] = ()
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield what is wrong with what policies of both kinds have; without operations, all are known."""
     yield from choice_errors(spec, "failurePolicy", _FAILURE_POLICIES, "spec")
     kind = spec.get("paramKind")
@@ -167,7 +167,7 @@ def _common_errors(
         yield from _variable_errors(variable, path, compiler, past.of("validations", "expression"))
 
 
-def _params_kind_errors(kind: object, path: str) -> Iterator[FieldError]:
+def _params_kind_errors(kind: object, path: str) -> Iterator[SchemaError]:
     version, name = text(at(kind, "apiVersion")), text(at(kind, "kind"))
     where = f"{path}.apiVersion"
     if not version:
@@ -189,7 +189,7 @@ def _params_kind_errors(kind: object, path: str) -> Iterator[FieldError]:
         yield invalid_value(f"{path}.kind", shown(name), words)
 
 
-def _match_errors(resources: Fields, path: str) -> Iterator[FieldError]:
+def _match_errors(resources: Fields, path: str) -> Iterator[SchemaError]:
     """Yield what is wrong with ``matchConstraints`` or ``matchResources``; selectors are looked at already."""
     yield from choice_errors(resources, "matchPolicy", _MATCH_POLICIES, path)
     for listed in ("resourceRules", "excludeResourceRules"):
@@ -203,7 +203,7 @@ def _match_errors(resources: Fields, path: str) -> Iterator[FieldError]:
             yield from rule_errors(rule, where)
 
 
-def _variable_errors(variable: Fields, path: str, compiler: _Compiler, stored: frozenset[str]) -> Iterator[FieldError]:
+def _variable_errors(variable: Fields, path: str, compiler: _Compiler, stored: frozenset[str]) -> Iterator[SchemaError]:
     name, source = text(variable.get("name")), text(variable.get("expression"))
     if not name.strip():
         yield required(f"{path}.name", "name is not specified")
@@ -217,7 +217,7 @@ def _variable_errors(variable: Fields, path: str, compiler: _Compiler, stored: f
 
 def _validation_errors(
     validation: Fields, path: str, compiler: _Compiler, stored: frozenset[str], stored_messages: frozenset[str]
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     source, by_expression = text(validation.get("expression")), text(validation.get("messageExpression"))
     message, reason = text(validation.get("message")), validation.get("reason")
     if not source.strip():
@@ -241,7 +241,7 @@ def _validation_errors(
 
 def _annotations_errors(
     policy: Fields, spec: Fields, compiler: _Compiler, stored: frozenset[str]
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     annotations = [mapping(item) for item in items(spec.get("auditAnnotations"))]
     name = text(at(policy, "metadata", "name"))
     keys: set[str] = set()
@@ -266,16 +266,16 @@ def _annotations_errors(
         keys.add(key)
 
 
-def _new_mutating_errors(policy: Fields) -> Iterator[FieldError]:
+def _new_mutating_errors(policy: Fields) -> Iterator[SchemaError]:
     yield from _mutating_errors(policy, _Past())
     yield from reserved_name_errors(policy)
 
 
-def _updated_mutating_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+def _updated_mutating_errors(before: Fields, after: Fields) -> Iterator[SchemaError]:
     yield from _mutating_errors(after, _Past(mapping(before.get("spec"))))
 
 
-def _mutating_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
+def _mutating_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
     spec = mapping(policy.get("spec"))
     compiler = _Compiler(spec)
     yield from _common_errors(spec, compiler, past, _MUTATING_OPERATIONS)
@@ -292,7 +292,7 @@ def _mutating_errors(policy: Fields, past: _Past) -> Iterator[FieldError]:
         yield not_supported("spec.reinvocationPolicy", text(policies), _REINVOCATION_POLICIES)
 
 
-def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: frozenset[str]) -> Iterator[FieldError]:
+def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: frozenset[str]) -> Iterator[SchemaError]:
     patch_type = text(mutation.get("patchType"))
     if not patch_type:
         yield required(f"{path}.patchType")
@@ -318,7 +318,7 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
             yield invalid_value(f"{path}.{other}", shown(f"{{{other}}}"), words)
 
 
-def _operation_errors(resources: object, path: str) -> Iterator[FieldError]:
+def _operation_errors(resources: object, path: str) -> Iterator[SchemaError]:
     """Yield which operations of rules are none that change an object."""
     for rule in items(at(resources, "resourceRules")):
         for operation in texts(at(rule, "operations")):
@@ -326,14 +326,14 @@ def _operation_errors(resources: object, path: str) -> Iterator[FieldError]:
                 yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
 
 
-def _mutating_binding_errors(binding: Fields) -> Iterator[FieldError]:
+def _mutating_binding_errors(binding: Fields) -> Iterator[SchemaError]:
     if not at(binding, "spec", "policyName"):
         yield required("spec.policyName")
     yield from _binding_errors(binding)
     yield from _operation_errors(at(binding, "spec", "matchResources"), "spec.matchResources")
 
 
-def _status_errors(_before: Fields, after: Fields) -> Iterator[FieldError]:
+def _status_errors(_before: Fields, after: Fields) -> Iterator[SchemaError]:
     warned = mapping(at(after, "status", "typeChecking"))
     for path, warning in each(warned, "expressionWarnings", "status.typeChecking"):
         for field in ("warning", "fieldRef"):
@@ -341,7 +341,7 @@ def _status_errors(_before: Fields, after: Fields) -> Iterator[FieldError]:
                 yield required(f"{path}.{field}")
 
 
-def _binding_errors(binding: Fields) -> Iterator[FieldError]:
+def _binding_errors(binding: Fields) -> Iterator[SchemaError]:
     spec = mapping(binding.get("spec"))
     name = text(spec.get("policyName"))
     if name:
@@ -353,7 +353,7 @@ def _binding_errors(binding: Fields) -> Iterator[FieldError]:
         yield from _match_errors(mapping(spec.get("matchResources")), "spec.matchResources")
 
 
-def _reference_errors(reference: Fields, path: str) -> Iterator[FieldError]:
+def _reference_errors(reference: Fields, path: str) -> Iterator[SchemaError]:
     name, has_selector = text(reference.get("name")), reference.get("selector") is not None
     if name:
         yield from path_segment_errors(name, f"{path}.name")
@@ -368,7 +368,7 @@ def _reference_errors(reference: Fields, path: str) -> Iterator[FieldError]:
         yield from choice_errors(reference, "parameterNotFoundAction", _NOT_FOUND, path)
 
 
-def _actions_errors(binding: Fields) -> Iterator[FieldError]:
+def _actions_errors(binding: Fields) -> Iterator[SchemaError]:
     yield from _binding_errors(binding)
     actions = texts(at(binding, "spec", "validationActions"))
     path = "spec.validationActions"

@@ -12,7 +12,7 @@ from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, not_supported, required, too_many
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, not_supported, required, too_many
 
 CONDITIONS: Final = "matchConditions"
 _MOST_CONDITIONS: Final = 64
@@ -22,7 +22,7 @@ _RESERVED: Final = ".static.k8s.io"
 _LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
-def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[FieldError]:
+def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error if the name of a webhook configuration, a policy or a binding is a file's."""
     name = text(at(configuration, "metadata", "name"))
     if name.endswith(_RESERVED):
@@ -33,14 +33,14 @@ def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[FieldE
         yield invalid_value("metadata.name", shown(name), words)
 
 
-def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[FieldError]:
+def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[SchemaError]:
     """Yield an error if a field that is there has none of the values that are known."""
     value = hook.get(field)
     if value is not None and value not in known:
         yield not_supported(f"{path}.{field}", text(value), known)
 
 
-def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[FieldError]:
+def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a rule of operations and resources."""
     operations = texts(rule.get("operations"))
     yield from _wildcard_errors(operations, f"{path}.operations", "operations")
@@ -56,14 +56,14 @@ def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[FieldError]:
     yield from choice_errors(rule, "scope", _SCOPES, path)
 
 
-def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[FieldError]:
+def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[SchemaError]:
     if not listed:
         yield required(path)
     elif len(listed) > 1 and "*" in listed:
         yield invalid_value(path, shown(listed), f"if '*' is present, must not specify other {what}")
 
 
-def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[FieldError]:
+def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaError]:
     if not resources:
         yield required(path)
     whole: set[str] = set()  # the resources all of whose subresources are named
@@ -93,7 +93,7 @@ def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[FieldErr
 
 def condition_errors(
     conditions: Sequence[object], path: str, stored: frozenset[str], *, has_params: bool = False
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield what is wrong with match conditions.
 
     Args:

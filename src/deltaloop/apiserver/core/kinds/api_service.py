@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.field_checks import port_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 ON_START: Final = "onstart"
@@ -98,7 +98,7 @@ def _available(api_service: Mapping[str, object]) -> str:
     return f"{status} ({reason})" if reason and status != "True" else status
 
 
-def _errors(place: Place) -> Iterator[FieldError]:
+def _errors(place: Place) -> Iterator[SchemaError]:
     spec, service = place.fields, place.fields.get("service")
     group, version, skips = (
         text(spec.get("group")),

@@ -18,7 +18,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.cells import NONE, human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
 _SEQUENCE: Final = 0x30
@@ -46,7 +46,7 @@ def _is_whole_sequence(content: bytes) -> bool:
     return len(content) == 2 + digits + int.from_bytes(content[2 : 2 + digits], "big")
 
 
-def request_errors(place: Place) -> Iterator[FieldError]:
+def request_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless the bytes are a request for a certificate; its signature is not checked."""
     try:
         blocks = _blocks(base64.b64decode(place.text).decode())
@@ -56,14 +56,14 @@ def request_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), "PEM block type must be CERTIFICATE REQUEST")
 
 
-def legacy_signer_errors(place: Place) -> Iterator[FieldError]:
+def legacy_signer_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error for the signer that old versions of the API had."""
     if place.value == "kubernetes.io/legacy-unknown":
         text_ = "the legacy signerName is not allowed via this API version"
         yield invalid_value(place.path, shown(place.value), text_)
 
 
-def bundle_errors(place: Place) -> Iterator[FieldError]:
+def bundle_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the certificates of a bundle, and with its name, which its signer begins."""
     signer, name = text(place.fields.get("signerName")), text(at(place.whole, "metadata", "name"))
     start = f"{signer.replace('/', ':')}:"

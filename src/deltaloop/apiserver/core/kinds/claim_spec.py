@@ -11,7 +11,7 @@ from typing import Final
 from deltaloop.api.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -38,7 +38,7 @@ def copy_source(spec: dict[str, object]) -> None:
             spec[name] = {"apiGroup": None, **source}
 
 
-def claimed_storage_errors(place: Place) -> Iterator[FieldError]:
+def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless the spec of a claim, or of a template of claims, asks for some storage."""
     storage, path = at(place.fields, "resources", "requests", "storage"), place.below("resources[storage]")
     if storage is None:
@@ -47,7 +47,7 @@ def claimed_storage_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, shown(storage), "must be greater than zero")
 
 
-def claim_source_errors(place: Place) -> Iterator[FieldError]:
+def claim_source_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the access modes of a claim, and with what it is filled from."""
     spec = place.fields
     modes = {*texts(spec.get("accessModes"))}
@@ -70,7 +70,7 @@ def claim_source_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.path, '""', "must match dataSourceRef")
 
 
-def _source_errors(source: Mapping[str, object], path: str) -> Iterator[FieldError]:
+def _source_errors(source: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     for name in ("name", "kind"):
         if not source.get(name):
             yield required(f"{path}.{name}")

@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_supported
 
 _MONTHS: Final = {
     name: place
@@ -97,7 +97,7 @@ _LONGEST_NAME: Final = 52
 _JOB: Final = "spec.jobTemplate.spec"
 
 
-def _schedule_errors(place: Place) -> Iterator[FieldError]:
+def _schedule_errors(place: Place) -> Iterator[SchemaError]:
     problem = schedule_problem(place.text)
     if problem:
         yield invalid_value(place.path, shown(place.value), problem)
@@ -106,7 +106,7 @@ def _schedule_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), text_)
 
 
-def _zone_errors(place: Place) -> Iterator[FieldError]:
+def _zone_errors(place: Place) -> Iterator[SchemaError]:
     zone = place.text
     parts = zone.split("/")
     if not zone:
@@ -130,7 +130,7 @@ def _is_known(zone: str) -> bool:
     return True
 
 
-def _template_errors(place: Place) -> Iterator[FieldError]:
+def _template_errors(place: Place) -> Iterator[SchemaError]:
     spec = place.fields.get("spec")
     if at(spec, "selector") is not None:
         yield invalid_value(place.below("spec.selector"), "null", "`selector` will be auto-generated")
@@ -138,7 +138,7 @@ def _template_errors(place: Place) -> Iterator[FieldError]:
         yield not_supported(place.below("spec.manualSelector"), "true", ("nil", "false"))
 
 
-def _new_errors(cron_job: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(cron_job: Mapping[str, object]) -> Iterator[SchemaError]:
     name = text(at(cron_job, "metadata", "name"))
     if len(name) > _LONGEST_NAME:
         yield invalid_value("metadata.name", shown(name), f"must be no more than {_LONGEST_NAME} characters")

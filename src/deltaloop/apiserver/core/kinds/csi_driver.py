@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.kinds.cells import UNSET
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 
 
 def _warnings(driver: Mapping[str, object]) -> Iterator[str]:
@@ -41,18 +41,18 @@ def _token_requests(driver: Mapping[str, object]) -> str:
     return UNSET if requests is None else ",".join(text(at(item, "audience")) for item in items(requests))
 
 
-def _spec_errors(place: Place) -> Iterator[FieldError]:
+def _spec_errors(place: Place) -> Iterator[SchemaError]:
     if place.fields.get("serviceAccountTokenInSecrets") is not None and not items(place.fields.get("tokenRequests")):
         text_ = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         yield invalid_value(place.below("serviceAccountTokenInSecrets"), "null", text_)
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     if at(before, "spec", "attachRequired") != at(after, "spec", "attachRequired"):
         yield invalid_value("spec.attachedRequired", shown(at(after, "spec", "attachRequired")), IMMUTABLE)
 
 
-def _node_driver_errors(place: Place) -> Iterator[FieldError]:
+def _node_driver_errors(place: Place) -> Iterator[SchemaError]:
     names = [text(at(driver, "name")) for driver in items(place.value)]
     for number, driver in enumerate(items(place.value)):
         where, keys = f"{place.path}[{number}]", texts(at(driver, "topologyKeys"))
@@ -64,7 +64,7 @@ def _node_driver_errors(place: Place) -> Iterator[FieldError]:
             yield from qualified_name_errors(key, where)
 
 
-def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each driver of a node that an update changes beyond how many volumes it takes."""
     old = {text(at(driver, "name")): mapping(driver) for driver in items(at(before, "spec", "drivers"))}
     for driver in map(mapping, items(at(after, "spec", "drivers"))):
@@ -73,7 +73,7 @@ def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object
             yield invalid_value("spec.drivers", shown(driver), IMMUTABLE)
 
 
-def _attachment_errors(place: Place) -> Iterator[FieldError]:
+def _attachment_errors(place: Place) -> Iterator[SchemaError]:
     inline, named = place.fields.get("inlineVolumeSpec"), place.fields.get("persistentVolumeName")
     text_ = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
     if inline is None and named is None:

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.field_errors import (
-    FieldError,
+    SchemaError,
     duplicate,
     forbidden_field,
     invalid_value,
@@ -52,7 +52,7 @@ _ADMIN: Final = "resource.kubernetes.io/admin-access"
 _NODE_CHOICES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-def _selector_errors(place: Place) -> Iterator[FieldError]:
+def _selector_errors(place: Place) -> Iterator[SchemaError]:
     if not is_mapping(place.fields.get("cel")):
         yield required(place.below("cel"))
         return
@@ -63,7 +63,7 @@ def _selector_errors(place: Place) -> Iterator[FieldError]:
         yield expression_error(path, source, fault)
 
 
-def _request_errors(place: Place) -> Iterator[FieldError]:
+def _request_errors(place: Place) -> Iterator[SchemaError]:
     found = [bool(place.fields.get("firstAvailable")), is_mapping(place.fields.get("exactly"))]
     if not any(found):
         yield required(place.path, "exactly one of `exactly` or `firstAvailable` is required")
@@ -71,7 +71,7 @@ def _request_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, "null", "exactly one of `exactly` or `firstAvailable` is required")
 
 
-def _mode_errors(place: Place) -> Iterator[FieldError]:
+def _mode_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with how many devices are asked for."""
     mode, count = place.fields.get("allocationMode"), integer(place.fields.get("count"))
     if mode == "All" and count:
@@ -80,13 +80,13 @@ def _mode_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below("count"), str(count), "must be greater than zero")
 
 
-def _toleration_errors(place: Place) -> Iterator[FieldError]:
+def _toleration_errors(place: Place) -> Iterator[SchemaError]:
     operator, value = place.fields.get("operator"), text(place.fields.get("value"))
     if operator == "Exists" and value:
         yield invalid_value(place.below("value"), shown(value), "must be empty for operator `Exists`")
 
 
-def _claim_errors(place: Place) -> Iterator[FieldError]:
+def _claim_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with names in a claim: each comes once, and each that is referred to is there."""
     known: dict[str, set[str]] = {}
     for number, request in enumerate(map(mapping, items(place.fields.get("requests")))):
@@ -103,7 +103,7 @@ def _claim_errors(place: Place) -> Iterator[FieldError]:
             yield from _reference_errors(texts(at(part, "requests")), f"{place.below(group)}[{number}].requests", known)
 
 
-def _reference_errors(names: tuple[str, ...], path: str, known: Mapping[str, set[str]]) -> Iterator[FieldError]:
+def _reference_errors(names: tuple[str, ...], path: str, known: Mapping[str, set[str]]) -> Iterator[SchemaError]:
     text_ = "must be the name of a request in the claim, or of a subrequest after a slash"
     for number, name in enumerate(names):
         where, (request, *subs) = f"{path}[{number}]", name.split("/")
@@ -118,7 +118,7 @@ def _reference_errors(names: tuple[str, ...], path: str, known: Mapping[str, set
             yield duplicate(where, shown(name))
 
 
-def _constraint_errors(place: Place) -> Iterator[FieldError]:
+def _constraint_errors(place: Place) -> Iterator[SchemaError]:
     for name in ("matchAttribute", "distinctAttribute"):
         value = place.fields.get(name)
         if value is not None:
@@ -127,7 +127,7 @@ def _constraint_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.path, 'exactly one of "matchAttribute" or "distinctAttribute" is required')
 
 
-def _attribute_name_errors(name: str, field: str, *, qualified: bool = False) -> Iterator[FieldError]:
+def _attribute_name_errors(name: str, field: str, *, qualified: bool = False) -> Iterator[SchemaError]:
     domain, slash, last = name.rpartition("/")
     if name.count("/") < 2:
         if slash and not domain:
@@ -143,7 +143,7 @@ def _attribute_name_errors(name: str, field: str, *, qualified: bool = False) ->
         yield invalid_value(field, shown(name), text_)
 
 
-def _identifier_errors(name: str, field: str) -> Iterator[FieldError]:
+def _identifier_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > _LONGEST_IDENTIFIER:
         yield too_long(field, _LONGEST_IDENTIFIER)
     if not _IDENTIFIER.fullmatch(name):
@@ -151,12 +151,12 @@ def _identifier_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(name), text_)
 
 
-def _opaque_errors(place: Place) -> Iterator[FieldError]:
+def _opaque_errors(place: Place) -> Iterator[SchemaError]:
     if not is_mapping(place.fields.get("opaque")):
         yield required(place.below("opaque"))
 
 
-def _parameters_errors(place: Place) -> Iterator[FieldError]:
+def _parameters_errors(place: Place) -> Iterator[SchemaError]:
     value, path = place.fields.get("parameters"), place.below("parameters")
     if value is None:
         yield required(path)
@@ -166,7 +166,7 @@ def _parameters_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, '"<value omitted>"', "must be a valid JSON object")
 
 
-def _pool_name_errors(place: Place) -> Iterator[FieldError]:
+def _pool_name_errors(place: Place) -> Iterator[SchemaError]:
     if not place.value:
         yield required(place.path)
         return
@@ -176,12 +176,12 @@ def _pool_name_errors(place: Place) -> Iterator[FieldError]:
         yield from subdomain_errors(part, place.path)
 
 
-def _taint_errors(place: Place) -> Iterator[FieldError]:
+def _taint_errors(place: Place) -> Iterator[SchemaError]:
     key, path = text(place.fields.get("key")), place.below("key")
     yield from (invalid_value(path, shown(key), problem) for problem in label_key_problems(key))
 
 
-def _slice_errors(place: Place) -> Iterator[FieldError]:
+def _slice_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with a slice as a whole: where its devices are, and how many there are."""
     spec = place.fields
     chosen = [name for name in _NODE_CHOICES if spec.get(name) not in (None, "", False)]
@@ -212,7 +212,7 @@ def _slice_errors(place: Place) -> Iterator[FieldError]:
                 yield duplicate(f"{place.below(group)}[{number}]", shown(name))
 
 
-def _device_errors(place: Place) -> Iterator[FieldError]:
+def _device_errors(place: Place) -> Iterator[SchemaError]:
     device, path = place.fields, place.below("attributes")
     attributes, capacity = mapping(device.get("attributes")), mapping(device.get("capacity"))
     if len(attributes) + len(capacity) > _MOST_ATTRIBUTES:
@@ -232,7 +232,7 @@ def _device_errors(place: Place) -> Iterator[FieldError]:
     yield from _binding_errors(place)
 
 
-def _node_choice_errors(place: Place) -> Iterator[FieldError]:
+def _node_choice_errors(place: Place) -> Iterator[SchemaError]:
     device = place.fields
     chosen = [name for name in _NODE_CHOICES[:3] if device.get(name) not in (None, "", False)]
     if at(place.whole, "spec", "perDeviceNodeSelection") is True:
@@ -243,7 +243,7 @@ def _node_choice_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, "null", text_)
 
 
-def _binding_errors(place: Place) -> Iterator[FieldError]:
+def _binding_errors(place: Place) -> Iterator[SchemaError]:
     groups = ("bindingConditions", "bindingFailureConditions")
     binding, failing = (texts(place.fields.get(name)) for name in groups)
     for name, conditions in zip(groups, (binding, failing), strict=True):
@@ -259,7 +259,7 @@ def _binding_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below(groups[1] if binding else groups[0]), "null", "both are required, or neither")
 
 
-def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[FieldError]:
+def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     given = [name for name in _VALUES if attribute.get(name) is not None]
     if len(given) != 1:
         listed = ", ".join(f"`{name}`" for name in _VALUES)
@@ -272,7 +272,7 @@ def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[Fi
                 yield invalid_value(f"{path}.{name}", shown(value), "must be compatible with semver.org spec 2.0.0")
 
 
-def _metadata_errors(place: Place) -> Iterator[FieldError]:
+def _metadata_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the metadata of the claims that a template describes."""
     metadata = mapping(place.fields.get("metadata"))
     yield from label_errors(string_map(metadata.get("labels")), place.below("metadata.labels"))
@@ -282,7 +282,7 @@ def _metadata_errors(place: Place) -> Iterator[FieldError]:
             yield forbidden_field(place.below(f"metadata.{name}"), "cannot be set")
 
 
-def _extended_name_errors(place: Place) -> Iterator[FieldError]:
+def _extended_name_errors(place: Place) -> Iterator[SchemaError]:
     domain, slash, name = place.text.partition("/")
     if not slash or not name or "/" in name or any(subdomain_errors(domain, "")) or any(label_key_problems(place.text)):
         text_ = "a name must be a domain-prefixed path, such as 'example.com/my-prop'"
@@ -291,7 +291,7 @@ def _extended_name_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), "must be a valid extended resource name")
 
 
-def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[FieldError]:
+def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[SchemaError]:
     """Yield an error for each request for administrative access in a namespace that does not allow it."""
     for way in (("spec",), ("spec", "spec")):
         for number, request in enumerate(items(at(claim, *way, "devices", "requests"))):

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required
 
 _CONTROLLER: Final = "endpoint-controller"
 _SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
@@ -81,7 +81,7 @@ def _manager(owner: Mapping[str, object], label: str) -> object:
     return at(owner, "metadata", "labels", label)
 
 
-def _subset_errors(place: Place) -> Iterator[FieldError]:
+def _subset_errors(place: Place) -> Iterator[SchemaError]:
     if not items(place.fields.get("addresses")) and not items(place.fields.get("notReadyAddresses")):
         yield required(place.path, "must specify `addresses` or `notReadyAddresses`")
     ports = items(place.fields.get("ports"))
@@ -93,7 +93,7 @@ def _subset_errors(place: Place) -> Iterator[FieldError]:
             yield required(where)
 
 
-def _slice_address_errors(place: Place) -> Iterator[FieldError]:
+def _slice_address_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the addresses of an endpoint, which are of the kind of their slice."""
     kind = text(at(place.whole, "addressType"))
     for number, address in enumerate(texts(place.value)):
@@ -113,11 +113,11 @@ def _slice_address_errors(place: Place) -> Iterator[FieldError]:
             yield from _domain_errors(address, where)
 
 
-def _address_errors(place: Place) -> Iterator[FieldError]:
+def _address_errors(place: Place) -> Iterator[SchemaError]:
     return _reached_errors(place.text, place.path, place.whole)
 
 
-def _reached_errors(address: str, field: str, whole: object) -> Iterator[FieldError]:
+def _reached_errors(address: str, field: str, whole: object) -> Iterator[SchemaError]:
     """Yield an error for an address that leads nowhere from another machine, but for that of this server."""
     named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
     if named != ("default", "kubernetes"):
@@ -125,7 +125,7 @@ def _reached_errors(address: str, field: str, whole: object) -> Iterator[FieldEr
             yield invalid_value(field, shown(address), problem)
 
 
-def _domain_errors(name: str, field: str) -> Iterator[FieldError]:
+def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
     if not name:
         yield required(field)
         return
@@ -139,7 +139,7 @@ def _domain_errors(name: str, field: str) -> Iterator[FieldError]:
             yield invalid_value(field, shown(label), "must be no more than 63 bytes")
 
 
-def _unique_names(place: Place) -> Iterator[FieldError]:
+def _unique_names(place: Place) -> Iterator[SchemaError]:
     names = [text(at(item, "name")) for item in items(place.value)]
     for number, name in enumerate(names):
         if name in names[:number]:

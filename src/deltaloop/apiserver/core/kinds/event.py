@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.cells import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 # What has a length in events with an ``eventTime``: the field, the name in messages, the most signs.
 _LENGTHS: Final = (
@@ -91,11 +91,11 @@ def event_from_core(event: dict[str, object]) -> dict[str, object]:
     return _renamed(event, _NAMES_BACK, ALWAYS_IN_EVENTS)
 
 
-def _new_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(event: Mapping[str, object]) -> Iterator[SchemaError]:
     return _common_errors(event, mapping(event.get("involvedObject")), "reportingComponent")
 
 
-def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from _common_errors(event, mapping(event.get("regarding")), "reportingController")
     if event.get("eventTime") is None:
         yield required("eventTime")
@@ -108,7 +108,7 @@ def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[FieldError]:
             yield invalid_value(told, '""', "needs to be unset")
 
 
-def _series_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
+def _series_errors(event: Mapping[str, object]) -> Iterator[SchemaError]:
     series = event.get("series")
     if is_mapping(series):
         if integer(series.get("count")) < 2:
@@ -117,7 +117,7 @@ def _series_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
             yield required("series.lastObservedTime")
 
 
-def _common_errors(event: Mapping[str, object], about: Mapping[str, object], controller: str) -> Iterator[FieldError]:
+def _common_errors(event: Mapping[str, object], about: Mapping[str, object], controller: str) -> Iterator[SchemaError]:
     namespace, place = text(at(event, "metadata", "namespace")), text(about.get("namespace"))
     if event.get("eventTime") is None:
         # What is about something without a namespace goes to the namespace ``default``.
@@ -135,7 +135,7 @@ def _common_errors(event: Mapping[str, object], about: Mapping[str, object], con
             yield invalid_value(told, '""', f"can have at most {longest} characters")
 
 
-def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     namespace = text(at(after, "metadata", "namespace"))
     place = text(at(after, "involvedObject", "namespace") or at(after, "regarding", "namespace"))
     has_time = after.get("eventTime") is not None
@@ -143,7 +143,7 @@ def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -
         yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
 
 
-def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each part that an update changes: only the series may change."""
     yield from _update_errors(before, after)
     yield from _series_errors(after)

@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
@@ -64,28 +64,28 @@ def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[
         yield f"{below}[{place}]", mapping(item)
 
 
-def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[FieldError]:
+def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[SchemaError]:
     """Yield an error for each of these fields that an update changes."""
     for name in names:
         if at(before, name) != at(after, name):
             yield invalid_value(f"{path}.{name}" if path else name, shown(at(after, name)), IMMUTABLE)
 
 
-def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[FieldError]:
+def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaError]:
     """Yield an error unless the value is one that is known."""
     known = tuple(known)
     if value not in known:
         yield not_supported(field, text(value), known)
 
 
-def port_errors(value: object, field: str) -> Iterator[FieldError]:
+def port_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield an error unless the value is the number of a port."""
     number = integer(value)
     if not 0 < number <= _LAST_PORT:
         yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
 
 
-def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
+def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a port."""
     name = text(value)
     problems = (
@@ -101,12 +101,12 @@ def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
     yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
 
 
-def port_or_name_errors(value: object, field: str) -> Iterator[FieldError]:
+def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the number or the name of a port."""
     return port_name_errors(value, field) if isinstance(value, str) else port_errors(value, field)
 
 
-def share_errors(value: object, field: str) -> Iterator[FieldError]:
+def share_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield an error unless a number of pods, or a percentage of them, could be one."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):
         text_ = (
@@ -124,7 +124,7 @@ def is_none(share: object) -> bool:
     return not digits.isdecimal() or int(digits[:9]) == 0
 
 
-def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
+def most_percent_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield an error if a percentage is more than everything."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
         yield invalid_value(field, shown(value), "must not be greater than 100%")
@@ -146,13 +146,13 @@ def shown_selector(selector: object) -> str:
     return f"{{{','.join(parts)}}}"
 
 
-def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
+def selector_errors(selector: object, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a label selector."""
     yield from _expression_errors(at(selector, "matchExpressions"), f"{field}.matchExpressions")
     yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
 
 
-def _expression_errors(expressions: object, field: str) -> Iterator[FieldError]:
+def _expression_errors(expressions: object, field: str) -> Iterator[SchemaError]:
     for place, expression in enumerate(items(expressions)):
         operator, values = text(at(expression, "operator")), items(at(expression, "values"))
         path = f"{field}[{place}]"
@@ -170,21 +170,21 @@ def _expression_errors(expressions: object, field: str) -> Iterator[FieldError]:
                 yield invalid_value(f"{path}.values[{number}]", shown(value), problem)
 
 
-def _untrimmed_errors(place: Place) -> Iterator[FieldError]:
+def _untrimmed_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error for whitespace around the image of a pod; the images of templates may have it."""
     if at(place.whole, "kind") == "Pod" and place.text != place.text.strip():
         yield invalid_value(place.path, shown(place.value), "must not have leading or trailing whitespace")
 
 
-def _short_name_errors(value: str, field: str) -> Iterator[FieldError]:
+def _short_name_errors(value: str, field: str) -> Iterator[SchemaError]:
     yield from (invalid_value(field, shown(value), problem) for problem in label_name_problems(value))
 
 
-def _of_text(check: Callable[[str, str], Iterable[FieldError]]) -> Check:
+def _of_text(check: Callable[[str, str], Iterable[SchemaError]]) -> Check:
     return lambda place: check(place.text, place.path)
 
 
-def _of_value(check: Callable[[object, str], Iterable[FieldError]]) -> Check:
+def _of_value(check: Callable[[object, str], Iterable[SchemaError]]) -> Check:
     return lambda place: check(place.value, place.path)
 
 

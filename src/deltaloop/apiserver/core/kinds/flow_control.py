@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 _ALL: Final = "*"
 _EXEMPT: Final = "exempt"
@@ -24,7 +24,7 @@ _MOST_QUEUES: Final = 10_000_000
 _MOST_BITS: Final = 60
 
 
-def _subject_errors(place: Place) -> Iterator[FieldError]:
+def _subject_errors(place: Place) -> Iterator[SchemaError]:
     subject, kind = place.fields, text(place.fields.get("kind"))
     if kind not in _SUBJECTS:
         yield not_supported(place.below("kind"), kind, sorted(_SUBJECTS))
@@ -45,7 +45,7 @@ def _subject_errors(place: Place) -> Iterator[FieldError]:
         yield from label_name_errors(namespace, f"{path}.namespace") if namespace else (required(f"{path}.namespace"),)
 
 
-def _verb_errors(place: Place) -> Iterator[FieldError]:
+def _verb_errors(place: Place) -> Iterator[SchemaError]:
     verbs, path = texts(place.fields.get("verbs")), place.below("verbs")
     if not verbs:
         yield required(path, "verbs must contain at least one value")
@@ -55,12 +55,12 @@ def _verb_errors(place: Place) -> Iterator[FieldError]:
         yield not_supported(path, ",".join(verbs), sorted(_VERBS))
 
 
-def _alone_errors(values: tuple[str, ...], path: str) -> Iterator[FieldError]:
+def _alone_errors(values: tuple[str, ...], path: str) -> Iterator[SchemaError]:
     if _ALL in values and len(values) > 1:
         yield invalid_value(path, shown(list(values)), "if '*' is present, must not specify other values")
 
 
-def _resource_rule_errors(place: Place) -> Iterator[FieldError]:
+def _resource_rule_errors(place: Place) -> Iterator[SchemaError]:
     yield from _verb_errors(place)
     for name in ("apiGroups", "resources"):
         values = texts(place.fields.get(name))
@@ -75,7 +75,7 @@ def _resource_rule_errors(place: Place) -> Iterator[FieldError]:
             yield from label_name_errors(namespace, f"{path}[{number}]")
 
 
-def _url_rule_errors(place: Place) -> Iterator[FieldError]:
+def _url_rule_errors(place: Place) -> Iterator[SchemaError]:
     yield from _verb_errors(place)
     urls, path = texts(place.fields.get("nonResourceURLs")), place.below("nonResourceURLs")
     if not urls:
@@ -93,14 +93,14 @@ def _is_path(url: str) -> bool:
     return fine and ("*" not in url or (url.count("*") == 1 and url.endswith("/*")))
 
 
-def _rule_errors(place: Place) -> Iterator[FieldError]:
+def _rule_errors(place: Place) -> Iterator[SchemaError]:
     if not items(place.fields.get("subjects")):
         yield required(place.below("subjects"), "subjects must contain at least one value")
     if not items(place.fields.get("resourceRules")) and not items(place.fields.get("nonResourceRules")):
         yield required(place.path, "at least one of resourceRules and nonResourceRules has to be non-empty")
 
 
-def _schema_errors(place: Place) -> Iterator[FieldError]:
+def _schema_errors(place: Place) -> Iterator[SchemaError]:
     schema = place.fields
     if integer(schema.get("matchingPrecedence")) == 1 and at(place.whole, "metadata", "name") != _EXEMPT:
         text_ = "only the schema named 'exempt' may have matchingPrecedence 1"
@@ -109,7 +109,7 @@ def _schema_errors(place: Place) -> Iterator[FieldError]:
     yield from subdomain_errors(name, path) if name else (required(path, "must reference a priority level"),)
 
 
-def _level_errors(place: Place) -> Iterator[FieldError]:
+def _level_errors(place: Place) -> Iterator[SchemaError]:
     level, kind = place.fields, text(place.fields.get("type"))
     if (at(place.whole, "metadata", "name") == _EXEMPT) is not (kind == "Exempt"):
         text_ = "must be 'Exempt' if and only if `name` is 'exempt'"
@@ -129,7 +129,7 @@ def _level_errors(place: Place) -> Iterator[FieldError]:
             yield forbidden_field(place.below("limited"), "must be nil if the type is not Limited")
 
 
-def _response_errors(place: Place) -> Iterator[FieldError]:
+def _response_errors(place: Place) -> Iterator[SchemaError]:
     kind, queuing, path = text(place.fields.get("type")), place.fields.get("queuing"), place.below("queuing")
     if kind != "Queue" and queuing is not None:
         yield forbidden_field(path, "must be nil if limited.limitResponse.type is not Limited")
@@ -141,7 +141,7 @@ def _response_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(kind, place.below("type"), ("Queue", "Reject"))
 
 
-def _queuing_errors(queuing: dict[str, object], path: str) -> Iterator[FieldError]:
+def _queuing_errors(queuing: dict[str, object], path: str) -> Iterator[SchemaError]:
     length, queues, hand = (integer(queuing.get(name)) for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
         yield invalid_value(f"{path}.queueLengthLimit", str(length), "must be positive")

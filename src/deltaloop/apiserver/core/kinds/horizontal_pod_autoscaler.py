@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN
 from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 _SHOWN: Final = 2
 # What each type of metric is described by.
@@ -73,7 +73,7 @@ def _defaults_of_v1(autoscaler: dict[str, object]) -> None:
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
 
 
-def _replica_errors(place: Place) -> Iterator[FieldError]:
+def _replica_errors(place: Place) -> Iterator[SchemaError]:
     least, most = place.fields.get("minReplicas"), integer(place.fields.get("maxReplicas"))
     kinds = {text(at(metric, "type")) for metric in items(place.fields.get("metrics"))}
     if least == 0 and not kinds & {"Object", "External"}:
@@ -84,7 +84,7 @@ def _replica_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below("maxReplicas"), str(most), text_)
 
 
-def _metric_errors(place: Place) -> Iterator[FieldError]:
+def _metric_errors(place: Place) -> Iterator[SchemaError]:
     kind = text(place.fields.get("type"))
     wanted = _METRIC_PARTS.get(kind, "")
     found = [part for part in _METRIC_ORDER if is_mapping(place.fields.get(part))]
@@ -100,7 +100,7 @@ def _metric_errors(place: Place) -> Iterator[FieldError]:
         yield from place.errors_below(part, place.fields[part])
 
 
-def _aim_errors(place: Place) -> Iterator[FieldError]:
+def _aim_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what the target of a metric lacks, or has too much of, for its kind of source."""
     target, path = mapping(place.fields.get("target")), place.below("target")
     given = [name for name in _AIMS[place.name] if target.get(name) is not None]
@@ -111,7 +111,7 @@ def _aim_errors(place: Place) -> Iterator[FieldError]:
         yield forbidden_field(f"{path}.{extra}", "may not set two targets")
 
 
-def _group_version_errors(place: Place) -> Iterator[FieldError]:
+def _group_version_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless the version of a target says its group."""
     version = place.text
     if version.count("/") > 1:
@@ -192,7 +192,7 @@ STRATEGY: Final = Strategy(
 )
 
 
-def _use_errors(place: Place) -> Iterator[FieldError]:
+def _use_errors(place: Place) -> Iterator[SchemaError]:
     if integer(place.value) < 1:
         yield invalid_value(
             "spec.metrics[0].resource.target.averageUtilization", shown(place.value), "must be greater than 0"

@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_PARTS: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -29,19 +29,19 @@ _WILDCARD: Final = re.compile(r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 _CLASS: Final = "kubernetes.io/ingress.class"
 
 
-def _rules_errors(place: Place) -> Iterator[FieldError]:
+def _rules_errors(place: Place) -> Iterator[SchemaError]:
     if not items(place.fields.get("rules")) and place.fields.get("defaultBackend") is None:
         yield invalid_value(place.path, "null", "either `defaultBackend` or `rules` must be specified")
 
 
-def _host_errors(place: Place) -> Iterator[FieldError]:
+def _host_errors(place: Place) -> Iterator[SchemaError]:
     host, field = place.text, place.path
     if address_family(host):
         yield invalid_value(field, shown(host), "must be a DNS name, not an IP address")
     yield from _domain_errors(host, field)
 
 
-def _domain_errors(host: str, field: str) -> Iterator[FieldError]:
+def _domain_errors(host: str, field: str) -> Iterator[SchemaError]:
     if "*" not in host:
         yield from subdomain_errors(host, field)
     elif not _WILDCARD.fullmatch(host):
@@ -53,7 +53,7 @@ def _domain_errors(host: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(host), text_)
 
 
-def _path_errors(place: Place) -> Iterator[FieldError]:
+def _path_errors(place: Place) -> Iterator[SchemaError]:
     kind, value, path = place.fields.get("pathType"), text(place.fields.get("path")), place.below("path")
     if kind in _PATH_TYPES and not value.startswith("/") and (value or kind != "ImplementationSpecific"):
         yield invalid_value(path, shown(value), "must be an absolute path")
@@ -68,7 +68,7 @@ def _path_errors(place: Place) -> Iterator[FieldError]:
         yield from place.errors_below("backend", place.fields.get("backend"))
 
 
-def _backend_errors(place: Place) -> Iterator[FieldError]:
+def _backend_errors(place: Place) -> Iterator[SchemaError]:
     service, path = place.fields.get("service"), place.below("service")
     resource = place.fields.get("resource")
     if is_mapping(resource):
@@ -92,7 +92,7 @@ def _backend_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.path, "port name or number is required")
 
 
-def _resource_errors(resource: dict[str, object], path: str) -> Iterator[FieldError]:
+def _resource_errors(resource: dict[str, object], path: str) -> Iterator[SchemaError]:
     if resource.get("apiGroup") is not None:
         yield from subdomain_errors(text(resource["apiGroup"]), f"{path}.apiGroup")
     for name in ("kind", "name"):
@@ -100,12 +100,12 @@ def _resource_errors(resource: dict[str, object], path: str) -> Iterator[FieldEr
         yield from path_segment_errors(value, f"{path}.{name}") if value else (required(f"{path}.{name}"),)
 
 
-def _hosts_errors(place: Place) -> Iterator[FieldError]:
+def _hosts_errors(place: Place) -> Iterator[SchemaError]:
     for number, host in enumerate(texts(place.value)):
         yield from _domain_errors(host, f"{place.path}[{number}]")
 
 
-def _new_errors(ingress: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(ingress: Mapping[str, object]) -> Iterator[SchemaError]:
     annotated, named = at(ingress, "metadata", "annotations", _CLASS), at(ingress, "spec", "ingressClassName")
     if annotated is not None and named is not None and annotated != named:
         text_ = "must match `ingressClassName` when both are specified"
@@ -154,7 +154,7 @@ def _parameters(ingress_class: Mapping[str, object]) -> str:
     return f"{text(at(parameters, 'kind'))}{group and f'.{group}'}/{text(at(parameters, 'name'))}"
 
 
-def _reference_errors(place: Place) -> Iterator[FieldError]:
+def _reference_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what does not go together in the scope and the namespace of parameters."""
     scope, namespace, path = text(place.fields.get("scope")), place.fields.get("namespace"), place.below("namespace")
     if scope == "Namespace" and namespace is None:

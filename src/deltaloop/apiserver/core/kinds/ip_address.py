@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 IP_ADDRESS: Final = ResourceType[Resource]("networking.k8s.io", "v1", "IPAddress", "ipaddresses", namespaced=False)
 _MOST_RANGES: Final = 2
@@ -62,7 +62,7 @@ def _parent(ip: Mapping[str, object]) -> str:
     return f"{resource}/{namespace and f'{namespace}/'}{text(at(parent, 'name'))}"
 
 
-def _new_errors(ip: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(ip: Mapping[str, object]) -> Iterator[SchemaError]:
     name = text(at(ip, "metadata", "name"))
     why = why_not_canonical(name)
     if why:
@@ -77,7 +77,7 @@ def why_not_canonical(value: str) -> str:
     return why
 
 
-def _range_errors(place: Place) -> Iterator[FieldError]:
+def _range_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the ranges of addresses for Services."""
     ranges = texts(place.value)
     if not ranges:
@@ -95,7 +95,7 @@ def _range_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.path, shown(list(ranges)), "may specify no more than one IP for each IP family")
 
 
-def _range_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _range_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = (texts(at(each, "spec", "cidrs")) for each in (before, after))
     if len(old) != len(new) and (len(old), len(new)) != (1, _MOST_RANGES):
         yield invalid_value("spec.cidrs", shown(list(new)), IMMUTABLE)

@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_val
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.field_errors import (
-    FieldError,
+    SchemaError,
     duplicate,
     invalid_value,
     not_supported,
@@ -38,7 +38,7 @@ _LONGEST_INDEXES: Final = 64 * 1024
 _INDEX: Final = re.compile("[+-]?[0-9]{1,18}")
 
 
-def _index_errors(place: Place) -> Iterator[FieldError]:
+def _index_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what the completion mode of a Job, and its number of completions, exclude."""
     spec, mode = place.fields, text(place.fields.get("completionMode"))
     most_failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
@@ -57,7 +57,7 @@ def _index_errors(place: Place) -> Iterator[FieldError]:
             yield from _success_errors(spec, place.below("successPolicy"))
 
 
-def _indexed_errors(place: Place) -> Iterator[FieldError]:
+def _indexed_errors(place: Place) -> Iterator[SchemaError]:
     spec, path = place.fields, place.below("maxFailedIndexes")
     completions, parallelism = spec.get("completions"), integer(spec.get("parallelism"))
     most_failed = spec.get("maxFailedIndexes")
@@ -75,7 +75,7 @@ def _indexed_errors(place: Place) -> Iterator[FieldError]:
                 yield invalid_value(place.below(name), shown(spec[name]), f"must be less than or equal to {_MUCH}")
 
 
-def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[FieldError]:
+def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     rules, completions = items(at(spec, "successPolicy", "rules")), integer(spec.get("completions"))
     if not rules:
         yield required(f"{path}.rules", "at least one rules must be specified when the successPolicy is specified")
@@ -111,7 +111,7 @@ def _count_indexes(listed: str, completions: int) -> int | None:
     return total
 
 
-def _failure_errors(place: Place) -> Iterator[FieldError]:
+def _failure_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the rules by which failures of pods count."""
     spec = place.fields
     if not is_mapping(spec.get("podFailurePolicy")):
@@ -141,7 +141,7 @@ def _failure_errors(place: Place) -> Iterator[FieldError]:
         yield from _condition_errors(conditions, f"{where}.onPodConditions")
 
 
-def _code_errors(codes: dict[str, object], path: str, pod: Mapping[str, object]) -> Iterator[FieldError]:
+def _code_errors(codes: dict[str, object], path: str, pod: Mapping[str, object]) -> Iterator[SchemaError]:
     operator, name, values = text(codes.get("operator")), codes.get("containerName"), items(codes.get("values"))
     if operator not in ("In", "NotIn"):
         yield not_supported(f"{path}.operator", operator, ("In", "NotIn")) if operator else required(f"{path}.operator")
@@ -163,7 +163,7 @@ def _code_errors(codes: dict[str, object], path: str, pod: Mapping[str, object])
         yield invalid_value(f"{path}.values", shown(values), "must be ordered")
 
 
-def _condition_errors(conditions: list[object], path: str) -> Iterator[FieldError]:
+def _condition_errors(conditions: list[object], path: str) -> Iterator[SchemaError]:
     if len(conditions) > _MOST_RULES:
         yield too_many(path, len(conditions), _MOST_RULES)
     for number, rule in enumerate(conditions):
@@ -173,7 +173,7 @@ def _condition_errors(conditions: list[object], path: str) -> Iterator[FieldErro
             yield not_supported(f"{path}[{number}].status", status, ("False", "True", "Unknown"))
 
 
-def _replacement_errors(place: Place) -> Iterator[FieldError]:
+def _replacement_errors(place: Place) -> Iterator[SchemaError]:
     failed = is_mapping(place.beside("podFailurePolicy"))
     known = ("Failed",) if failed else ("Failed", "TerminatingOrFailed")
     if place.value not in known:
@@ -221,7 +221,7 @@ def _label_by_template(job: dict[str, object]) -> None:
         metadata["labels"] = labels
 
 
-def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[FieldError]:
+def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[SchemaError]:
     spec, metadata = mapping(job.get("spec")), mapping(job["metadata"])
     if spec.get("manualSelector") is True:
         return _selected_errors(spec)
@@ -243,7 +243,7 @@ def _generated_labels(job: Mapping[str, object]) -> dict[str, object]:
     return {**dict.fromkeys(_JOB_UID, uid), **dict.fromkeys(_JOB_NAME, name)}
 
 
-def _restart_errors(place: Place) -> Iterator[FieldError]:
+def _restart_errors(place: Place) -> Iterator[SchemaError]:
     policy, path = at(place.fields, "template", "spec", "restartPolicy"), place.below("template.spec.restartPolicy")
     if policy == "Always":
         yield required(path, 'valid values: "OnFailure", "Never"')
@@ -251,7 +251,7 @@ def _restart_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(policy, path, ("OnFailure", "Never"))
 
 
-def _new_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for a name that the label of its pods, or the host names of indexed pods, cannot hold."""
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
@@ -262,7 +262,7 @@ def _new_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
         yield invalid_value("metadata.name", shown(name), "will not able to create pod with invalid DNS label")
 
 
-def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[FieldError]:
+def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[SchemaError]:
     """Yield an error unless a Job has the labels that the server generates, and selects by them."""
     spec = mapping(job.get("spec"))
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
@@ -275,13 +275,13 @@ def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -
     yield from _selected_errors(spec)
 
 
-def _selected_errors(spec: dict[str, object]) -> Iterator[FieldError]:
+def _selected_errors(spec: dict[str, object]) -> Iterator[SchemaError]:
     if spec.get("selector") is None:
         yield required("spec.selector")
     yield from selected_errors(Place(spec, "spec", "spec", None), spec.get("selector"))
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each part that must stay as it is; while a Job is suspended, its template may change."""
     yield from _selected_errors(mapping(after.get("spec")))
     old = mapping(before.get("spec"))

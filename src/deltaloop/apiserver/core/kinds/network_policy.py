@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.kinds.addresses import network_errors, network_fam
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 IPV6: Final = 6
 _TYPES: Final = "Ingress", "Egress"
@@ -25,7 +25,7 @@ def _spec_defaults(spec: dict[str, object]) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if items(spec.get("egress")) else ["Ingress"]
 
 
-def _end_port_errors(place: Place) -> Iterator[FieldError]:
+def _end_port_errors(place: Place) -> Iterator[SchemaError]:
     start = place.beside("port")
     if start is None:
         yield invalid_value(place.path, shown(place.value), "may not be specified when `port` is not specified")
@@ -61,7 +61,7 @@ def network_warnings(value: str, field: str) -> Iterator[str]:
         yield f'{field}: IPv6 CIDR value "{value}" should be in RFC 5952 canonical format ("{network}")'
 
 
-def _peer_errors(place: Place) -> Iterator[FieldError]:
+def _peer_errors(place: Place) -> Iterator[SchemaError]:
     found = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if is_mapping(place.fields.get(name))]
     if not found:
         yield required(place.path, "must specify a peer")
@@ -69,7 +69,7 @@ def _peer_errors(place: Place) -> Iterator[FieldError]:
         yield forbidden_field(place.path, "may not specify both ipBlock and another peer")
 
 
-def _except_errors(place: Place) -> Iterator[FieldError]:
+def _except_errors(place: Place) -> Iterator[SchemaError]:
     whole = _network(text(place.beside("cidr")))
     if whole is None:
         return
@@ -88,7 +88,7 @@ def _network(value: str) -> _Network | None:
     return ipaddress.ip_network(value, strict=False) if network_family(value) else None
 
 
-def _types_errors(place: Place) -> Iterator[FieldError]:
+def _types_errors(place: Place) -> Iterator[SchemaError]:
     kinds = texts(place.value)
     if len(kinds) > len(_TYPES):
         yield invalid_value(place.path, shown(list(kinds)), "may not specify more than two policyTypes")

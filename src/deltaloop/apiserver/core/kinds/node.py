@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 
 def _status_defaults(status: dict[str, object]) -> None:
@@ -27,14 +27,14 @@ def _status_defaults(status: dict[str, object]) -> None:
         status["allocatable"] = dict(mapping(status["capacity"]))
 
 
-def _network_errors(place: Place) -> Iterator[FieldError]:
+def _network_errors(place: Place) -> Iterator[SchemaError]:
     ranges = texts(place.value)
     for number, network in enumerate(ranges):
         yield from network_errors(network, f"{place.path}[{number}]")
     yield from one_of_each_errors([*map(network_family, ranges)], place.path, ranges, "CIDR")
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     if texts(old.get("podCIDRs")) and texts(old.get("podCIDRs")) != texts(new.get("podCIDRs")):
         text_ = 'node updates may not change podCIDR except from "" to valid'
@@ -45,13 +45,13 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield forbidden_field("spec.externalID", "may not be updated")
 
 
-def _amount_errors(node: Mapping[str, object]) -> Iterator[FieldError]:
+def _amount_errors(node: Mapping[str, object]) -> Iterator[SchemaError]:
     for group in ("capacity", "allocatable"):
         for name, value in mapping(at(node, "status", group)).items():
             yield from amount_errors(name, value, f"status.{group}.{name}")
 
 
-def _status_errors(_before: Mapping[str, object], node: Mapping[str, object]) -> Iterator[FieldError]:
+def _status_errors(_before: Mapping[str, object], node: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from _amount_errors(node)
     addresses = items(at(node, "status", "addresses"))
     for number, address in enumerate(addresses):

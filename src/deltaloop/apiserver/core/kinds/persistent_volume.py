@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 _SOURCES: Final = (
@@ -45,7 +45,7 @@ def _finish_new(volume: dict[str, object], _store: Stored, given: Given) -> tupl
     return ()
 
 
-def _capacity_errors(place: Place) -> Iterator[FieldError]:
+def _capacity_errors(place: Place) -> Iterator[SchemaError]:
     if place.name == "inlineVolumeSpec":
         yield from _inline_errors(place)
         return
@@ -54,13 +54,13 @@ def _capacity_errors(place: Place) -> Iterator[FieldError]:
         yield required(path)
     if [*capacity] != ["storage"]:
         text_ = f'Unsupported value: {shown(capacity or None)}: supported values: "storage"'
-        yield FieldError(path, "FieldValueNotSupported", text_)
+        yield SchemaError(path, "FieldValueNotSupported", text_)
     for name, value in capacity.items():
         if amount(value) <= 0:
             yield invalid_value(f"{path}[{name}]", shown(value), "must be greater than zero")
 
 
-def _inline_errors(place: Place) -> Iterator[FieldError]:
+def _inline_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what a volume of a pod may not say that is attached as if it were one of the cluster's."""
     spec, text_ = place.fields, "may not be specified in the context of inline volumes"
     for name in ("claimRef", "capacity", "nodeAffinity", "storageClassName"):
@@ -74,7 +74,7 @@ def _inline_errors(place: Place) -> Iterator[FieldError]:
         yield forbidden_field(place.below("volumeMode"), text_)
 
 
-def _spec_errors(place: Place) -> Iterator[FieldError]:
+def _spec_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what does not go together in the spec of a volume."""
     spec, inline = place.fields, place.name == "inlineVolumeSpec"
     modes = texts(spec.get("accessModes"))
@@ -92,7 +92,7 @@ def _spec_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.below("csi"), "has to be specified when using volumeAttributesClassName")
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     sources = [{name: spec.get(name) for name in _SOURCES if spec.get(name) is not None} for spec in (old, new)]
     if is_mapping(old.get("csi")) and at(old, "csi", "controllerExpandSecretRef") is None:
@@ -162,7 +162,7 @@ _REFUSAL: Final = (
 )
 
 
-def _claim_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _claim_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error if an update changes a claim; its message ends before the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     claim_spec.copy_source(new)

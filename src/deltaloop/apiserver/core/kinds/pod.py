@@ -40,7 +40,7 @@ from deltaloop.apiserver.core.kinds.pod_warnings import (
 from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE, qos_class
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value
 
 _GATED: Final = {
     "type": "PodScheduled",
@@ -78,21 +78,21 @@ def _finish_new(pod: dict[str, object], _store: Stored, given: Given) -> tuple[(
     return ()
 
 
-def _new_errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
     if items(at(pod, "spec", "ephemeralContainers")):
         yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
     if at(pod, "spec", "nodeName") and items(at(pod, "spec", "schedulingGates")):
         yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
-def _errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
+def _errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from tokens_without_account(pod)
     seconds = at(pod, "spec", "terminationGracePeriodSeconds")
     if integer(seconds) < 0:
         yield invalid_value("spec.terminationGracePeriodSeconds", shown(seconds), NOT_NEGATIVE)
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield what an update changes although it must not; the message ends before the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     for group in ("containers", "initContainers"):
@@ -126,7 +126,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield forbidden_field("spec", _UPDATES)
 
 
-def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[FieldError]:
+def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error unless the time that a pod may run stays as it is or gets shorter."""
     path, before, after = (
         "spec.activeDeadlineSeconds",
@@ -148,7 +148,7 @@ def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -
     return before <= after
 
 
-def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> Iterator[FieldError]:
+def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> Iterator[SchemaError]:
     status = mapping(pod.get("status"))
     for one, several in (("", "podIPs"), ("hostIP", "hostIPs")):
         path, found = f"status.{several}", [text(at(item, "ip")) for item in items(status.get(several))]

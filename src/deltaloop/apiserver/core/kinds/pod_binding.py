@@ -21,7 +21,7 @@ from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.strategy import Asked, Given, Strategy, Writes
-from deltaloop.schemas.field_errors import FieldError, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, not_supported, required
 
 _SCHEDULED = "PodScheduled"
 
@@ -48,7 +48,7 @@ def check_binding(binding: dict[str, object], *, name: str) -> None:
     """
     if text(at(binding, "metadata", "name")) != name:
         raise status_errors.bad_request("name in URL does not match name in Binding object")
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     kind = text(at(binding, "target", "kind"))
     if kind not in ("", "Node"):
         errors.append(not_supported("target.kind", kind, ("Node", "<empty>")))

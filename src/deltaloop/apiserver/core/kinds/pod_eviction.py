@@ -32,7 +32,7 @@ from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
@@ -164,7 +164,7 @@ def _refused(cause: str, *, wait: int = 0) -> ApiError:
     return error_from_status(Status(message=message, reason="TooManyRequests", details=details, code=429))
 
 
-def _either_errors(place: Place) -> Iterator[FieldError]:
+def _either_errors(place: Place) -> Iterator[SchemaError]:
     spec = place.fields
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         in_go = (

@@ -12,7 +12,7 @@ from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_erro
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 
 def selector_check(kind: str, words: str = "") -> Check:
@@ -23,7 +23,7 @@ def selector_check(kind: str, words: str = "") -> Check:
         words: What an error adds to a selector that is wrong; a DaemonSet's says nothing of the whole of it.
     """
 
-    def check(place: Place) -> Iterator[FieldError]:
+    def check(place: Place) -> Iterator[SchemaError]:
         selector, path = place.fields.get("selector"), place.below("selector")
         wrong = any(selector_errors(selector, path))
         if selector == {}:
@@ -31,14 +31,14 @@ def selector_check(kind: str, words: str = "") -> Check:
         elif selector is None and kind != "daemonset":
             yield required(path)
         elif wrong and kind != "daemonset":
-            yield FieldError(path, "FieldValueInvalid", f"Invalid value: {shown_selector(selector)}{words}")
+            yield SchemaError(path, "FieldValueInvalid", f"Invalid value: {shown_selector(selector)}{words}")
         if selector != {} and not wrong:
             yield from selected_errors(place, selector)
 
     return check
 
 
-def selected_errors(place: Place, selector: object) -> Iterator[FieldError]:
+def selected_errors(place: Place, selector: object) -> Iterator[SchemaError]:
     """Yield an error unless the labels of a spec's pod template are what it selects."""
     labels = at(place.fields, "template", "metadata", "labels")
     if selector is None or not selects(mapping(selector), string_map(labels)):
@@ -51,7 +51,7 @@ def template_check(owner: str) -> Check:
     return lambda place: ending_errors(place, owner)
 
 
-def ending_errors(place: Place, owner: str) -> Iterator[FieldError]:
+def ending_errors(place: Place, owner: str) -> Iterator[SchemaError]:
     """Yield what is wrong with pods that are always started again."""
     pod_spec, path = mapping(at(place.fields, "template", "spec")), place.below("template.spec")
     if pod_spec.get("restartPolicy") in ("OnFailure", "Never"):
@@ -60,16 +60,16 @@ def ending_errors(place: Place, owner: str) -> Iterator[FieldError]:
         yield forbidden_field(f"{path}.activeDeadlineSeconds", f"activeDeadlineSeconds in {owner} is not Supported")
 
 
-def selector_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def selector_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error if an update changes the selector of an object that must keep it."""
     return immutable(at(before, "spec"), at(after, "spec"), "selector", path="spec")
 
 
-def no_strategy(place: Place, known: tuple[str, ...]) -> FieldError:
+def no_strategy(place: Place, known: tuple[str, ...]) -> SchemaError:
     """Say that a strategy of updates is of none of the types that are known."""
     listed = ", ".join(f'"{name}"' for name in known)
     text_ = f"Unsupported value: {shown_strategy(place.fields)}: supported values: {listed}"
-    return FieldError(place.path, "FieldValueNotSupported", text_)
+    return SchemaError(place.path, "FieldValueNotSupported", text_)
 
 
 def shown_strategy(strategy: Mapping[str, object]) -> str:

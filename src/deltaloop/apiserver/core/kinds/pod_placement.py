@@ -18,12 +18,12 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, missing, required
 
 _POD_SPEC: Final = "core.v1.PodSpec"
 
 
-def _requirement_errors(place: Place) -> Iterator[FieldError]:
+def _requirement_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with one requirement of a node selector, of labels or of fields."""
     requirement, path = place.fields, place.below("values")
     operator, values = text(requirement.get("operator")), texts(requirement.get("values"))
@@ -54,7 +54,7 @@ def _requirement_errors(place: Place) -> Iterator[FieldError]:
                 yield invalid_value(f"{path}[{number}]", shown(value), problem)
 
 
-def _affinity_term_errors(place: Place) -> Iterator[FieldError]:
+def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the label keys of a term of pod affinity."""
     yield from _label_keys_errors(place, place.path, ("matchLabelKeys", "mismatchLabelKeys"))
     other = texts(place.fields.get("mismatchLabelKeys"))
@@ -64,7 +64,7 @@ def _affinity_term_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(f"{place.below('matchLabelKeys')}[{number}]", shown(key), text_)
 
 
-def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Iterator[FieldError]:
+def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Iterator[SchemaError]:
     selector = place.fields.get("labelSelector")
     for name in names:
         keys = texts(place.fields.get(name))
@@ -83,7 +83,7 @@ def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Itera
         seen.add(key)
 
 
-def _spread_errors(place: Place) -> Iterator[FieldError]:
+def _spread_errors(place: Place) -> Iterator[SchemaError]:
     constraint = place.fields
     pair = f"{text(constraint.get('topologyKey'))}, {text(constraint.get('whenUnsatisfiable'))}"
     later = items(at(place.within(_POD_SPEC).value, "topologySpreadConstraints"))
@@ -99,7 +99,7 @@ def _spread_errors(place: Place) -> Iterator[FieldError]:
     yield from _label_keys_errors(place, place.path, ("matchLabelKeys",))
 
 
-def toleration_errors(place: Place) -> Iterator[FieldError]:
+def toleration_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with a toleration of a pod or a class."""
     operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
     path = place.below("operator")
@@ -120,7 +120,7 @@ def toleration_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(operator, path, ("Equal", "Exists"))
 
 
-def taint_errors(place: Place) -> Iterator[FieldError]:
+def taint_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the taints of a node; they have paths below ``metadata``."""
     seen: set[tuple[str, str]] = set()
     for number, taint in enumerate(map(mapping, items(place.value))):
@@ -139,7 +139,7 @@ def taint_errors(place: Place) -> Iterator[FieldError]:
         seen.add((key, effect))
 
 
-def _gate_errors(place: Place) -> Iterator[FieldError]:
+def _gate_errors(place: Place) -> Iterator[SchemaError]:
     names = [text(at(gate, "name")) for gate in items(place.value)]
     for number, name in enumerate(names):
         where = f"{place.path}[{number}]"
@@ -148,7 +148,7 @@ def _gate_errors(place: Place) -> Iterator[FieldError]:
             yield duplicate(where, shown(name))
 
 
-def gate_update_errors(old: object, new: object) -> Iterator[FieldError]:
+def gate_update_errors(old: object, new: object) -> Iterator[SchemaError]:
     """Yield an error for each scheduling gate that an update adds."""
     before = [at(gate, "name") for gate in items(old)]
     for number, gate in enumerate(items(new)):
@@ -157,7 +157,7 @@ def gate_update_errors(old: object, new: object) -> Iterator[FieldError]:
             yield forbidden_field(f"spec.schedulingGates[{number}].name", text_)
 
 
-def narrowed_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[FieldError]:
+def narrowed_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each part of the choice of nodes that a gated pod's update changes but does not narrow."""
     before, after = mapping(old.get("nodeSelector")), mapping(new.get("nodeSelector"))
     if any(after.get(name) != value for name, value in before.items()):
@@ -182,7 +182,7 @@ def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) ->
     return all(items(new.get(name))[: len(items(old.get(name)))] == items(old.get(name)) for name in names)
 
 
-def _claim_errors(place: Place) -> Iterator[FieldError]:
+def _claim_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with a claim of devices that a pod names."""
     claim, name = place.fields, text(place.fields.get("name"))
     if name and not place.within(_POD_SPEC).is_first("claim", name):
@@ -192,7 +192,7 @@ def _claim_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(claim), "must specify one of its names")
 
 
-def claimed_errors(place: Place) -> Iterator[FieldError]:
+def claimed_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the claims of devices that a container uses."""
     known = [text(at(claim, "name")) for claim in items(at(place.within(_POD_SPEC).value, "resourceClaims"))]
     seen: list[tuple[str, str]] = []
@@ -210,12 +210,12 @@ def claimed_errors(place: Place) -> Iterator[FieldError]:
         seen.append((name, request))
 
 
-def _weight_errors(place: Place) -> Iterator[FieldError]:
+def _weight_errors(place: Place) -> Iterator[SchemaError]:
     if not 1 <= integer(place.value) <= 100:
         yield invalid_value(place.path, shown(place.value), "must be in the range 1-100")
 
 
-def _namespace_errors(place: Place) -> Iterator[FieldError]:
+def _namespace_errors(place: Place) -> Iterator[SchemaError]:
     for name in texts(place.value):
         for problem in label_name_problems(name):
             yield invalid_value(place.path.removesuffix("s"), shown(name), problem)

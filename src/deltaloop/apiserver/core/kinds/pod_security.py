@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, t
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of
 from deltaloop.apiserver.core.kinds.text_forms import descending_problems
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _NOT_ON_WINDOWS: Final = {
@@ -34,7 +34,7 @@ _WINDOWS_DOMAIN: Final = re.compile(
 _NO_WINDOWS_USER: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
 
 
-def _profile_errors(place: Place) -> Iterator[FieldError]:
+def _profile_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the file of a seccomp or AppArmor profile; only a local one has a file."""
     kind, file, path = place.fields.get("type"), place.fields.get("localhostProfile"), place.below("localhostProfile")
     if kind != "Localhost":
@@ -50,7 +50,7 @@ def _profile_errors(place: Place) -> Iterator[FieldError]:
         yield required(path, "must be set when AppArmor type is Localhost")
 
 
-def _container_errors(place: Place) -> Iterator[FieldError]:
+def _container_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what does not go together in the security context of a container."""
     context, pod = place.fields, place.within("core.v1.PodSpec").fields
     if context.get("procMount") == "Unmasked" and pod.get("hostUsers") is not False:
@@ -65,7 +65,7 @@ def _container_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(context), text_)
 
 
-def _sysctls_errors(place: Place) -> Iterator[FieldError]:
+def _sysctls_errors(place: Place) -> Iterator[SchemaError]:
     pod, seen = place.within("core.v1.PodSpec").fields, set[str]()
     for number, sysctl in enumerate(items(place.value)):
         name, where = text(at(sysctl, "name")), f"{place.path}[{number}].name"
@@ -79,7 +79,7 @@ def _sysctls_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(where, shown(name), "may not be specified when 'hostIPC' is true")
 
 
-def _user_name_errors(place: Place) -> Iterator[FieldError]:
+def _user_name_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a user of Windows, with or without a domain."""
     name = place.text
     domain, slash, user = name.rpartition("\\")
@@ -98,7 +98,7 @@ def _user_name_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(name), f"runAsUserName {wrong}")
 
 
-def _system_errors(place: Place) -> Iterator[FieldError]:
+def _system_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what the operating system of a pod excludes, and what the host's namespaces do."""
     pod, system = place.fields, text(at(place.fields, "os", "name"))
     if pod.get("shareProcessNamespace") is True and pod.get("hostPID") is True:
@@ -133,7 +133,7 @@ def _contexts(place: Place) -> Iterator[tuple[str, Mapping[str, object]]]:
             yield f"{path}.securityContext", mapping(container.get("securityContext"))
 
 
-def _windows_errors(place: Place) -> Iterator[FieldError]:
+def _windows_errors(place: Place) -> Iterator[SchemaError]:
     pod, text_ = place.fields, "cannot be set for a windows pod"
     for number, (path, context) in enumerate(_contexts(place)):
         for name in _NOT_ON_WINDOWS["container" if number else "securityContext"]:
@@ -149,7 +149,7 @@ def _windows_errors(place: Place) -> Iterator[FieldError]:
         yield forbidden_field(place.below("resources"), "may not be set for a windows pod")
 
 
-def _host_process_errors(place: Place) -> Iterator[FieldError]:
+def _host_process_errors(place: Place) -> Iterator[SchemaError]:
     (_, pod), *containers = _contexts(place)
     wanted = at(pod, "windowsOptions", "hostProcess")
     found: list[bool] = []
@@ -168,17 +168,17 @@ def _host_process_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.below("hostNetwork"), "false", text_)
 
 
-def _signal_errors(place: Place) -> Iterator[FieldError]:
+def _signal_errors(place: Place) -> Iterator[SchemaError]:
     system = text(at(place.within("core.v1.PodSpec").value, "os", "name"))
     if not system:
         yield forbidden_field(place.path, "may not be set for containers with empty `spec.os.name`")
     elif system == "windows":
         yield from one_of(place.value, place.path, _WINDOWS_SIGNALS)
     elif not (place.text.startswith("SIG") and place.text.replace("+", "").replace("-", "").isalnum()):
-        yield FieldError(place.path, "FieldValueNotSupported", f"Unsupported value: {shown(place.value)}")
+        yield SchemaError(place.path, "FieldValueNotSupported", f"Unsupported value: {shown(place.value)}")
 
 
-def _group_errors(place: Place) -> Iterator[FieldError]:
+def _group_errors(place: Place) -> Iterator[SchemaError]:
     for number, group in enumerate(items(place.value)):
         if not 0 <= integer(group) < 2**31:
             yield invalid_value(f"{place.path}[{number}]", shown(group), "must be between 0 and 2147483647, inclusive")

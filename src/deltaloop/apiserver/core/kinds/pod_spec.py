@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 )
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _POD: Final = "core.v1.Pod"
 _MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES, _LONGEST_HOST_NAME = 3, 32, 2048, 64
@@ -43,19 +43,19 @@ _NOT_EPHEMERAL: Final = (
 _VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
-def _metadata_errors(place: Place) -> Iterator[FieldError]:
+def _metadata_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with labels and annotations of a template, which have paths of their own."""
     metadata = place.fields.get("metadata")
     yield from label_errors(string_map(at(metadata, "labels")), place.below("labels"))
     yield from annotation_errors(string_map(at(metadata, "annotations")), place.below("annotations"))
 
 
-def _container_name_errors(place: Place) -> Iterator[FieldError]:
+def _container_name_errors(place: Place) -> Iterator[SchemaError]:
     if not place.within(_POD_SPEC).is_first("container", place.text):
         yield duplicate(place.path, shown(place.text))
 
 
-def _host_network_errors(place: Place) -> Iterator[FieldError]:
+def _host_network_errors(place: Place) -> Iterator[SchemaError]:
     if place.beside("hostNetwork") is not True or place.name != "containers":
         return
     owner = place.within(_POD_SPEC).holder
@@ -67,14 +67,14 @@ def _host_network_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(f"{where}.hostPort", str(number), text_)
 
 
-def _port_name_errors(place: Place) -> Iterator[FieldError]:
+def _port_name_errors(place: Place) -> Iterator[SchemaError]:
     wrong = [*port_name_errors(place.value, place.path)]
     if not place.within(*_CONTAINERS).is_first("port", place.text) and not wrong:
         wrong.append(duplicate(place.path, shown(place.text)))
     yield from wrong
 
 
-def _host_port_errors(place: Place) -> Iterator[FieldError]:
+def _host_port_errors(place: Place) -> Iterator[SchemaError]:
     port = place.fields
     if port.get("hostPort"):
         taken = f"{text(port.get('protocol'))}/{text(port.get('hostIP'))}/{port['hostPort']}"
@@ -83,13 +83,13 @@ def _host_port_errors(place: Place) -> Iterator[FieldError]:
             yield duplicate(place.below("hostPort"), shown(taken))
 
 
-def _variable_name_errors(place: Place) -> Iterator[FieldError]:
+def _variable_name_errors(place: Place) -> Iterator[SchemaError]:
     if "=" in place.text or not (place.text.isascii() and place.text.isprintable()):
         text_ = "a valid environment variable name must consist only of printable ASCII characters other than '='"
         yield invalid_value(place.path, shown(place.text), text_)
 
 
-def _variable_source_errors(place: Place) -> Iterator[FieldError]:
+def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
     value, source, path = place.fields.get("value"), place.fields.get("valueFrom"), place.below("valueFrom")
     if not is_mapping(source):
         return
@@ -103,7 +103,7 @@ def _variable_source_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, '""', "may not have more than one field specified at a time")
 
 
-def _handler_errors(place: Place) -> Iterator[FieldError]:
+def _handler_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the first of the handlers that a probe or a hook has."""
     name = next((name for name in _HANDLERS if is_mapping(place.fields.get(name))), "")
     handler, path = mapping(place.fields.get(name)), place.below(name)
@@ -126,18 +126,18 @@ def _handler_errors(place: Place) -> Iterator[FieldError]:
                 yield invalid_value(f"{path}.httpHeaders", shown(value), text_)
 
 
-def _threshold_errors(place: Place) -> Iterator[FieldError]:
+def _threshold_errors(place: Place) -> Iterator[SchemaError]:
     probe = place.holder
     if probe is not None and probe.name != "readinessProbe" and integer(place.value) > 1:
         yield invalid_value(place.path, shown(place.value), "must be 1")
 
 
-def _grace_errors(place: Place) -> Iterator[FieldError]:
+def _grace_errors(place: Place) -> Iterator[SchemaError]:
     if place.holder is not None and place.holder.name == "readinessProbe":
         yield invalid_value(place.path, shown(place.value), "must not be set for readinessProbes")
 
 
-def _group_errors(place: Place) -> Iterator[FieldError]:
+def _group_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what containers of this group may not have: sidecars restart always, and others have no probes."""
     container, always = place.fields, place.fields.get("restartPolicy") == "Always"
     if place.name == "initContainers" and not always:
@@ -161,7 +161,7 @@ def _group_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.below("restartPolicy"), "must specify restartPolicy when restart rules are used")
 
 
-def _resize_errors(place: Place) -> Iterator[FieldError]:
+def _resize_errors(place: Place) -> Iterator[SchemaError]:
     never = at(place.within(_POD_SPEC).value, "restartPolicy") == "Never"
     seen: set[str] = set()
     for number, policy in enumerate(map(mapping, items(place.value))):
@@ -176,7 +176,7 @@ def _resize_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.path, shown(restart), text_)
 
 
-def _environment_errors(place: Place) -> Iterator[FieldError]:
+def _environment_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless each source of a whole environment is exactly one; they share one path."""
     for source in items(place.value):
         found = [name for name in ("configMapRef", "secretRef") if is_mapping(at(source, name))]
@@ -186,7 +186,7 @@ def _environment_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.path, '""', "may not have more than one field specified at a time")
 
 
-def _dns_errors(place: Place) -> Iterator[FieldError]:
+def _dns_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what a pod without a policy for names lacks, and what is too much of it."""
     pod, path = place.fields, place.below("dnsConfig")
     config, servers = mapping(pod.get("dnsConfig")), texts(at(pod, "dnsConfig", "nameservers"))
@@ -205,7 +205,7 @@ def _dns_errors(place: Place) -> Iterator[FieldError]:
             yield required(where, "must not be empty")
 
 
-def _host_name_errors(place: Place) -> Iterator[FieldError]:
+def _host_name_errors(place: Place) -> Iterator[SchemaError]:
     pod, path = place.fields, place.below("hostnameOverride")
     name = pod.get("hostnameOverride")
     if name is None:
@@ -218,18 +218,18 @@ def _host_name_errors(place: Place) -> Iterator[FieldError]:
     yield from subdomain_errors(text(name), path)
 
 
-def _no_claims_errors(place: Place) -> Iterator[FieldError]:
+def _no_claims_errors(place: Place) -> Iterator[SchemaError]:
     if place.fields.get("claims") is not None:
         yield forbidden_field(place.below("claims"), "claims may not be set for Resources at pod-level")
 
 
-def _account_errors(place: Place) -> Iterator[FieldError]:
+def _account_errors(place: Place) -> Iterator[SchemaError]:
     if text(place.fields.get("serviceAccount")) != text(place.fields.get("serviceAccountName")):
         value = shown(place.fields.get("serviceAccount"))
         yield invalid_value(place.below("deprecatedServiceAccount"), value, "must be the same as serviceAccountName")
 
 
-def _template_errors(place: Place) -> Iterator[FieldError]:
+def _template_errors(place: Place) -> Iterator[SchemaError]:
     yield from _metadata_errors(place)
     if items(at(place.fields, "spec", "ephemeralContainers")):
         text_ = "ephemeral containers not allowed in pod template"

@@ -16,7 +16,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, t
 from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, missing, required
 from deltaloop.schemas.quantity import amount
 
 # Source of a projected volume: the field of its name, and how warnings call it.
@@ -114,7 +114,7 @@ _DIVISORS: Final = frozenset({"1", *(f"1{unit}{end}" for unit in "MGTPE" for end
 _SUBSCRIPTED: Final = re.compile(r"(.*)\['(.*)'\]")
 
 
-def volumes_errors(place: Place) -> Iterator[FieldError]:
+def volumes_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the volumes of a pod; only sound ones can be mounted."""
     for number, volume in enumerate(items(place.fields.get("volumes"))):
         wrong = [*place.errors_below("volumes", volume, number=number)]
@@ -126,12 +126,12 @@ def volumes_errors(place: Place) -> Iterator[FieldError]:
             place.is_first("volume", name)
 
 
-def _limit_errors(place: Place) -> Iterator[FieldError]:
+def _limit_errors(place: Place) -> Iterator[SchemaError]:
     if amount(place.value) < 0:
         yield forbidden_field(place.path, "SizeLimit field must be a valid resource quantity")
 
 
-def _made_claim_errors(place: Place) -> Iterator[FieldError]:
+def _made_claim_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of the claim that a pod makes of a volume."""
     pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
     if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
@@ -140,7 +140,7 @@ def _made_claim_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.below("name"), shown(name), text_)
 
 
-def _iscsi_errors(place: Place) -> Iterator[FieldError]:
+def _iscsi_errors(place: Place) -> Iterator[SchemaError]:
     source = place.fields
     for name, called in (("iqn", "iqn"), ("initiatorName", "initiatorname")):
         value = text(source.get(name))
@@ -156,7 +156,7 @@ def _iscsi_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below("targetportal"), shown(source.get("targetPortal")), "must be shorter")
 
 
-def _fc_errors(place: Place) -> Iterator[FieldError]:
+def _fc_errors(place: Place) -> Iterator[SchemaError]:
     source, lun = place.fields, place.fields.get("lun")
     names, path = items(source.get("targetWWNs")), place.below("targetWWNs")
     if not names and not items(source.get("wwids")):
@@ -169,7 +169,7 @@ def _fc_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below("lun"), shown(lun), f"must be between 0 and {_MOST_LUN}, inclusive")
 
 
-def _flocker_errors(place: Place) -> Iterator[FieldError]:
+def _flocker_errors(place: Place) -> Iterator[SchemaError]:
     name, uid = text(place.fields.get("datasetName")), text(place.fields.get("datasetUUID"))
     if not name and not uid:
         yield required(place.path, "one of datasetName and datasetUUID is required")
@@ -179,7 +179,7 @@ def _flocker_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.below("datasetName"), shown(name), "must not contain '/'")
 
 
-def _quobyte_errors(place: Place) -> Iterator[FieldError]:
+def _quobyte_errors(place: Place) -> Iterator[SchemaError]:
     registry, path = text(place.fields.get("registry")), place.below("registry")
     words = "must be a host:port pair or multiple pairs separated by commas"
     if not registry:
@@ -190,7 +190,7 @@ def _quobyte_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, shown(registry), words)
 
 
-def _flex_errors(place: Place) -> Iterator[FieldError]:
+def _flex_errors(place: Place) -> Iterator[SchemaError]:
     for key in mapping(place.fields.get("options")):
         domain = f".{key.partition('/')[0].lower()}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
@@ -198,14 +198,14 @@ def _flex_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(f"{place.below('options')}[{key}]", shown(key), text_)
 
 
-def _azure_disk_errors(place: Place) -> Iterator[FieldError]:
+def _azure_disk_errors(place: Place) -> Iterator[SchemaError]:
     kind, uri, path = place.fields.get("kind"), text(place.fields.get("diskURI")), place.below("diskURI")
     start = "/subscriptions/" if kind == "Managed" else "https://"
     if kind is not None and not uri.startswith(start):
-        yield FieldError(path, "FieldValueNotSupported", f'Unsupported value: "{uri}": must start with {start}')
+        yield SchemaError(path, "FieldValueNotSupported", f'Unsupported value: "{uri}": must start with {start}')
 
 
-def _file_errors(place: Place) -> Iterator[FieldError]:
+def _file_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with a file of a downward API volume."""
     field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
     if is_mapping(field):
@@ -219,7 +219,7 @@ def _file_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.path, "one of fieldRef and resourceFieldRef is required")
 
 
-def _variable_reference_errors(place: Place) -> Iterator[FieldError]:
+def _variable_reference_errors(place: Place) -> Iterator[SchemaError]:
     field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
     if is_mapping(field):
         yield from _field_reference_errors(field, place.below("fieldRef"), _ENV_FIELDS)
@@ -227,7 +227,7 @@ def _variable_reference_errors(place: Place) -> Iterator[FieldError]:
         yield from _resource_reference_errors(resource, place.below("resourceFieldRef"), named=False)
 
 
-def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]) -> Iterator[FieldError]:
+def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]) -> Iterator[SchemaError]:
     version, field = text(at(reference, "apiVersion")), text(at(reference, "fieldPath"))
     if not version or not field:
         yield required(f"{path}.{'fieldPath' if version else 'apiVersion'}")
@@ -243,10 +243,10 @@ def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]
     elif field not in known:
         listed = ", ".join(f'"{name}"' for name in sorted(known))
         text_ = f'Unsupported value: "{field}": supported values: {listed}'
-        yield FieldError(f"{path}.fieldPath", "FieldValueNotSupported", text_)
+        yield SchemaError(f"{path}.fieldPath", "FieldValueNotSupported", text_)
 
 
-def _resource_reference_errors(reference: object, path: str, *, named: bool) -> Iterator[FieldError]:
+def _resource_reference_errors(reference: object, path: str, *, named: bool) -> Iterator[SchemaError]:
     resource, divisor = text(at(reference, "resource")), at(reference, "divisor")
     huge = resource.startswith(("limits.hugepages-", "requests.hugepages-"))
     if named and not at(reference, "containerName"):
@@ -256,7 +256,7 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
     elif resource not in _RESOURCES and not huge:
         listed = ", ".join(f'"{name}"' for name in sorted(_RESOURCES))
         text_ = f'Unsupported value: "{resource}": supported values: {listed}'
-        yield FieldError(f"{path}.resource", "FieldValueNotSupported", text_)
+        yield SchemaError(f"{path}.resource", "FieldValueNotSupported", text_)
     if amount(divisor) == 0 or not (huge or resource in _RESOURCES):
         return
     allowed = ("1m", "1") if resource.endswith(".cpu") else _DIVISORS
@@ -264,7 +264,7 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
         yield invalid_value(f"{path}.divisor", shown(resource), "only some powers are supported as a divisor")
 
 
-def _projected_errors(place: Place) -> Iterator[FieldError]:
+def _projected_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the sources of a projected volume, and with two files of one path."""
     paths: list[str] = []
     for number, source in enumerate(map(mapping, items(place.fields.get("sources")))):
@@ -289,7 +289,7 @@ def _projected_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.path, shown(path), "conflicting duplicate paths")
 
 
-def _token_errors(token: object, path: str, volume: str) -> Iterator[FieldError]:
+def _token_errors(token: object, path: str, volume: str) -> Iterator[SchemaError]:
     seconds = at(token, "expirationSeconds")
     if not is_mapping(token):
         return
@@ -306,7 +306,7 @@ def _token_errors(token: object, path: str, volume: str) -> Iterator[FieldError]
         yield invalid_value(f"{volume}.path", shown(file), "must be a relative path")
 
 
-def _bundle_errors(bundle: object, path: str) -> Iterator[FieldError]:
+def _bundle_errors(bundle: object, path: str) -> Iterator[SchemaError]:
     name, signer = at(bundle, "name"), at(bundle, "signerName")
     if not is_mapping(bundle):
         return
@@ -323,7 +323,7 @@ def _bundle_errors(bundle: object, path: str) -> Iterator[FieldError]:
         yield required(path, "either name or signerName must be specified")
 
 
-def _mounted_errors(place: Place) -> Iterator[FieldError]:
+def _mounted_errors(place: Place) -> Iterator[SchemaError]:
     name, path = text(place.fields.get("name")), place.below("name")
     if not name:
         yield required(path)
@@ -349,12 +349,12 @@ def _mounted_errors(place: Place) -> Iterator[FieldError]:
     yield from _mount_mode_errors(place, holder, listed)
 
 
-def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) -> Iterator[FieldError]:
+def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) -> Iterator[SchemaError]:
     propagation, recursive = place.fields.get("mountPropagation"), place.fields.get("recursiveReadOnly")
     path = f"{listed}.mountPropagation"
     if propagation is not None and propagation not in ("Bidirectional", "HostToContainer", "None"):
         known = '"Bidirectional", "HostToContainer", "None"'
-        yield FieldError(path, "FieldValueNotSupported", f"Unsupported value: {shown(propagation)}: {known}")
+        yield SchemaError(path, "FieldValueNotSupported", f"Unsupported value: {shown(propagation)}: {known}")
     if propagation == "Bidirectional" and at(holder, "securityContext", "privileged") is not True:
         yield forbidden_field(path, "Bidirectional mount propagation is available only to privileged containers")
     path = f"{listed}.recursiveReadOnly"
@@ -365,15 +365,15 @@ def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) 
             yield forbidden_field(path, "may only be specified when mountPropagation is None or not specified")
     elif recursive not in (None, "Disabled"):
         known = '"Disabled", "Enabled", "IfPossible"'
-        yield FieldError(path, "FieldValueNotSupported", f"Unsupported value: {shown(recursive)}: {known}")
+        yield SchemaError(path, "FieldValueNotSupported", f"Unsupported value: {shown(recursive)}: {known}")
 
 
-def _mount_path_errors(place: Place) -> Iterator[FieldError]:
+def _mount_path_errors(place: Place) -> Iterator[SchemaError]:
     if not place.within("core.v1.Container", "core.v1.EphemeralContainer").is_first("mount", place.text):
         yield invalid_value(place.path, shown(place.text), "must be unique")
 
 
-def _device_errors(place: Place) -> Iterator[FieldError]:
+def _device_errors(place: Place) -> Iterator[SchemaError]:
     device, container = place.fields, place.within("core.v1.Container", "core.v1.EphemeralContainer")
     name, path = text(device.get("name")), text(device.get("devicePath"))
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
@@ -395,7 +395,7 @@ def _device_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(place.below(field), shown(other), "must not already exist in volumeMounts")
 
 
-def _claim_reference_errors(place: Place) -> Iterator[FieldError]:
+def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error for a claim of a pod's own making that another volume of it names."""
     pod, name = place.whole, place.beside("name")
     made = {
@@ -408,7 +408,7 @@ def _claim_reference_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.text), text_)
 
 
-def _empty_directory_errors(place: Place) -> Iterator[FieldError]:
+def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless the volume that a file of variables is in is one that starts empty."""
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
@@ -418,7 +418,7 @@ def _empty_directory_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), "referenced volume must be of type emptyDir")
 
 
-def tokens_without_account(pod: Mapping[str, object]) -> Iterator[FieldError]:
+def tokens_without_account(pod: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each token of a service account in the volumes of a pod that has none."""
     if at(pod, "spec", "serviceAccountName"):
         return

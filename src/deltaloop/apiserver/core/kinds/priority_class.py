@@ -16,13 +16,13 @@ from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.kinds.resource_amounts import overhead_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST: Final = 1_000_000_000
 
 
-def _value_errors(place: Place) -> Iterator[FieldError]:
+def _value_errors(place: Place) -> Iterator[SchemaError]:
     name = text(at(place.fields, "metadata", "name"))
     if name not in SYSTEM_CLASSES:
         if name.startswith("system-"):
@@ -35,7 +35,7 @@ def _value_errors(place: Place) -> Iterator[FieldError]:
             yield forbidden_field("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     if integer(before.get("value")) != integer(after.get("value")):
         yield forbidden_field("value", "may not be changed in an update.")
 
@@ -57,7 +57,7 @@ def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:
             yield f"scheduling.nodeSelector: {DEPRECATED_LABELS[label]}"
 
 
-def _tolerations_errors(place: Place) -> Iterator[FieldError]:
+def _tolerations_errors(place: Place) -> Iterator[SchemaError]:
     seen: list[tuple[object, ...]] = []
     for number, toleration in enumerate(items(place.value)):
         key = tuple(text(at(toleration, name)) for name in ("key", "operator", "value", "effect"))
@@ -66,7 +66,7 @@ def _tolerations_errors(place: Place) -> Iterator[FieldError]:
         seen.append(key)
 
 
-def _overhead_errors(place: Place) -> Iterator[FieldError]:
+def _overhead_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the fixed overhead of pods, which is looked at as the limits of a container."""
     return overhead_errors(Place(place.fields.get("podFixed"), place.path, place.name, place.holder))
 

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, items, mapping
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.quantity import MalformedQuantityError, added, amount, canonical_quantity
 
 _QUALIFYING: Final = ("cpu", "memory")
@@ -65,10 +65,10 @@ OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
 """All resources of Kubernetes itself that a quota may limit."""
 _HUGE: Final = "hugepages-"
 
-NameErrors = Callable[[str, str], Iterator[FieldError]]
+NameErrors = Callable[[str, str], Iterator[SchemaError]]
 
 
-def name_errors(name: str, field: str) -> Iterator[FieldError]:
+def name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of any resource."""
     wrong = [*qualified_name_errors(name, field)]
     if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
@@ -76,7 +76,7 @@ def name_errors(name: str, field: str) -> Iterator[FieldError]:
     yield from wrong
 
 
-def container_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a resource that a container may have."""
     yield from name_errors(name, field)
     if "/" not in name:
@@ -86,14 +86,14 @@ def container_name_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(name), "doesn't follow extended resource name standard")
 
 
-def quota_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def quota_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a resource that a quota may limit."""
     yield from name_errors(name, field)
     if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
         yield invalid_value(field, shown(name), "must be a standard resource for quota")
 
 
-def pod_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def pod_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a resource that a whole pod may have."""
     wrong = [*name_errors(name, field)]
     if not wrong and name not in _COMPUTE and not name.startswith(_HUGE):
@@ -121,7 +121,7 @@ def may_be_overcommitted(name: str) -> bool:
     return is_native(name) and not name.startswith(_HUGE)
 
 
-def amount_errors(name: str, value: object, field: str) -> Iterator[FieldError]:
+def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with an amount of a resource."""
     if amount(value) < 0:
         yield invalid_value(field, shown(value), NOT_NEGATIVE)
@@ -129,10 +129,10 @@ def amount_errors(name: str, value: object, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(value), "must be an integer")
 
 
-def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[FieldError]]:
+def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
     """Return a check of the names and amounts of a map of resources."""
 
-    def check(place: Place) -> Iterator[FieldError]:
+    def check(place: Place) -> Iterator[SchemaError]:
         for name, value in mapping(place.value).items():
             yield from names(name, f"{place.path}[{name}]")
             yield from amount_errors(name, value, f"{place.path}[{name}]")
@@ -140,10 +140,10 @@ def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[FieldError]]:
     return check
 
 
-def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[FieldError]]:
+def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
     """Return a check of what a container, or a pod, requests and is limited to."""
 
-    def check(place: Place) -> Iterator[FieldError]:
+    def check(place: Place) -> Iterator[SchemaError]:
         limits, requests = mapping(place.fields.get("limits")), mapping(place.fields.get("requests"))
         for group, amounts in (("limits", limits), ("requests", requests)):
             for name, value in amounts.items():
@@ -160,13 +160,13 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[FieldErr
     return check
 
 
-def overhead_errors(place: Place) -> Iterator[FieldError]:
+def overhead_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the overhead of a pod, which is looked at as the limits of a container."""
     check = requirements_check(container_name_errors)
     return iter(check(Place({"limits": place.value}, place.path, place.name, place.holder)))
 
 
-def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], path: str) -> Iterator[FieldError]:
+def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], path: str) -> Iterator[SchemaError]:
     for name, value in requests.items():
         if name not in limits:
             if not may_be_overcommitted(name):

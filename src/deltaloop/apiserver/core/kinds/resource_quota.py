@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
 _OF_PODS: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
@@ -43,7 +43,7 @@ def _suits(scope: str, resource: str) -> bool:
     return scope not in _SCOPES or resource == "pods" or resource in COMPUTE_OF_QUOTAS
 
 
-def _scopes_errors(place: Place) -> Iterator[FieldError]:
+def _scopes_errors(place: Place) -> Iterator[SchemaError]:
     scopes, path = texts(place.fields.get("scopes")), place.below("scopes")
     yield from _scope_errors(scopes, mapping(place.fields.get("hard")), path, path)
     path = place.below("scopeSelector.matchExpressions")
@@ -63,7 +63,7 @@ def _scopes_errors(place: Place) -> Iterator[FieldError]:
             yield invalid_value(f"{path}.values", shown(values), "must be no value when `operator` is 'Exist'")
 
 
-def _scope_errors(scopes: tuple[str, ...], hard: Mapping[str, object], path: str, named: str) -> Iterator[FieldError]:
+def _scope_errors(scopes: tuple[str, ...], hard: Mapping[str, object], path: str, named: str) -> Iterator[SchemaError]:
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid_value(named, shown(scope), "unsupported scope")
@@ -73,7 +73,7 @@ def _scope_errors(scopes: tuple[str, ...], hard: Mapping[str, object], path: str
         yield invalid_value(path, shown(list(scopes)), "conflicting scopes")
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = (texts(at(quota, "spec", "scopes")) for quota in (before, after))
     if {*old} != {*new}:
         yield invalid_value("spec.scopes", shown(list(new)), IMMUTABLE)
@@ -127,7 +127,7 @@ def _item_defaults(item: dict[str, object]) -> None:
     item.update({name: values for name, values in (("default", limits), ("defaultRequest", requests)) if values})
 
 
-def _limits_errors(place: Place) -> Iterator[FieldError]:
+def _limits_errors(place: Place) -> Iterator[SchemaError]:
     kinds = [text(at(item, "type")) for item in items(place.value)]
     for number, item in enumerate(map(mapping, items(place.value))):
         where, kind = f"{place.path}[{number}]", kinds[number]
@@ -142,7 +142,7 @@ def _limits_errors(place: Place) -> Iterator[FieldError]:
         yield from _item_errors(item, where, kind)
 
 
-def _item_errors(item: dict[str, object], where: str, kind: str) -> Iterator[FieldError]:
+def _item_errors(item: dict[str, object], where: str, kind: str) -> Iterator[SchemaError]:
     groups = {name: mapping(item.get(name)) for name in _GROUPS}
     if kind == "Pod":
         for name in ("default", "defaultRequest"):
@@ -160,7 +160,7 @@ def _item_errors(item: dict[str, object], where: str, kind: str) -> Iterator[Fie
         yield from _order_errors(found, where, resource)
 
 
-def _order_errors(found: dict[str, object], where: str, resource: str) -> Iterator[FieldError]:
+def _order_errors(found: dict[str, object], where: str, resource: str) -> Iterator[SchemaError]:
     for lower, upper, field in _ORDER:
         if lower in found and upper in found and amount(found[lower]) > amount(found[upper]):
             text_ = f"{lower} value {found[lower]} is greater than {upper} value {found[upper]}"

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.kinds.cells import declared_cell
 from deltaloop.apiserver.core.kinds.field_checks import CHECKS
-from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.served_resource import NAME_COLUMN, ScalePaths, ServedResource, TableColumn
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
 from deltaloop.schemas.checking import Check, ObjectRules
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
@@ -112,7 +112,7 @@ def is_review(served: ServedResource) -> bool:
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 _PARTS: Final = ("approval", "ephemeralcontainers", "resize")
-_CREATED_AT: Final = PrinterColumn("Created At", "date", "", "When the object was created.")
+_CREATED_AT: Final = TableColumn("Created At", "date", "", "When the object was created.")
 _KNOWN: Final = {(known.group, known.version, known.kind): known for known in kinds.BUILT_IN}
 
 
@@ -123,13 +123,13 @@ def _type(entry: KindEntry) -> ResourceType[Resource]:
     return ResourceType[Resource](entry.group, entry.version, entry.kind, entry.plural, entry.namespaced)
 
 
-def _columns(entry: KindEntry) -> tuple[PrinterColumn, ...]:
+def _columns(entry: KindEntry) -> tuple[TableColumn, ...]:
     """Return the columns of a kind's table, as a real server says them; some of numbers say that they hold strings.
 
     Columns of priority 1 are the ones that ``kubectl get -o wide`` adds.
     """
     found = tuple(
-        PrinterColumn(column.name, column.type, "", format=column.format, priority=column.priority)
+        TableColumn(column.name, column.type, "", format=column.format, priority=column.priority)
         for column in entry.columns
     )
     return found or (NAME_COLUMN, _CREATED_AT)

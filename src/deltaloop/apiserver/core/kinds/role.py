@@ -16,13 +16,13 @@ from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy, Subresource
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value, not_supported, required
+from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_supported, required
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
-def _rule_errors(place: Place) -> Iterator[FieldError]:
+def _rule_errors(place: Place) -> Iterator[SchemaError]:
     rule, path = place.fields, place.below("nonResourceURLs")
     urls = texts(rule.get("nonResourceURLs"))
     if urls:
@@ -36,7 +36,7 @@ def _rule_errors(place: Place) -> Iterator[FieldError]:
             yield required(place.below(name), f"resource rules must supply at least one {what}")
 
 
-def _kind_errors(place: Place) -> Iterator[FieldError]:
+def _kind_errors(place: Place) -> Iterator[SchemaError]:
     namespaced = at(place.whole, "metadata", "namespace")
     yield from one_of(place.value, place.path, ("Role", "ClusterRole") if namespaced else ("ClusterRole",))
 
@@ -46,7 +46,7 @@ def _subject_defaults(subject: dict[str, object]) -> None:
         subject["apiGroup"] = _GROUP
 
 
-def _subject_errors(place: Place) -> Iterator[FieldError]:
+def _subject_errors(place: Place) -> Iterator[SchemaError]:
     kind, path = text(place.fields.get("kind")), place.below("apiGroup")
     group = text(place.fields.get("apiGroup"))
     if kind == "ServiceAccount" and place.fields.get("name"):
@@ -61,7 +61,7 @@ def _subject_errors(place: Place) -> Iterator[FieldError]:
         yield from one_of(group, path, (_GROUP,))
 
 
-def _binding_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _binding_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = mapping(before.get("roleRef")), mapping(after.get("roleRef"))
     if old != new:
         in_go = {"APIGroup": new.get("apiGroup"), "Kind": new.get("kind"), "Name": new.get("name")}
@@ -88,7 +88,7 @@ def _subjects(kind: str, shown_subject: Callable[[object], str] = _name) -> Cell
     return cell
 
 
-def _selectors_errors(place: Place) -> Iterator[FieldError]:
+def _selectors_errors(place: Place) -> Iterator[SchemaError]:
     for number, selector in enumerate(items(place.value)):
         if any(selector_errors(selector, "")):
             yield invalid_value(f"{place.path}[{number}]", shown(selector), "invalid label selector.")

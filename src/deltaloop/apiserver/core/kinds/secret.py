@@ -20,7 +20,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, mapping, text
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required, too_long
 from deltaloop.schemas.nesting import decode_json
 
 _DATA: Final = ("data",)
@@ -43,7 +43,7 @@ def _default(secret: dict[str, object]) -> None:
         secret["type"] = "Opaque"
 
 
-def _errors(secret: dict[str, object]) -> Iterator[FieldError]:
+def _errors(secret: dict[str, object]) -> Iterator[SchemaError]:
     """Yield what is wrong with keys, and which the type of a Secret needs and are not there."""
     yield from key_errors(secret, _DATA)
     data, kind = mapping(secret.get("data")), text(secret.get("type"))
@@ -96,7 +96,7 @@ _LONGEST_KEY: Final = 253
 _LARGEST: Final = 1024 * 1024
 
 
-def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[FieldError]:
+def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[SchemaError]:
     """Yield what is wrong with the keys of the fields of these names, and with the size of them all."""
     for name in names:
         for key in mapping(fields.get(name)):
@@ -135,7 +135,7 @@ def _key_texts(key: str) -> Iterator[str]:
 
 def immutable_errors(
     before: dict[str, object], after: dict[str, object], names: tuple[str, ...]
-) -> Iterator[FieldError]:
+) -> Iterator[SchemaError]:
     """Yield what an update changes of an immutable object: the fields of these names, and that it is immutable."""
     if before.get("immutable") is not True:
         return

@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
@@ -75,13 +75,13 @@ def _taken(store: Stored) -> Taken:
     return taken
 
 
-def _finish_new(service: dict[str, object], store: Stored, given: Given) -> list[FieldError]:
+def _finish_new(service: dict[str, object], store: Stored, given: Given) -> list[SchemaError]:
     return _finish_update({}, service, store, given)
 
 
 def _finish_update(
     before: dict[str, object], after: dict[str, object], store: Stored, given: Given
-) -> list[FieldError]:
+) -> list[SchemaError]:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
     return allocate(spec, _taken(store), before=old, random=given.random, networks=_networks(store))
 
@@ -121,7 +121,7 @@ def _release(writes: Writes, namespace: str, name: str, addresses: Iterable[str]
             writes.remove_beside(IP_ADDRESS, address)
 
 
-def _need_errors(place: Place) -> Iterator[FieldError]:
+def _need_errors(place: Place) -> Iterator[SchemaError]:
     spec = place.fields
     if spec.get("type") != "ExternalName":
         if spec.get("clusterIP") != "None" and not spec.get("ports"):
@@ -131,14 +131,14 @@ def _need_errors(place: Place) -> Iterator[FieldError]:
     yield from subdomain_errors(name.removesuffix("."), path) if name else (required(path),)
 
 
-def _traffic_errors(place: Place) -> Iterator[FieldError]:
+def _traffic_errors(place: Place) -> Iterator[SchemaError]:
     if place.beside("type") not in ("NodePort", "LoadBalancer") and not texts(place.beside("externalIPs")):
         yield invalid_value(place.path, shown(place.value), "may only be set for externally-accessible services")
     else:
         yield from check.one_of(place.value, place.path, ("Cluster", "Local"))
 
 
-def _affinity_errors(place: Place) -> Iterator[FieldError]:
+def _affinity_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with how long a Service leads one client to one pod."""
     seconds = at(place.fields, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
     if place.fields.get("sessionAffinity") == "ClientIP" and not 0 < integer(seconds) <= _LONGEST_SESSION:
@@ -146,7 +146,7 @@ def _affinity_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, shown(seconds), f"must be greater than 0 and less than {_LONGEST_SESSION}")
 
 
-def _balancer_errors(place: Place) -> Iterator[FieldError]:
+def _balancer_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what only a Service with a load balancer may say, and what is wrong with it there."""
     spec, balanced = place.fields, place.fields.get("type") == "LoadBalancer"
     text_ = "may only be used when `type` is 'LoadBalancer'"
@@ -172,10 +172,10 @@ def _balancer_errors(place: Place) -> Iterator[FieldError]:
                 yield invalid_value(f"{place.below('externalIPs')}[{number}]", shown(address), problem)
 
 
-def _port_errors(place: Place) -> Iterator[FieldError]:
+def _port_errors(place: Place) -> Iterator[SchemaError]:
     names: set[str] = set()
     seen: set[tuple[int, str]] = set()
-    repeated: list[FieldError] = []
+    repeated: list[SchemaError] = []
     ports = items(place.value)
     for number, port in enumerate(map(mapping, ports)):
         where = f"{place.path}[{number}]"
@@ -204,7 +204,7 @@ def _port_errors(place: Place) -> Iterator[FieldError]:
     yield from repeated
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error if an update changes the address of a Service that had one and needs one."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     balanced = old.get("type") == new.get("type") == "LoadBalancer"

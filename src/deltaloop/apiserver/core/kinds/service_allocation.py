@@ -33,7 +33,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 HEADLESS: Final = "None"
 FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
@@ -68,7 +68,7 @@ def keep_addresses(before: Mapping[str, object], spec: dict[str, object], *, nee
                 spec.pop(name, None)
 
 
-def said_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
+def said_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield what is wrong with addresses and families as they are said, whatever this server has."""
     kind, addresses, families = text(spec.get("type")), addresses_in(spec), texts(spec.get("ipFamilies"))
     if kind == "ExternalName":
@@ -88,7 +88,7 @@ def said_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
     yield from _address_errors(addresses, () if wrong_families else families)
 
 
-def _family_errors(families: tuple[str, ...], policy: object) -> Iterator[FieldError]:
+def _family_errors(families: tuple[str, ...], policy: object) -> Iterator[SchemaError]:
     for place, family in enumerate(families):
         yield from check.one_of(family, f"spec.ipFamilies[{place}]", _FAMILIES)
         if family in families[:place]:
@@ -97,10 +97,10 @@ def _family_errors(families: tuple[str, ...], policy: object) -> Iterator[FieldE
         yield from check.one_of(policy, "spec.ipFamilyPolicy", _POLICIES)
 
 
-def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> Iterator[FieldError]:
+def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> Iterator[SchemaError]:
     in_go = shown(list(addresses))
     headless = addresses[:1] == (HEADLESS,)
-    wrong: list[FieldError] = []
+    wrong: list[SchemaError] = []
     if headless and len(addresses) > 1:
         wrong.append(invalid_value(_IPS, in_go, "'None' must be the first and only value"))
     wrong += address_errors(addresses, _IPS, but=HEADLESS if headless else "")
@@ -119,7 +119,7 @@ def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> It
             yield invalid_value(f"{_IPS}[{place}]", shown(address), text_)
 
 
-def unserved_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
+def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield what this server does not have of what a Service wants, whose words are right."""
     addresses, families = addresses_in(spec), texts(spec.get("ipFamilies"))
     policy = spec.get("ipFamilyPolicy") or "SingleStack"
@@ -133,7 +133,7 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
             yield invalid_value(f"{_IPS}[{place}]", shown(list(addresses)), text_)
 
 
-def unserved_families(spec: Mapping[str, object]) -> Iterator[FieldError]:
+def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
     """Yield an error for each family that this server does not have; what has no addresses may name any."""
     if addresses_in(spec)[:1] == (HEADLESS,) and not mapping(spec.get("selector")):
         return
@@ -232,7 +232,7 @@ def allocate(
     before: Mapping[str, object],
     random: float,
     networks: Iterable[ipaddress.IPv4Network] = (),
-) -> list[FieldError]:
+) -> list[SchemaError]:
     """Give a Service what it needs and does not have yet, in place.
 
     Args:
@@ -245,7 +245,7 @@ def allocate(
     Returns:
         What it asks for and cannot have.
     """
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     if needs_address(spec):
         errors += _allocate_address(spec, taken, before, random, networks)
     if needs_ports(spec):
@@ -264,7 +264,7 @@ def _allocate_address(
     before: Mapping[str, object],
     random: float,
     networks: Iterable[ipaddress.IPv4Network],
-) -> list[FieldError]:
+) -> list[SchemaError]:
     errors = [*unserved_errors(spec)] or [*unserved_families(spec)]
     if errors:
         return errors
@@ -319,7 +319,7 @@ def _free_address(taken: Taken, random: float, networks: Iterable[ipaddress.IPv4
 
 def _allocate_port(
     port: dict[str, object], path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], random: float
-) -> list[FieldError]:
+) -> list[SchemaError]:
     number, protocol = integer(port.get("nodePort")), text(port.get("protocol"))
     if not number:
         # Ports of one number and several protocols get the same one, if they can.

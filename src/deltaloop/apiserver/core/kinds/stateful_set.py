@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.kinds.field_checks import (
 )
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:
@@ -38,12 +38,12 @@ def _strategy_defaults(strategy: dict[str, object]) -> None:
         rolling.setdefault("maxUnavailable", 1)
 
 
-def _policy_errors(place: Place) -> Iterator[FieldError]:
+def _policy_errors(place: Place) -> Iterator[SchemaError]:
     if place.value not in ("OrderedReady", "Parallel"):
         yield invalid_value(place.path, shown(place.value), "must be 'OrderedReady' or 'Parallel'")
 
 
-def _template_errors(place: Place) -> Iterator[FieldError]:
+def _template_errors(place: Place) -> Iterator[SchemaError]:
     yield from place.errors_below("template", _template_with_claims(place.fields))
     yield from pod_owners.ending_errors(place, "StatefulSet")
 
@@ -65,7 +65,7 @@ def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
     return {**template, "spec": pod_spec}
 
 
-def _strategy_errors(place: Place) -> Iterator[FieldError]:
+def _strategy_errors(place: Place) -> Iterator[SchemaError]:
     kind, rolling = place.fields.get("type"), place.fields.get("rollingUpdate")
     path, partition, share = place.below("rollingUpdate"), at(rolling, "partition"), at(rolling, "maxUnavailable")
     if kind == "RollingUpdate":
@@ -84,7 +84,7 @@ def _strategy_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(path, in_go, "only allowed for updateStrategy 'RollingUpdate'")
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     selector = at(after, "spec", "selector")
     if at(before, "spec", "selector") != selector:
         yield invalid_value("spec.selector", shown_selector(selector), IMMUTABLE)

@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _MOST_PARAMETERS: Final = 512
 _LONGEST_PARAMETERS: Final = 256 * 1024
@@ -48,7 +48,7 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
     return text(at(newest, "metadata", "name"))
 
 
-def _topology_errors(place: Place) -> Iterator[FieldError]:
+def _topology_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the topologies of a class: keys and values come once, and so does each term."""
     seen: list[dict[str, frozenset[str]]] = [{}]  # so an empty term is never the first
     for number, term in enumerate(items(place.value)):
@@ -72,7 +72,7 @@ def _topology_errors(place: Place) -> Iterator[FieldError]:
         seen.append(found)
 
 
-def parameter_errors(place: Place) -> Iterator[FieldError]:
+def parameter_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the parameters of a class of storage or of volume attributes."""
     parameters = string_map(place.value)
     if len(parameters) > _MOST_PARAMETERS:
@@ -123,7 +123,7 @@ def _is_in_use(attributes: Resource, store: Stored) -> bool:
     return attributes.name in named
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     for name in ("driverName", "parameters"):
         if before.get(name) != after.get(name):
             yield forbidden_field(name, f"updates to {name} are forbidden.")

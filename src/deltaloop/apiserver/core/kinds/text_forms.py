@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required, too_long
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required, too_long
 from deltaloop.schemas.quantity import amount
 
 _LONGEST_DRIVER: Final = 63
@@ -95,7 +95,7 @@ def _address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
         return None
 
 
-def driver_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def driver_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a CSI driver."""
     if not name:
         yield required(field)
@@ -105,7 +105,7 @@ def driver_name_errors(name: str, field: str) -> Iterator[FieldError]:
     yield from subdomain_errors(name.lower(), field)
 
 
-def signer_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def signer_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with the name of a signer: a domain, a slash, and a path."""
     if not name:
         yield required(field)
@@ -117,52 +117,52 @@ def signer_name_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(name), "must be a valid path of a signer")
 
 
-def _label_key_errors(key: str, field: str) -> Iterator[FieldError]:
+def _label_key_errors(key: str, field: str) -> Iterator[SchemaError]:
     yield from (invalid_value(field, shown(key), problem) for problem in label_key_problems(key))
 
 
-def _search_errors(domain: str, field: str) -> Iterator[FieldError]:
+def _search_errors(domain: str, field: str) -> Iterator[SchemaError]:
     if domain != "." and not _SUBDOMAIN_WITH_UNDERSCORE.fullmatch(domain.removesuffix(".")):
         yield invalid_value(field, shown(domain), "must be a domain name")
 
 
-def _address_errors(value: str, field: str) -> Iterator[FieldError]:
+def _address_errors(value: str, field: str) -> Iterator[SchemaError]:
     why = why_no_address(value)
     if why:
         yield invalid_value(field, shown(value), why)
 
 
 def _text_check(problems: Callable[[str], tuple[str, ...]]) -> Check:
-    def check(place: Place) -> Iterator[FieldError]:
+    def check(place: Place) -> Iterator[SchemaError]:
         return (invalid_value(place.path, shown(place.value), problem) for problem in problems(place.text))
 
     return check
 
 
-def _errors_check(errors: Callable[[str, str], Iterator[FieldError]]) -> Check:
+def _errors_check(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
     return lambda place: errors(place.text, place.path)
 
 
-def each_text(errors: Callable[[str, str], Iterator[FieldError]]) -> Check:
+def each_text(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
     """Return a check of each text of a list."""
     return lambda place: (
         error for number, value in enumerate(texts(place.value)) for error in errors(value, f"{place.path}[{number}]")
     )
 
 
-def _unique_errors(place: Place) -> Iterator[FieldError]:
+def _unique_errors(place: Place) -> Iterator[SchemaError]:
     values = items(place.value)
     for number, value in enumerate(values):
         if value in values[:number]:
             yield duplicate(f"{place.path}[{number}]", shown(value))
 
 
-def _positive_amount(place: Place) -> Iterator[FieldError]:
+def _positive_amount(place: Place) -> Iterator[SchemaError]:
     if amount(place.value) <= 0:
         yield invalid_value(place.path, shown(place.value), "must be positive")
 
 
-def _not_negative_amount(place: Place) -> Iterator[FieldError]:
+def _not_negative_amount(place: Place) -> Iterator[SchemaError]:
     if amount(place.value) < 0:
         yield invalid_value(place.path, shown(place.value), "must be greater than or equal to 0")
 
@@ -175,40 +175,40 @@ def _sysctl_problems(name: str) -> tuple[str, ...]:
     return () if len(name) <= _LONGEST_KEY and _SYSCTL.fullmatch(name) else ("must be the name of a sysctl",)
 
 
-def _named_errors(place: Place) -> Iterator[FieldError]:
+def _named_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless a reference has a name."""
     if not place.fields.get("name"):
         yield required(place.below("name"))
 
 
-def _placed_errors(place: Place) -> Iterator[FieldError]:
+def _placed_errors(place: Place) -> Iterator[SchemaError]:
     if not place.fields.get("namespace"):
         yield required(place.below("namespace"))
 
 
-def _secret_reference_errors(place: Place) -> Iterator[FieldError]:
+def _secret_reference_errors(place: Place) -> Iterator[SchemaError]:
     """Yield what is wrong with the name and the namespace of a Secret of a volume."""
     for name, errors in (("name", subdomain_errors), ("namespace", label_name_errors)):
         value, path = text(place.fields.get(name)), place.below(name)
         yield from errors(value, path) if value else (required(path),)
 
 
-def _optional_label_errors(place: Place) -> Iterator[FieldError]:
+def _optional_label_errors(place: Place) -> Iterator[SchemaError]:
     if place.value:
         yield from label_name_errors(place.text, place.path)
 
 
-def _not_empty_errors(place: Place) -> Iterator[FieldError]:
+def _not_empty_errors(place: Place) -> Iterator[SchemaError]:
     if not place.value:
         yield required(place.path)
 
 
-def _not_empty_text_errors(place: Place) -> Iterator[FieldError]:
+def _not_empty_text_errors(place: Place) -> Iterator[SchemaError]:
     if not place.value:
         yield invalid_value(place.path, '""', "cannot be an empty string")
 
 
-def _domain_path_errors(value: str, field: str) -> Iterator[FieldError]:
+def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
     """Yield an error unless a text is a domain, a slash and a path."""
     domain, _, path = value.partition("/")
     if not value:

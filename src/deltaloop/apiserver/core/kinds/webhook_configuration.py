@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.admission_rules import (
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required
 
 # Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
 _EXCLUDED: Final = (
@@ -77,7 +77,7 @@ def _hooks(configuration: Mapping[str, object]) -> list[Mapping[str, object]]:
     return [mapping(hook) for hook in items(configuration.get("webhooks"))]
 
 
-def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[FieldError]:
+def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[SchemaError]:
     names: set[str] = set()
     hooks = _hooks(configuration)
     looks_at_conditions = not past.has_conditions_of(hooks)
@@ -96,16 +96,16 @@ def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[FieldE
         names.add(name)
 
 
-def _new_errors(configuration: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_errors(configuration: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from reserved_name_errors(configuration)
     yield from _errors(configuration, _Past())
 
 
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from _errors(after, _Past(_hooks(before)))
 
 
-def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator[FieldError]:
+def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator[SchemaError]:
     yield from _name_errors(text(hook.get("name")), f"{path}.name")
     for place, rule in enumerate(map(mapping, items(hook.get("rules")))):
         yield from rule_errors(rule, f"{path}.rules[{place}]")
@@ -122,7 +122,7 @@ def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator
     yield from client_errors(mapping(hook.get("clientConfig")), f"{path}.clientConfig")
 
 
-def _name_errors(name: str, path: str) -> Iterator[FieldError]:
+def _name_errors(name: str, path: str) -> Iterator[SchemaError]:
     if not name:
         yield required(path)
     elif problems := subdomain_problems(name):

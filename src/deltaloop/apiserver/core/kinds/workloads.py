@@ -26,15 +26,15 @@ from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_er
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 
-def _deadline_errors(place: Place) -> Iterator[FieldError]:
+def _deadline_errors(place: Place) -> Iterator[SchemaError]:
     if integer(place.value) <= integer(place.beside("minReadySeconds")):
         yield invalid_value(place.path, shown(place.value), "must be greater than minReadySeconds")
 
 
-def _strategy_errors(place: Place) -> Iterator[FieldError]:
+def _strategy_errors(place: Place) -> Iterator[SchemaError]:
     kind, rolling = place.fields.get("type"), place.fields.get("rollingUpdate")
     path = place.below("rollingUpdate")
     if kind == "RollingUpdate":
@@ -101,7 +101,7 @@ def _update_warnings(before: Mapping[str, object], after: Mapping[str, object]) 
     return pod_owners.template_warnings(after) if changed else ()
 
 
-def _daemon_strategy_errors(place: Place) -> Iterator[FieldError]:
+def _daemon_strategy_errors(place: Place) -> Iterator[SchemaError]:
     known, kind, rolling = ("RollingUpdate", "OnDelete"), place.fields.get("type"), place.fields.get("rollingUpdate")
     if kind not in known:
         yield pod_owners.no_strategy(place, known)
@@ -141,7 +141,7 @@ def _controller_defaults(controller: dict[str, object]) -> None:
         spec["selector"] = dict(labels)
 
 
-def _controller_selector_errors(place: Place) -> Iterator[FieldError]:
+def _controller_selector_errors(place: Place) -> Iterator[SchemaError]:
     selector = place.fields.get("selector")
     if selector and is_mapping(place.fields.get("template")):
         yield from pod_owners.selected_errors(place, {"matchLabels": selector})
@@ -175,7 +175,7 @@ def _controller(revision: Mapping[str, object]) -> str:
     return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
 
 
-def _data_errors(place: Place) -> Iterator[FieldError]:
+def _data_errors(place: Place) -> Iterator[SchemaError]:
     if place.value is None:
         yield required(place.path, "data is mandatory")
     elif not is_mapping(place.value):

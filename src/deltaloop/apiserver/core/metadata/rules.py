@@ -14,7 +14,14 @@ import msgspec
 
 from deltaloop.api.json_values import items, mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -100,12 +107,12 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
     )
 
 
-def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
+def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[SchemaError]:
     """Yield what is wrong with an object's name."""
     yield from _form_errors(served.flags.name_form, name, field)
 
 
-def _form_errors(form: str, name: str, field: str) -> Iterator[FieldError]:
+def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
     if form == "path":
         yield from path_segment_errors(name, field)
         return
@@ -133,7 +140,7 @@ def label_value_problems(value: str) -> tuple[str, ...]:
     return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
 
 
-def label_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a name that is one label of a domain name."""
     if len(name) > 63:
         yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
@@ -141,7 +148,7 @@ def label_name_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, f'"{name}"', _TEXTS[_LABEL])
 
 
-def subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
+def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a name that is a domain name without a dot at its end."""
     if len(name) > 253:
         yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
@@ -149,12 +156,12 @@ def subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, f'"{name}"', _TEXTS[_SUBDOMAIN])
 
 
-def qualified_name_errors(name: str, field: str) -> Iterator[FieldError]:
+def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what is wrong with a name that may have a domain before a slash, as keys of labels do."""
     yield from _qualified_errors(name, field)
 
 
-def path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
+def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield what keeps a name from being a segment of a path."""
     if name in (".", ".."):
         yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
@@ -163,7 +170,7 @@ def path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
             yield invalid_value(field, f'"{name}"', f"may not contain '{sign}'")
 
 
-def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[FieldError]:
+def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
     """Return what is wrong with normalized metadata, name included.
 
     Args:
@@ -171,7 +178,7 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
         metadata: The object's metadata as it was sent.
         new: Whether what a name is made of counts: for a new object, and for a whole update of some kinds.
     """
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     base = metadata.get("generateName", "")
     if base and new:
         # The dash that parts it from its suffix may be its end.
@@ -185,7 +192,7 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
     return errors
 
 
-def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[FieldError]:
+def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[SchemaError]:
     """Yield what is wrong with the metadata of an object inside another, which may go without a name."""
     for name in ("name", "generateName"):
         if metadata.get(name):
@@ -205,7 +212,7 @@ def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[FieldError]:
             yield invalid_value(f"{where}.fieldsType", shown, "must be `FieldsV1`")
 
 
-def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldError]:
+def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[SchemaError]:
     generation = metadata.get("generation", 0)
     if generation < 0:
         yield invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0")
@@ -216,12 +223,12 @@ def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldEr
         yield from _finalizer_errors(finalizer, position, strict=strict)
 
 
-def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[FieldError]:
+def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[SchemaError]:
     """Return an error for each part of the mark of a deletion that an update brings along and would change.
 
     ``dropped`` says why parts were dropped that cannot be read.
     """
-    found: list[FieldError] = []
+    found: list[SchemaError] = []
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if name in dropped:
             found.append(invalid_value("metadata", msgspec.json.encode(sent).decode(), dropped[name]))
@@ -231,7 +238,7 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str,
     return found
 
 
-def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[FieldError]:
+def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[SchemaError]:
     """Return an error if an object that is being deleted gets more finalizers."""
     known = set(old)
     added = [name for name in new if name not in known]
@@ -242,7 +249,7 @@ def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[FieldEr
     return [forbidden_field("metadata.finalizers", text)]
 
 
-def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[FieldError]:
+def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[SchemaError]:
     prefix, slash, name = check(key).rpartition("/")
     shown = f'"{key}"'
     if "/" in prefix:
@@ -261,7 +268,7 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
         yield invalid_value(field, shown, _TEXTS[_QUALIFIED])
 
 
-def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[FieldError]:
+def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[SchemaError]:
     """Yield what is wrong with keys and values of labels."""
     for key, value in labels.items():
         yield from _qualified_errors(key, field)
@@ -271,7 +278,7 @@ def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iter
             yield invalid_value(field, f'"{value}"', _TEXTS[_LABEL_VALUE])
 
 
-def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[FieldError]:
+def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[SchemaError]:
     """Yield what is wrong with keys of annotations, and with how much they are."""
     for key in annotations:
         yield from _qualified_errors(key, field, str.lower)
@@ -279,14 +286,14 @@ def annotation_errors(annotations: dict[str, str], field: str = "metadata.annota
         yield too_long(field, _MAX_ANNOTATIONS)
 
 
-def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:
+def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[SchemaError]:
     yield from _qualified_errors(finalizer, "metadata.finalizers")
     if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
 
 
-def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:
+def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[SchemaError]:
     field = "metadata.ownerReferences"
     for place, owner in enumerate(owners):
         for name in ("apiVersion", "kind", "name", "uid"):

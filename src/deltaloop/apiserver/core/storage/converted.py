@@ -34,14 +34,17 @@ class Timeline(Protocol):
     @property
     def revision(self) -> int:
         """Revision of the last write."""
+        ...
 
     @property
     def compacted(self) -> int:
         """The oldest revision that can be read exactly and watched from."""
+        ...
 
     @property
     def renumberings(self) -> int:
         """How often revisions were counted anew."""
+        ...
 
     def list(
         self,
@@ -54,12 +57,15 @@ class Timeline(Protocol):
         at: int | None = None,
     ) -> Page:
         """Return one page of a resource's objects."""
+        ...
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
         """Return the changes after a revision, oldest first."""
+        ...
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
         """Tell whether a change of a resource after a revision has left the window."""
+        ...
 
 
 @final

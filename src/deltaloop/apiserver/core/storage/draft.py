@@ -50,6 +50,7 @@ class Ask(Protocol):
 
     def __call__(self, question: Callable[[], T], /) -> T:
         """Return the answer; what the question raises is raised here."""
+        ...
 
 
 def ask_at_once(question: Callable[[], T], /) -> T:

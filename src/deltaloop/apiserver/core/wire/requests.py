@@ -19,7 +19,7 @@ import msgspec
 
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.write_options import parse_boolean, parse_integer
-from deltaloop.schemas.field_errors import FieldError, forbidden_field, not_supported
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, not_supported
 
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _MATCH: Final = "resourceVersionMatch"
@@ -134,7 +134,7 @@ def check_list_query(query: ListQuery) -> None:
         InvalidError: Naming the options.
         BadRequestError: If both a version and a token are given.
     """
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     match = query.resource_version_match
     if query.send_initial_events is not None:
         errors.append(forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
@@ -161,7 +161,7 @@ def check_watch_query(query: ListQuery) -> None:
         ApiError: 500 without a reason, if the resource version is no number.
     """
     check_revision(query.resource_version)
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     match = query.resource_version_match
     if query.send_initial_events is not None:
         if match != "NotOlderThan":

@@ -34,7 +34,7 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 )
 from deltaloop.apiserver.core.writes.sent_objects import Sent, check_said_kind, check_versions
 from deltaloop.schemas.completing import initial_status, without_zeros
-from deltaloop.schemas.field_errors import FieldError
+from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (
@@ -139,7 +139,7 @@ def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: 
     return result | {name: sent[name] for name in sent if name in taken}
 
 
-def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[FieldError]:
+def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[SchemaError]:
     """Return which errors in metadata count for a write to ``/status``: not those of what is put back before a look.
 
     Source: Kubernetes pkg/registry (``PrepareForUpdate`` of status strategies), pkg/registry/core/pod/strategy.go.
@@ -150,7 +150,7 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
     return [error for error in errors if restores != "deletion" or error.field != "metadata.deletionTimestamp"]
 
 
-def new_errors(served: ServedResource, created: dict[str, object]) -> list[FieldError]:
+def new_errors(served: ServedResource, created: dict[str, object]) -> list[SchemaError]:
     """Return what is wrong with a new object."""
     errors = metadata_errors(served, mapping(created["metadata"]), new=True)
     strategy, rules = served.strategy, served.rules
@@ -160,7 +160,7 @@ def new_errors(served: ServedResource, created: dict[str, object]) -> list[Field
 
 def changed_errors(
     served: ServedResource, before: dict[str, object], after: dict[str, object], *, whole: bool
-) -> list[FieldError]:
+) -> list[SchemaError]:
     """Return what is wrong with a changed object, and with changing it so.
 
     Args:
@@ -266,8 +266,8 @@ def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]]
 
 def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sent) -> list[dict[str, object]]:
     """Return the managed fields of a new object; marks that it was sent with have an owner, although it lacks them."""
-    by_author = without_zeros(context.served.schema.tree, created)
-    by_author = {**by_author, "metadata": {**mapping(by_author["metadata"]), **sent.marks}}
+    by_author: dict[str, object] = {**without_zeros(context.served.schema.tree, created)}
+    by_author["metadata"] = {**mapping(by_author["metadata"]), **sent.marks}
     return new_entries(context.registry, context.served, by_author, writer_of(context))
 
 

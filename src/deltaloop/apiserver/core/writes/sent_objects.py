@@ -23,7 +23,7 @@ from deltaloop.apiserver.core.status_errors import UnreadableObjectError
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.schemas.field_errors import FieldError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -156,7 +156,7 @@ def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
     if not served.codec.says_kind:
         return
     kind, api_version = text(fields.get("kind")), text(fields.get("apiVersion"))
-    errors: list[FieldError] = []
+    errors: list[SchemaError] = []
     if kind and kind != served.type.kind:
         errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
     if api_version != served.type.api_version:
@@ -189,7 +189,7 @@ def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: 
 
 def check_versions(
     served: ServedResource, current: Resource, metadata: dict[str, object], *, as_sent: AsSent
-) -> list[FieldError]:
+) -> list[SchemaError]:
     """Hold what an update says of uid and resource version against the present object.
 
     Args:
