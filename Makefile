@@ -50,7 +50,7 @@ test: $(VENV)/.dev  ## Run the tests
 test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode
 	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest --quiet -m real_time tests/workqueue tests/blocking tests/runtime tests/events $(PYTEST_FLAGS)
 
-check: $(VENV)/.dev  ## Format check, lint, types, import contracts
+check: $(VENV)/.dev  ## Check format, lint, types, import contracts, and the rules of lab/house
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports
@@ -59,8 +59,9 @@ check: $(VENV)/.dev  ## Format check, lint, types, import contracts
 	@mkdir -p build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes deltaloop --ignoreexternal > build/type-completeness.txt || { cat build/type-completeness.txt; exit 1; }
 	@grep '^Type completeness' build/type-completeness.txt
-	@$(BIN)/python -m tests.house.sizes
+	@$(BIN)/python -m tools.sizes
 	@$(BIN)/python -m tools.public_api --check
+	@$(BIN)/python -m pytest --quiet --numprocesses 0 lab/house
 
 format: $(VENV)/.dev  ## Format the code and mend what the linter can
 	@$(BIN)/ruff format .
@@ -86,7 +87,7 @@ docs: $(VENV)/.docs  ## Build the documentation to build/site, with every link a
 	@$(BIN)/python -m tools.site.successor
 
 lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
-	@$(BIN)/python -m tests.house.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
+	@$(BIN)/python -m tools.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
 
 # Stubs of the built-in kinds, docs/context.md, docs/concepts, and the record of the public API.
 generate: $(VENV)/.dev  ## Write the generated files anew, and show what changed of the public API

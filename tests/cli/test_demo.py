@@ -19,6 +19,7 @@ from rich.console import Console
 from deltaloop.cli.demo.run import DemoOptions, run_demo
 from deltaloop.cli.demo.screen import Json, Terminal
 from tests.cli.processes import children_of
+from tests.nightly import by_day
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "demo"]
 
@@ -67,7 +68,7 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("shown", ["ready at", "kill -9"])
+@pytest.mark.parametrize("shown", by_day(["ready at", "kill -9"], ["kill -9"]))
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -98,7 +99,7 @@ class Until(io.StringIO):
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("shown", ["leads: its workers run", "create Foo", "SIGTERM to"])
+@pytest.mark.parametrize("shown", by_day(["leads: its workers run", "create Foo", "SIGTERM to"], ["create Foo"]))
 async def test_a_cancellation_at_any_moment_ends_the_replicas(shown: str) -> None:
     before = children_of(os.getpid())
     task = asyncio.current_task()

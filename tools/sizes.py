@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "deltaloop"
+SOURCE = Path(__file__).parents[1] / "src" / "deltaloop"
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deltaloop as dl
-from tests.house import docstrings
+from lab.house import docstrings
 
 SOURCE = Path(__file__).parents[2] / "src" / "deltaloop"
 

@@ -12,7 +12,7 @@ The form, as far as a program can hold it:
 - an error of deltaloop that the function raises in its own body stands under ``Raises``: there, or at its class;
 - a number of seconds (a ``float`` named as a duration) comes with the word, there, at its class, or in its own line.
 
-    python -m tests.house.docstrings       # prints what counts, room by room, and what is wrong
+    python -m lab.house.docstrings       # prints what counts, room by room, and what is wrong
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.house.message_decisions import decisions_by_text
+from lab.house.message_decisions import decisions_by_text
 
 SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"
 
