@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import strategies as st
 
 from deltaloop import cel
@@ -314,4 +316,22 @@ def texts(draw: st.DrawFn, kind: str | None = None, depth: int = 3) -> str:
     for part in parts[1:]:
         inner, _, rest = part.partition("}")
         text += draw(texts(inner, max(depth - 1, 0))) + rest
+    return text.replace("«", "{").replace("»", "}")
+
+
+def some_texts(number: int, seed: int) -> list[str]:
+    """Return expressions of which most pass the checker."""
+    chance = random.Random(seed)
+    kinds = sorted(RULES.keys() - {"order"})
+    return [_text(chance, chance.choice(kinds), chance.randint(1, 4)) for _ in range(number)]
+
+
+def _text(chance: random.Random, kind: str, depth: int) -> str:
+    if kind in LEAVES and (depth <= 0 or chance.random() < 0.2):
+        return chance.choice(LEAVES[kind])
+    parts = chance.choice(RULES[kind] if depth > -2 else RULES[kind][:1]).split("{")
+    text = parts[0]
+    for part in parts[1:]:
+        inner, _, rest = part.partition("}")
+        text += _text(chance, inner, depth - 1) + rest
     return text.replace("«", "{").replace("»", "}")

@@ -12,7 +12,7 @@ from deltaloop.cel import kubernetes
 from deltaloop.cel.kubernetes import AccessAnswer, AccessQuestion, AuthorizerValue, kubernetes_environment
 from deltaloop.errors import CostLimitError, EvaluationError, InvalidExpressionError
 from tests.cel.answers import BINDINGS, ENVIRONMENT
-from tests.cel.fuzz import some_texts
+from tests.cel.expressions import some_texts
 
 # An expression that an environment has first in a version.
 FIRST = {

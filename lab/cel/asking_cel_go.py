@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from lab.patterns.asking_go import GO
-
 from tests.cel.answers import BINDINGS
+
+from lab.patterns.asking_go import GO
 
 PROGRAM = Path(__file__).with_name("cel_go")
 

@@ -13,8 +13,9 @@ import tempfile
 from pathlib import Path
 
 from tests.cel.answers import answer
-from tests.cel.asking_cel_go import ask, build
-from tests.cel.fuzz import differences
+
+from lab.cel.asking_cel_go import ask, build
+from lab.cel.fuzz import differences
 
 # Of two orders, one stays unseen in one run of two thousand million.
 TIMES = 32

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import random
 import sys
 import tempfile
 from collections import Counter
@@ -15,28 +14,11 @@ from pathlib import Path
 from typing import cast
 
 from tests.cel.answers import answer
-from tests.cel.asking_cel_go import ask, build
-from tests.cel.expressions import LEAVES, RULES
+from tests.cel.expressions import some_texts
+
+from lab.cel.asking_cel_go import ask, build
 
 SHOWN = 20
-
-
-def some_texts(number: int, seed: int) -> list[str]:
-    """Return expressions of which most pass the checker."""
-    chance = random.Random(seed)
-    kinds = sorted(RULES.keys() - {"order"})
-    return [_text(chance, chance.choice(kinds), chance.randint(1, 4)) for _ in range(number)]
-
-
-def _text(chance: random.Random, kind: str, depth: int) -> str:
-    if kind in LEAVES and (depth <= 0 or chance.random() < 0.2):
-        return chance.choice(LEAVES[kind])
-    parts = chance.choice(RULES[kind] if depth > -2 else RULES[kind][:1]).split("{")
-    text = parts[0]
-    for part in parts[1:]:
-        inner, _, rest = part.partition("}")
-        text += _text(chance, inner, depth - 1) + rest
-    return text.replace("«", "{").replace("»", "}")
 
 
 def differences(real: dict[str, object], ours: dict[str, object]) -> Iterator[str]:
