@@ -1,4 +1,4 @@
-module deltaloop.dev/tests/cel/cel_go
+module deltaloop.dev/lab/cel/cel_go
 
 go 1.26.0
 

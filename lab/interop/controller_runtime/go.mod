@@ -1,5 +1,5 @@
 // controller-runtime, whose own suites are run against the embedded server.
-module deltaloop/tests/interop/controller_runtime
+module deltaloop/lab/interop/controller_runtime
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // What Go programs use to talk to an API server, as they use it; `make kubernetes` raises them.
-module deltaloop/tests/interop/go_client
+module deltaloop/lab/interop/go_client
 
 go 1.26.0
 

@@ -1,3 +1,3 @@
-module deltaloop/tests/interop/go_patterns
+module deltaloop/lab/interop/go_patterns
 
 go 1.24
