@@ -363,7 +363,7 @@ async def apply_in_yaml(s: Scene) -> object:
 # -- attacks: as large as a body may be that is worked out on the loop
 
 
-SMALL = 30_000
+SMALL = 22_000
 
 
 def filled(item: Callable[[int], Any], *, room: int = SMALL) -> list[Any]:

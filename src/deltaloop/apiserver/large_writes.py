@@ -37,7 +37,7 @@ from deltaloop.schemas.work import (
 
 T = TypeVar("T")
 
-LARGE: Final = 32 * 1024
+LARGE: Final = 24 * 1024
 STEPS_ON_LOOP: Final = 20_000
 """Steps of work of a write on the loop, some milliseconds."""
 STEPS_OF_LARGE: Final = 2_000_000

@@ -137,3 +137,10 @@ def _same(read: object, value: object) -> bool:
 
 def test_a_key_of_many_digits() -> None:
     assert list(read_yaml(_yaml({"a" + "2" * 5000: "", "a1": ""}))) == ["a1", "a" + "2" * 5000]
+
+
+def test_a_large_document_is_the_same_as_its_parts() -> None:
+    items = [{"a": {"b": [number, str(number), None, {"c": "d\n" * 3}]}, "z": 1.5} for number in range(3_000)]
+    whole = _yaml({"kind": "List", "items": items})
+    parts = "".join(f"- {_yaml(item).rstrip().replace(chr(10), chr(10) + '  ')}\n" for item in items)
+    assert whole == f"items:\n{parts}kind: List\n"

@@ -27,6 +27,9 @@ _emit: Final = cast("Callable[..., str]", yaml.emit)  # pyright: ignore[reportUn
 _EMITTER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _WIDTH: Final = 80
+_AT_ONCE: Final = 64 * 1024
+_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _LARGEST_INTEGER: Final = 1e21
 _EXPONENT_FROM: Final = 21
 _TIME: Final = re.compile(
@@ -41,10 +44,22 @@ def json_to_yaml(body: bytes) -> bytes:
     Raises:
         msgspec.MsgspecError: If it is no JSON.
     """
-    events = _document(msgspec.json.decode(body))
+    events = _document(_decoded(body))
     text = _emit(events, Dumper=_EMITTER, width=_WIDTH, allow_unicode=True)
     # libyaml ends a document with dots if its last block keeps its line breaks; Go's emitter does not.
     return (text.removesuffix("...\n") if text.endswith("\n...\n") else text).encode()
+
+
+def _decoded(body: bytes | msgspec.Raw) -> object:
+    """Decode JSON, and of a large document only one level: a thread that decodes all at once stops all others."""
+    raw = memoryview(body)
+    if len(raw) > _AT_ONCE:
+        opening = bytes(raw[:_AT_ONCE]).lstrip()[:1]
+        if opening == b"{":
+            return _OBJECT.decode(raw)
+        if opening == b"[":
+            return _LIST.decode(raw)
+    return msgspec.json.decode(raw)
 
 
 def _document(value: object) -> Iterator[Any]:
@@ -56,6 +71,8 @@ def _document(value: object) -> Iterator[Any]:
 
 
 def _events(value: object) -> Iterator[Any]:
+    if isinstance(value, msgspec.Raw):
+        value = _decoded(value)
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         yield yaml.MappingStartEvent(None, None, True, flow_style=False)
