@@ -59,7 +59,7 @@ def _typer(**options: Any) -> typer.Typer:
     )
 
 
-app = group(
+app: typer.Typer = group(
     {
         "run": "run:run",
         "why": "why:why",

@@ -2,7 +2,7 @@
 
 from deltaloop.cli.app import group
 
-app = group(
+app: typer.Typer = group(
     {
         "crd": "generate.crd:crd",
         "rbac": "generate.rbac:rbac",
