@@ -1,5 +1,7 @@
 """``deltaloop generate``: manifests and types that follow from a program or a definition."""
 
+import typer
+
 from deltaloop.cli.app import group
 
 app: typer.Typer = group(
