@@ -12,11 +12,11 @@ import pytest
 T = TypeVar("T")
 
 NIGHTLY: Final = os.environ.get("NIGHTLY") == "1"
-_FEWER: Final = 5
+_FEWER: Final = 8
 
 
 def examples(full: int) -> int:
-    """Return the number of examples that a test draws: all of them at night, a fifth by day."""
+    """Return the number of examples that a test draws: all of them at night, an eighth by day."""
     return full if NIGHTLY else max(5, full // _FEWER)
 
 

@@ -71,6 +71,7 @@ def measure(rounds: int) -> dict[str, float]:
     return medians
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_importing_costs_little_more_than_the_dependencies() -> None:
     found = measure(rounds=5)

@@ -97,6 +97,7 @@ class Until(io.StringIO):
         return super().write(text)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("shown", by_day(["leads: its workers run", "create Foo", "SIGTERM to"], ["create Foo"]))

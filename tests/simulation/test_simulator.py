@@ -111,6 +111,7 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
     assert "update configmaps default/volume -> no answer   <- the program crashes before the 1st update" in told
 
 
+@pytest.mark.nightly
 def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
     crashes = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
     kinds = (*crashes, FaultKind.LOST_RESPONSE, FaultKind.CONFLICT, FaultKind.MISSED_EVENTS)
@@ -159,6 +160,7 @@ def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -
     assert any("patch configmaps" in path for path in report.paths), "and the repair's own, which only faults show"
 
 
+@pytest.mark.nightly
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
     with pytest.raises(SimulationFailedError, match="crash-before:update:configmaps:1") as caught:
         await simulate(grows(loses_a_volume), SimulationOptions(runs=12))
@@ -205,6 +207,7 @@ def test_more_faults_than_a_failure_needs_are_left_out() -> None:
     assert simulation.shrink(failure).replay == "crash-before:update:configmaps:1"
 
 
+@pytest.mark.nightly
 def test_a_seed_decides_what_the_program_draws() -> None:
     async def draws(_: dl.Request, ctx: dl.Context) -> None:
         if await ctx.client.find(CONFIG_MAP, "drawn") is None:
@@ -463,6 +466,7 @@ def comes_back(function: Reconcile) -> Scenario:
     return scenario
 
 
+@pytest.mark.nightly
 def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
     """The pattern of pravega/zookeeper-operator#312: the old broker is seen being deleted, the new volume goes."""
     report = Simulation(

@@ -175,7 +175,9 @@ class Sender:
         self._send("start", nodeid, location)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send the result of a phase."""
+        """Send the result of a phase, unless it is a setup or a teardown that passed: only the others are shown."""
+        if report.passed and report.when != "call":
+            return
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self._send("result", data)
 
