@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from deltaloop import cache, kinds
+from deltaloop import kinds
 from deltaloop._internal.pacing import Backoff
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.cache import Informer, InformerOptions, QueueKind, Reaction, ReflectorOptions
+from deltaloop.cache import Informer, InformerFactory, InformerOptions, QueueKind, Reaction, ReflectorOptions
 from deltaloop.client import Client, ClientConfig, TlsConfig
 from deltaloop.testing import Relay, RelayConnection
 from tests.client.authority import Authority
@@ -182,7 +182,7 @@ InformerOf: TypeAlias = Callable[[Client, InformerOptions], AbstractAsyncContext
 @asynccontextmanager
 async def from_factory(client: Client, options: InformerOptions) -> AsyncGenerator[Informer[Resource], None]:
     """Run the informer that a factory makes."""
-    async with cache.InformerFactory(client, options=options) as factory:
+    async with InformerFactory(client, options=options) as factory:
         yield factory.informer(kinds.CONFIG_MAP)
 
 
