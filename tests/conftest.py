@@ -99,8 +99,12 @@ def logging_as_before() -> Iterator[None]:
     """Undo what a test does to our loggers, and to the level of all: the next one may look at what is logged."""
     logger, root = logging.getLogger("deltaloop"), logging.getLogger()
     level, handlers, propagate, level_of_all = logger.level, [*logger.handlers], logger.propagate, root.level
+    of_all = [*root.handlers]
     yield
     root.setLevel(level_of_all)
     logger.setLevel(level)
     logger.handlers[:] = handlers
     logger.propagate = propagate
+    # A program under test may have sent all records to a stream that closes with the test. pytest's own handlers stay.
+    for handler in [each for each in root.handlers if type(each) is logging.StreamHandler and each not in of_all]:
+        root.removeHandler(handler)
