@@ -106,5 +106,6 @@ def logging_as_before() -> Iterator[None]:
     logger.handlers[:] = handlers
     logger.propagate = propagate
     # A program under test may have sent all records to a stream that closes with the test. pytest's own handlers stay.
-    for handler in [each for each in root.handlers if type(each) is logging.StreamHandler and each not in of_all]:
+    own = [each for each in root.handlers if type(each).__name__ == "StreamHandler" and each not in of_all]
+    for handler in own:
         root.removeHandler(handler)
