@@ -1,4 +1,4 @@
-"""The settings of the product's suite, for the tests of the laboratory."""
+"""The settings of the product's suite, for the tests of the laboratory, which are all long ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from tests.conftest import (
     logging_as_before,
     pytest_collection_finish,
     pytest_plugins,
+    pytest_sessionfinish,
     pytest_sessionstart,
+    warm_interpreter,
 )
 
-__all__ = ["logging_as_before", "pytest_collection_finish", "pytest_plugins", "pytest_sessionstart"]
+__all__ = [
+    "logging_as_before",
+    "pytest_collection_finish",
+    "pytest_plugins",
+    "pytest_sessionfinish",
+    "pytest_sessionstart",
+    "warm_interpreter",
+]

@@ -102,7 +102,7 @@ def main() -> None:
     names = list(next(iter(figures.values())))
     others = [name for name in names if not name.startswith("deltaloop")]
     if not others:
-        sys.exit("no other library is installed: make bench-cel")
+        sys.exit("no other library is installed: make -C lab bench-cel")
     print(f"| µs | {' | '.join(RULES)} |\n| --- |{' --- |' * len(RULES)}")
     for name in names:
         print(f"| {name} | {' | '.join(f'{statistics.median(each[name]):.2f}' for each in figures.values())} |")

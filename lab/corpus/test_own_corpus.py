@@ -22,7 +22,7 @@ from lab.corpus.sending import LiveServer, Sender
 def test_its_files_are_what_the_program_makes() -> None:
     for name, text in files().items():
         assert (FOLDER / name).read_text() == text, (
-            f"{name}: run python -m lab.corpus.own.build, then make corpus-record"
+            f"{name}: run python -m lab.corpus.own.build, then make -C lab corpus-record"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,3 +133,15 @@ def test_actions_and_images_are_pinned_by_digest() -> None:
     assert len(images) == 2
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in actions)
     assert all(re.fullmatch(r"[\w.:/-]+@sha256:[0-9a-f]{64}", each) for each in images)
+
+
+def test_no_text_names_a_target_of_the_laboratory_without_its_folder() -> None:
+    only_there = "|".join(sorted(TARGETS["lab"] - TARGETS[""], key=len, reverse=True))
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    texts = {name: ROOT / name for name in listed if name.endswith((".py", ".md", ".toml", ".yaml", "Makefile"))}
+    named = re.compile(rf"\bmake ({only_there})(?![\w-])")
+    found = {name: named.findall(path.read_text()) for name, path in texts.items() if name != "CHANGELOG.md"}
+    assert len(found) > 1000
+    assert {name: targets for name, targets in found.items() if targets} == {}

@@ -18,7 +18,7 @@ from lab.kube.build import assets_of
 from lab.versions.cases import CASES, Case, Place, place_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
-BEGIN, END = "<!-- made by: make versions -->", "<!-- end -->"
+BEGIN, END = "<!-- made by: make -C lab versions -->", "<!-- end -->"
 _CASE_SECONDS = 300.0
 
 

@@ -1,4 +1,4 @@
-"""Bodies in protobuf, over the wire; how they are read is tested in core/test_protobuf.py."""
+"""Bodies in protobuf, over the wire; how they are read is tested in core/wire/test_protobuf.py."""
 
 from __future__ import annotations
 

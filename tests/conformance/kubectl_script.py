@@ -226,7 +226,9 @@ def main() -> None:
     assets = find_assets()
     if not kubectls or (record and assets is None):
         print(
-            "kubectl script: no kubectl was found" if not kubectls else "kubectl script: no kube-apiserver: make kube"
+            "kubectl script: no kubectl was found"
+            if not kubectls
+            else "kubectl script: no kube-apiserver: make -C lab kube"
         )
         sys.exit(int(record))
     failed = False

@@ -25,7 +25,7 @@ def diagrams() -> list[Diagram]:
 
 
 def test_every_picture_and_table_is_what_the_code_is(diagrams: list[Diagram]) -> None:
-    assert stale(wanted(diagrams, TABLES)) == [], "make diagrams writes them"
+    assert stale(wanted(diagrams, TABLES)) == [], "make generate writes them"
 
 
 def test_every_core_with_phases_is_drawn(diagrams: list[Diagram]) -> None:
@@ -131,7 +131,7 @@ def test_every_core_is_named_on_a_page() -> None:
     every = cores.all_cores()
     assert len(every) > 150
     assert cores.without_page(pages(), every) == [], (
-        "name it in a `<!-- cores: -->` of docs/concepts, then make diagrams"
+        "name it in a `<!-- cores: -->` of docs/concepts, then make generate"
     )
 
 

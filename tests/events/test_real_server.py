@@ -26,7 +26,7 @@ pytestmark = [
 
 async def test_both_kinds_are_taken_and_shown_in_both_apis() -> None:
     assets = find_assets()
-    assert assets is not None, "make kube"
+    assert assets is not None, "make -C lab kube"
     plane = ControlPlane(assets)
     await asyncio.to_thread(plane.__enter__)
     try:

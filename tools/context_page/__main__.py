@@ -175,7 +175,7 @@ def main() -> None:
     present = PAGE.read_text(encoding="utf-8")
     now = written(present)
     if only_checks and now != present:
-        sys.exit("docs/context.md does not say what the code does: make context-page")
+        sys.exit("docs/context.md does not say what the code does: make generate")
     if not only_checks:
         PAGE.write_text(now, encoding="utf-8")
 

@@ -116,7 +116,7 @@ def real() -> Generator[Server]:
     """
     assets = find_assets()
     if assets is None:
-        raise RuntimeError("no kube-apiserver is here: make kube builds one")
+        raise RuntimeError("no kube-apiserver is here: make -C lab kube builds one")
     with ControlPlane(assets) as plane, tempfile.TemporaryDirectory() as folder:
         kubeconfig = _written(Path(folder), plane.kubeconfig())
         yield Server(name=REAL, kubeconfig=kubeconfig, processes=plane.process_ids)

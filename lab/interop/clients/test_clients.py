@@ -90,7 +90,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
 
 
 def package(name: str) -> Any:
-    return pytest.importorskip(name, reason=f"{name} is not installed: make test-clients")
+    return pytest.importorskip(name, reason=f"{name} is not installed: make -C lab test-clients")
 
 
 def test_the_official_client(kubeconfig: Path) -> None:

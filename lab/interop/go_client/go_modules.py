@@ -1,7 +1,7 @@
 """Go and the modules of ``go.mod``, where they can be had.
 
 They need Go and its module proxy, and minutes the first time, so these tests are asked for: ``make -C lab test-go``, or
-``make interop`` with the rest. ``DELTALOOP_GO`` names the go command.
+``make -C lab interop`` with the rest. ``DELTALOOP_GO`` names the go command.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes verbs that wait out of verbs that are awaited: same name, keywords, docstring, overloads. It decides nothing.
 
-Type checkers see through all three, overloads and type variables included (``tests/blocking/test_types.py``).
+Type checkers see through all three, overloads and type variables included (``tests/blocking/typed_verbs.py``).
 """
 
 from __future__ import annotations

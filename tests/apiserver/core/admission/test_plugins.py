@@ -105,7 +105,7 @@ def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> Non
 def test_the_real_binary_says_the_same() -> None:
     assets = find_assets()
     if assets is None or not assets.version.startswith(f"v{MINOR}."):
-        pytest.skip(f"no kube-apiserver {MINOR}: run `make kube`")
+        pytest.skip(f"no kube-apiserver {MINOR}: run `make -C lab kube`")
     told = subprocess.run([assets.kube_apiserver, "--help"], capture_output=True, text=True, timeout=30, check=True)
     found = re.search(r"--enable-admission-plugins strings .*?\((.*?)\)", told.stdout)
     assert found is not None
