@@ -62,6 +62,24 @@ async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -
         await task
 
 
+@pytest.mark.real_time
+async def test_a_program_runs_in_another_thread(tmp_path: Path) -> None:
+    @dl.controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
+
+    async def program() -> None:
+        config = tmp_path / "config"
+        task = asyncio.create_task(dl.run(reconcile, options=embedded(write_kubeconfig=config)))
+        await eventually(lambda: config.exists() or task.done(), every=0.02)
+        await asyncio.wait({task}, timeout=0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not config.exists()
+
+    await asyncio.to_thread(asyncio.run, program())
+
+
 class Spec(msgspec.Struct):
     colour: str = "red"
 

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -52,7 +53,7 @@ async def run(
 
     It connects, serves health, metrics and webhooks, checks the permissions of the account, takes part in the leader
     election and shuts down gracefully, also if it is canceled. It does not configure logging: call
-    ``dl.configure_logging()`` first.
+    ``dl.configure_logging()`` first. In another thread than the main one it handles no signals: cancel it.
 
     If reconciles do not end within ``shutdown_timeout``, or a second signal comes, the process exits with code 1,
     because threads that still run would keep it alive.
@@ -163,7 +164,8 @@ async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> No
 
     loading = asyncio.create_task(when_ready())
     try:
-        await manager.run(handle_signals=True)
+        # Python delivers signals to the main thread only.
+        await manager.run(handle_signals=threading.current_thread() is threading.main_thread())
     finally:
         loading.cancel()
         await asyncio.wait({loading})
