@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import logging
 import os
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,30 +56,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(50_000, 20, 10)
 
 
-class WithoutTracebacksOfGarbage(logging.Filter):
-    """Has what asyncio says of garbage, such as a failed task that nobody asked, said in one line.
+def parse_uninterrupted(*args: Any, **options: Any) -> Any:
+    """Parse source without a garbage collection in between.
 
-    The collector may run within ``ast.parse``, and to format a traceback parses the source: CPython's parser is not
-    made for that, and the outer parse fails with a SystemError about recursion depth.
+    A finalizer can format a traceback, and so parse source while the collector runs. CPython's conversion of a syntax
+    tree cannot be entered twice: the outer one fails with a SystemError about its recursion depth.
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._collecting = False
-        gc.callbacks.append(self._collector)
-
-    def _collector(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
-        self._collecting = phase == "start"
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if self._collecting and record.exc_info:
-            record.exc_text = f"{record.exc_info[0]}: {record.exc_info[1]}"
-        return True
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _parse(*args, **options)
+    finally:
+        if enabled:
+            gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart() -> None:
-    logging.getLogger("asyncio").addFilter(WithoutTracebacksOfGarbage())
+_parse = ast.parse
+ast.parse = parse_uninterrupted
 
 
 @pytest.hookimpl(tryfirst=True)
