@@ -13,7 +13,7 @@ import pytest
 
 from deltaloop.api.kinds import POD
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, with_stored
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction
@@ -260,7 +260,7 @@ async def test_a_page_is_not_held_twice() -> None:
 
     def receive(obj: Resource) -> Resource:
         alive.append(Page.alive)
-        return Resource(obj.stored, obj.metadata, obj.resource_type)
+        return with_stored(obj, obj.stored)
 
     async with running(Reflector(OnePage(), Store[Resource](), options=PAGED, receive=receive)):
         await settle()
