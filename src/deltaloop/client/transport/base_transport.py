@@ -24,8 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from deltaloop.client.config import ClientConfig, check_proxy
-from deltaloop.client.core.broken_tries import Reuse, after_break
-from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind
+from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, Reuse, after_break
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for, proxy_variable

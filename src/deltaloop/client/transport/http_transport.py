@@ -17,8 +17,13 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 import msgspec
 
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.core.broken_tries import REPEATED
-from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, of_breaking, of_connecting
+from deltaloop.client.core.connection_failures import (
+    REPEATED,
+    ConnectionFailure,
+    FailureKind,
+    of_breaking,
+    of_connecting,
+)
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
 from deltaloop.client.core.http_request import header_lines, target
