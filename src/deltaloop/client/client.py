@@ -83,7 +83,7 @@ class Client(Verbs):
 
     def with_pool(self, pool: Pool) -> Self:
         """Return the same client with other connections for its ordinary calls; closing either closes both."""
-        return self._with(self._server.replaced(pool=pool))
+        return self._on_server(self._server.replaced(pool=pool))
 
     def with_write_check(self, check: WriteCheck) -> Self:
         """Return the same client with a check before each write; closing either closes both.
@@ -95,7 +95,7 @@ class Client(Verbs):
         Args:
             check: Called on the client's event loop with what is to be sent, such as ``PUT /api/v1/...``.
         """
-        return self._with(self._server.replaced(write_check=both_checks(self._server.write_check, check)))
+        return self._on_server(self._server.replaced(write_check=both_checks(self._server.write_check, check)))
 
     def with_access_check(self, check: AccessCheck) -> Self:
         """Return the same client with a check of what each request needs to be allowed; closing either closes both.
@@ -106,14 +106,14 @@ class Client(Verbs):
         Args:
             check: Called on the client's event loop with verb, kind, namespace and subresource.
         """
-        return self._with(self._server.replaced(access_check=check))
+        return self._on_server(self._server.replaced(access_check=check))
 
     def with_warnings(self, handler: WarningHandler | None) -> Self:
         """Return the same client with another handler of the server's warnings; closing either closes both.
 
         To have the warnings of a few calls: ``warned = []``, then ``client.with_warnings(warned.append)`` for those.
         """
-        return self._with(self._server.replaced(on_warning=handler))
+        return self._on_server(self._server.replaced(on_warning=handler))
 
     def with_field_manager(self, name: str) -> Self:
         """Return the same client with another field manager for its writes; closing either closes both.
@@ -121,7 +121,7 @@ class Client(Verbs):
         Raises:
             InvalidArgumentError: If the name is longer than 128 characters, or not printable.
         """
-        return self._with(self._server.with_options(self.options.replace(field_manager=name)))
+        return self._on_server(self._server.with_options(self.options.replace(field_manager=name)))
 
     def with_own_connections(self) -> Client | None:
         """Return a client of the same server with connections of its own, for another event loop; close it there.
@@ -133,11 +133,12 @@ class Client(Verbs):
             return None
         other = Client(self.config, options=self.options)
         server = other._server.replaced(write_check=self._server.write_check, access_check=self._server.access_check)
-        return other._with(server)
+        return other._on_server(server)
 
-    def _with(self, server: Server) -> Self:
+    def _on_server(self, server: Server) -> Self:
+        """Return the same client in another manner; closing either closes both."""
         other = copy.copy(self)
-        other._way = other._server = server
+        other._way = other._server = server  # noqa: SLF001 - of the same class
         return other
 
     async def __aenter__(self) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
 
@@ -23,14 +23,11 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
 from deltaloop.client.core.metadata_only import metadata_of_list
-from deltaloop.client.discovery import Discovery
+from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.transport.protocol import Pool
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
-
-if TYPE_CHECKING:
-    from deltaloop.client.core.bound_kind import BoundKind
 
 EVERYTHING: Final = ListOptions()
 SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")

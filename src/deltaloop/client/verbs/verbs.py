@@ -47,13 +47,13 @@ from deltaloop.client.verbs.request_keywords import (
     WriteKeywords,
 )
 from deltaloop.client.verbs.resource_list import ResourceList
-from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, not_found, place_of, selected
+from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, WriteVerb, not_found, place_of, selected
 from deltaloop.client.verbs.watch import WatchStream, open_watch
 
 if TYPE_CHECKING:
-    from deltaloop.client.core.bound_kind import BoundKind
     from deltaloop.client.core.resource_index import ResourceIndex
     from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
+    from deltaloop.client.discovery import BoundKind
     from deltaloop.types.written import KindOf, Written
 
 T = TypeVar("T")
@@ -373,8 +373,8 @@ class Verbs:
         return await self._way.list(known, options=selected(options, selector), **keywords)
 
     def _pages(self, known: BoundKind, keywords: ListKeywords) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
-        namespace, timeout = keywords.get("namespace"), keywords.get("timeout")
-        return lambda page: self._way.list(known, namespace=namespace, options=page, timeout=timeout)
+        asked: dict[str, Any] = {**keywords, "selector": None}  # it is in the options of every page
+        return lambda page: self._list(known, **{**asked, "options": page})
 
     @overload
     async def create(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
@@ -489,17 +489,7 @@ class Verbs:
             ConflictError: If a precondition of ``options`` does not hold.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        place = place_of(self._way, known, keywords.get("namespace"))
-        found = await self._way.write(
-            WriteRequest(
-                verb="delete",
-                kind=known,
-                name=name,
-                namespace=place,
-                options=keywords.get("options"),
-                timeout=keywords.get("timeout"),
-            )
-        )
+        found = await self._way.write(self._request("delete", known, name, **keywords))
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -532,18 +522,7 @@ class Verbs:
         if known.namespaced and not keywords.get("namespace"):
             raise InvalidArgumentError(f"delete_collection of {known.text} needs a namespace: it takes no default")
         query = selected(selection, selector).to_query()
-        place = place_of(self._way, known, keywords.get("namespace"))
-        return await self._way.write(
-            WriteRequest(
-                verb="delete_collection",
-                kind=known,
-                name="",
-                namespace=place,
-                query=query,
-                options=keywords.get("options"),
-                timeout=keywords.get("timeout"),
-            )
-        )
+        return await self._way.write(self._request("delete_collection", known, "", query=query, **keywords))
 
     @overload
     async def create_or_update(
@@ -705,17 +684,8 @@ class Verbs:
         eviction: dict[str, object] = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         if options is not None:
             eviction["deleteOptions"] = options.to_dict()
-        request = WriteRequest(
-            verb="create",
-            kind=known,
-            name=name,
-            namespace=place,
-            options=options,
-            subresource="eviction",
-            body=write_json(eviction, "the eviction"),
-            timeout=keywords.get("timeout"),
-        )
-        await self._way.write(request)
+        body = write_json(eviction, "the eviction")
+        await self._way.write(self._request("create", known, name, body=body, subresource="eviction", **keywords))
 
     async def create_subresource(
         self,
@@ -735,18 +705,11 @@ class Verbs:
             **keywords: Of the write.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        options = keywords.get("options")
-        request = WriteRequest(
-            verb="create",
-            kind=known,
-            name=name,
-            namespace=place_of(self._way, known, keywords.get("namespace")),
-            query=self._query(options),
-            options=options,
-            subresource=subresource,
-            body=write_json(obj, f"the {subresource} of {known.text} {name!r}"),
-            timeout=keywords.get("timeout"),
+        body, query = (
+            write_json(obj, f"the {subresource} of {known.text} {name!r}"),
+            self._query(keywords.get("options")),
         )
+        request = self._request("create", known, name, body=body, query=query, subresource=subresource, **keywords)
         made: Resource = await self._way.write(request)
         return made
 
@@ -788,6 +751,13 @@ class Verbs:
     async def _bind(self, kind: Kind, timeout: float | None) -> BoundKind:
         """Find a kind that no verb has met yet: of classes and built-in kinds without a question."""
         return await self._way.server.discovery.bind(kind, timeout=timeout)
+
+    def _request(
+        self, verb: WriteVerb, known: BoundKind, name: str, *, namespace: str | None = None, **more: Any
+    ) -> WriteRequest:
+        """Return a write; ``more`` are other attributes of it."""
+        place = place_of(self._way, known, namespace)
+        return WriteRequest(verb=verb, kind=known, name=name, namespace=place, **more)
 
     def _query(self, options: WriteOptions | None) -> Mapping[str, str]:
         always = self._way.server.write_query
@@ -890,11 +860,11 @@ class Verbs:
             manager = self._way.server.config.user_agent.partition("/")[0] or "deltaloop"
             query = {**({"force": "true"} if force else {}), "fieldManager": manager, **query}
             body = json_for_yaml(body)
-        request = WriteRequest(
-            verb=verb,
-            kind=known,
-            name=outgoing.name,
-            namespace=place_of(self._way, known, namespace or outgoing.namespace),
+        request = self._request(
+            verb,
+            known,
+            outgoing.name,
+            namespace=namespace or outgoing.namespace,
             query=query,
             options=options,
             subresource=subresource,
@@ -929,16 +899,14 @@ class Verbs:
         patch: Patch,
         type: PatchType = PatchType.MERGE,  # noqa: A002 - the API's word
         *,
-        namespace: str | None = None,
         options: WriteOptions | None = None,
         **more: Any,
     ) -> Any:
         metadata: Any = patch.get("metadata") if isinstance(patch, Mapping) else None
-        request = WriteRequest(
-            verb="patch",
-            kind=known,
-            name=name,
-            namespace=place_of(self._way, known, namespace),
+        request = self._request(
+            "patch",
+            known,
+            name,
             query=self._query(options),
             options=options,
             body=write_json(patch, f"the patch of {known.text} {name!r}"),
