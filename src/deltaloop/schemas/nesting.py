@@ -15,6 +15,7 @@ import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.json_values import is_list, is_mapping
+from deltaloop.schemas.json_in_parts import decode_in_parts
 
 MAX_DEPTH: Final = 128
 MAX_PARTS: Final = 150_000
@@ -50,7 +51,7 @@ def decode_json(content: bytes | str) -> Any:
     """
     _check_parts(content)
     try:
-        value = msgspec.json.decode(content)
+        value = decode_in_parts(content)
     except RecursionError:
         raise TooDeepError from None
     check_depth(value)

@@ -29,8 +29,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, final
 
-import msgspec
-
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
@@ -41,9 +39,9 @@ from deltaloop.apiserver.core.storage.store_errors import (
     OversizedError,
 )
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
+from deltaloop.schemas.json_in_parts import encode_sorted
 
 _BUMP: Final = 1_000_000
-_encoder: Final = msgspec.json.Encoder(order="deterministic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,8 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
     kept["metadata"] = metadata
     api_version = "" if "kind" in fields else fields.get("apiVersion")
     if api_version:
-        return b'{"apiVersion":' + _encoder.encode(api_version) + b"," + _encoder.encode(kept)[1:]
-    return _encoder.encode(kept)
+        return b'{"apiVersion":' + encode_sorted(api_version) + b"," + encode_sorted(kept)[1:]
+    return encode_sorted(kept)
 
 
 def check_size(raw: bytes) -> None:
