@@ -45,18 +45,12 @@ def _kopf(name: str, form: str) -> Operator:
     )
 
 
-def _ours(name: str, http: str) -> Operator:
-    return Operator(
-        name=name,
+OPERATORS: Final = (
+    Operator(
+        name=OURS,
         built=Path("lab/bench/controller/programs/deltaloop_operator.py"),
         command=(sys.executable, "-m", f"{_PROGRAMS}.deltaloop_operator"),
-        environment={"BENCH_FORM": http},
-    )
-
-
-OPERATORS: Final = (
-    _ours(OURS, "aiohttp"),
-    _ours("deltaloop-asyncio", "asyncio"),
+    ),
     Operator(name="controller-runtime", built=GO_OPERATOR, command=(str(GO_OPERATOR),)),
     Operator(
         name="controller-runtime-consistent",  # with its option, experimental, to read its own writes

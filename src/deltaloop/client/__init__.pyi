@@ -30,8 +30,7 @@ from deltaloop.client.options import PatchType as PatchType
 from deltaloop.client.options import ServerWarning as ServerWarning
 from deltaloop.client.options import WriteCheck as WriteCheck
 from deltaloop.client.options import WriteOptions as WriteOptions
-from deltaloop.client.transport.aiohttp_transport import AiohttpTransport as AiohttpTransport
-from deltaloop.client.transport.asyncio_transport import AsyncioTransport as AsyncioTransport
+from deltaloop.client.transport.http_transport import HttpTransport as HttpTransport
 from deltaloop.client.transport.protocol import Headers as Headers
 from deltaloop.client.transport.protocol import HttpRequest as HttpRequest
 from deltaloop.client.transport.protocol import HttpResponse as HttpResponse

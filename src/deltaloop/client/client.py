@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import Pool, Transport
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.client.verbs.base_client import both_checks
@@ -48,7 +48,7 @@ class Client(Verbs):
 
         Args:
             config: Where the server is and who is asking.
-            transport: The way to the server; by default HTTP as ``config`` and ``options`` say.
+            transport: The way to the server; by default HTTP as ``config`` says.
             options: Its manners: rate, field manager, warnings, metrics.
 
         Raises:
@@ -56,7 +56,7 @@ class Client(Verbs):
         """
         self._transport_is_given = transport is not None
         sender = RequestSender(
-            transport if transport is not None else open_transport(config, options.http),
+            transport if transport is not None else HttpTransport(config),
             default_timeout=config.request_timeout,
             host=urlsplit(config.server).netloc,
             options=options,

@@ -17,11 +17,11 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
 from deltaloop.cache import InformerFactory
 from deltaloop.client import (
-    AiohttpTransport,
     Client,
     DeleteOptions,
     HttpRequest,
     HttpResponse,
+    HttpTransport,
     OperationResult,
     StreamResponse,
     Transport,
@@ -164,7 +164,7 @@ async def losing(
     transports: list[Losing] = []
 
     def over(client: Client) -> Client:
-        transports.append(Losing(AiohttpTransport(client.config), carry_out=carry_out, error=error))
+        transports.append(Losing(HttpTransport(client.config), carry_out=carry_out, error=error))
         return Client(client.config, transport=transports[0])
 
     async with held(over) as h, h.client.live:

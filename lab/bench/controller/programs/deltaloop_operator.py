@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
 import deltaloop as dl
@@ -31,8 +30,7 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
 
 async def main() -> None:
     """Run until the process is told to end."""
-    own = os.environ.get("BENCH_FORM") == "asyncio"
-    async with dl.connect(options=dl.ClientOptions(http="asyncio" if own else "aiohttp")) as client:
+    async with dl.connect() as client:
         await dl.Manager(client, [reconcile]).run()
 
 
