@@ -238,9 +238,9 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> asyncio.Future[HttpResponse | None]:
         """Send a request; return a future of its response.
 
-        The result is None if ``error`` tells why there is none, and if the response is to be read as a stream: once its
-        head has come, unless ``whole`` is set and it is neither compressed nor a 401. A whole response has ended the request: the
-        connection is in ``pool`` by then, or closed.
+        The result is a whole response: the connection is in ``pool`` by then, or closed. It is None if ``error`` tells
+        why there is none, and if the response is to be read as a stream once its head has come: without ``whole``,
+        and if it is compressed or a 401.
         """
         self.reader.begin(method)
         self._pool, self._whole, self.until, self._limit, self._size = pool, whole, until, limit, 0
