@@ -2,10 +2,10 @@
 
 A set is a tree of dicts. Each key is a step of a path:
 
-    f:name        field of an object or key of a map
+    f:name            field of an object or key of a map
     k:{"name":"a"}    list item with these keys
-    v:"x"         item of a set list
-    .             the path to this dict is in the set
+    v:"x"             item of a set list
+    .                 the path to this dict is in the set
 
 An empty dict also means that its path is in the set. For example, ``{"f:spec": {"f:size": {}}}`` contains
 ``.spec.size`` but not ``.spec``, and ``{"f:spec": {".": {}, "f:size": {}}}`` contains both. At the top level, an empty
