@@ -162,9 +162,7 @@ class CustomCodec:
         check_readable_type(fields)
         api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
         if not kind:
-            raise status_errors.internal(
-                "Object 'Kind' is missing in a patched object"
-            )  # the real server's message also contains the object
+            raise status_errors.internal("Object 'Kind' is missing in a patched object")  # upstream adds the object
         if api_version != self.kind.api_version:
             group, _, version = api_version.rpartition("/")
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"

@@ -33,8 +33,8 @@ def _written(value: object) -> str:
 def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[SchemaError]:
     """Yield the errors in the conversion settings of a defaulted CRD.
 
-    ``any_authority`` accepts every ``caBundle``. It is set if the old CRD was not valid in this respect or is not
-    established yet, because establishing waits for a valid bundle.
+    ``any_authority`` accepts every ``caBundle``. It is True for CRDs that are new or not established, because
+    establishing waits for a valid bundle, and if the old bundle was invalid.
     """
     strategy = text(at(crd, "spec", "conversion", "strategy"))
     webhook = mapping(at(crd, "spec", "conversion", "webhook"))
