@@ -178,7 +178,7 @@ def not_convertible(resource: Type, fields: Mapping[str, object], why: str) -> A
 
 
 def refused_patch(code: int, reason: str, message: str) -> ApiError:
-    """Refuse a patch; like the real server's, it has empty details if what was sent could be read, and else none."""
+    """Return an error for a patch, with empty details except for 413 and 500, like the real server."""
     return _error(code, reason, message, None if code in (413, 500) else StatusDetails())
 
 
