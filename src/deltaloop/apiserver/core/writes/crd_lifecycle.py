@@ -45,9 +45,7 @@ class CrdLifecycle:
         self._registry = registry
         self._drafted = drafted
         self._followed: dict[tuple[str, str], tuple[int, int]] = {}
-        self.changed: tuple[float, str] | None = (
-            None  # time of the last change of the served resources, and UID of the CRD
-        )
+        self.changed: tuple[float, str] | None = None  # time of the last change of the served resources, and CRD's UID
 
     def serve_stored(self, *, now: float) -> None:
         """Serve the CRDs of a restored store; established CRDs keep their names."""

@@ -249,7 +249,7 @@ def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]]
 
 
 def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sent) -> list[dict[str, object]]:
-    """Return the managed fields of a new object; marks that it was sent with have an owner, although it lacks them."""
+    """Return the managed fields of a new object, including those of sent but dropped deletion marks."""
     by_author: dict[str, object] = {**without_zeros(context.served.schema.tree, created)}
     by_author["metadata"] = {**mapping(by_author["metadata"]), **sent.marks}
     return new_entries(context.registry, context.served, by_author, writer_of(context))
