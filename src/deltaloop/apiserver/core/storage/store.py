@@ -236,6 +236,7 @@ class RevisionStore(Objects):
         self._compacted = 1
         self._tables: dict[str, _Table] = {}
         self._changes: deque[StoredChange] = deque()
+        self._written_at: dict[str, int] = {}  # the last revision of each resource
         self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
         self._renumbered_at = 0
         self._renumberings = 0
@@ -309,6 +310,7 @@ class RevisionStore(Objects):
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
+        self._written_at.update((change.resource, change.revision) for change in state.changes)
         self._dropped.update(state.dropped)
         self._held = sum(change.size for change in state.changes)
         self._size = self._sum()
@@ -433,7 +435,7 @@ class RevisionStore(Objects):
 
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Return whether a resource was written after a revision. True if the history is incomplete."""
-        return after < self._compacted or any(change.resource == resource for change in self._newer_than(after))
+        return after < self._compacted or self._written_at.get(resource, 0) > after
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
         """Return the known revisions of writes to some resources, oldest first."""
@@ -520,6 +522,7 @@ class RevisionStore(Objects):
         self._size += (len(new.raw) if new is not None else 0) - (len(old.raw) if old is not None else 0)
         change = StoredChange(self._revision, resource, key, old, new)
         self._changes.append(change)
+        self._written_at[resource] = self._revision
         self._held += change.size
         if self._journal is not None:
             self._journal.wrote(change)
