@@ -401,8 +401,12 @@ class ReconcileClient(Verbs):
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         uid, version = stored.uid, stored.resource_version
         self._made(request, uid, version, before)
+        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # its last finalizer was dropped
         for view in self._views_of(request, stored.name):
-            view.wrote(stored)
+            if is_gone:
+                view.deleted(stored.key, uid=uid, version=version)
+            else:
+                view.wrote(stored)
         self._note(request, request.verb, stored.key, uid, version=version, before=before, after=stored)
 
     def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
