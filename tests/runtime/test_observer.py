@@ -192,7 +192,7 @@ async def test_a_hot_key_is_told_with_all_that_is_known(
     watched = Watched(hot=facts)
     of = context()
     watched.ended(of, decide(Returned(None)))
-    assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": (), "succeeded": True, "now": 100.0}]
+    assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": [], "succeeded": True, "now": 100.0}]
     assert watched.hooks.told[1:] == [("hot_loop", "maps", fact.cause.value)]
     [record] = caplog.records
     wanted = {

@@ -288,7 +288,7 @@ class ReconcileLoop:
                         ended = await run.raised(error)
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
-                    if run.context.client.writes:
+                    if run.context.client.way.noted:
                         # The echo of the last write comes with its response. Two rounds of the event loop later it is
                         # queued, and one reconcile serves it together with the echoes before it.
                         await asyncio.sleep(0)

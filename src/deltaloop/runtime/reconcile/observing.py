@@ -144,7 +144,7 @@ class Observer:
                     "triggers_dropped": context.triggers_dropped,
                 },
             )
-        writes = context.client.writes
+        writes = context.client.way.noted
         self._history.add(
             Reconciled(
                 controller=self._name,
@@ -158,7 +158,7 @@ class Observer:
                 error="" if error is None else type(error).__name__,
                 triggers=context.triggers,
                 triggers_dropped=context.triggers_dropped,
-                writes=writes[:_WRITES_KEPT],
+                writes=tuple(writes[:_WRITES_KEPT]),
                 writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT) if writes else 0,
                 cleanup=context.cleanup,
             )
