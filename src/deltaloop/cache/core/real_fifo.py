@@ -31,6 +31,7 @@ from typing import Final, Generic, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import (
     NOTHING_UNREAD,
     Change,
@@ -161,8 +162,9 @@ class InOrderQueue(Generic[V]):
     def write_all(self, changes: Iterable[Change[V]]) -> None:
         """Write several changes, each with its version; what is before one that raises is written."""
         key_func, transform, append = self._key_func, self._transform, self.entries.append
+        by_name = key_func is deletion_handling_key
         for delta_type, obj, version in changes:
-            key = key_func(obj)
+            key = obj.key if by_name and isinstance(obj, Resource) and obj.name else key_func(obj)
             kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
             self._populated = True
             append(_Entry(key, Delta(delta_type, kept), version))
