@@ -1,4 +1,4 @@
-"""The clock of an event loop, without a frame of Python per look."""
+"""The clock of the running event loop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import time
 from collections.abc import Callable
 
 
-def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
-    """Return the function behind ``loop.time``: that of asyncio's own loops is ``time.monotonic``."""
+def loop_clock() -> Callable[[], float]:
+    """Return a function that returns the time of the running loop.
+
+    It is ``time.monotonic`` where asyncio's own method only calls that.
+    """
+    loop = asyncio.get_running_loop()
     return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time

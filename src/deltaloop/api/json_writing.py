@@ -125,10 +125,15 @@ def _known_view(value: object) -> object:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
-def plain_json(value: object) -> bytes | None:
+_encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
+sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
+"""Encodes decoded JSON so that equal objects have equal bytes."""
+
+
+def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> bytes | None:
     """Return a value as JSON if the encoder says all that is in it; else None."""
     try:
-        encoded = _encode(value)
+        encoded = encode(value)
     except _FAILURES:
         return None
     containers: list[Any] = [(value,)]
@@ -146,9 +151,6 @@ def plain_json(value: object) -> bytes | None:
             elif not (kind is float and math.isfinite(item)) and kind not in _VIEWS:
                 return None
     return encoded
-
-
-_encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
 
 
 def _plain(value: Any, path: str) -> Any:

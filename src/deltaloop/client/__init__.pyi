@@ -49,4 +49,4 @@ from deltaloop.client.verbs.request_keywords import SubresourceWriteKeywords as 
 from deltaloop.client.verbs.request_keywords import WaitKeywords as WaitKeywords
 from deltaloop.client.verbs.request_keywords import WriteKeywords as WriteKeywords
 from deltaloop.client.verbs.resource_list import ResourceList as ResourceList
-from deltaloop.client.verbs.writing import OperationResult as OperationResult
+from deltaloop.client.verbs.verbs import OperationResult as OperationResult

@@ -101,8 +101,10 @@ def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
 
 def _same(one: object, other: object) -> bool:
     """Tell whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
+    if type(one) is str:
+        return one == other
     if is_mapping(one) and is_mapping(other):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(map(_same, one.values(), map(other.__getitem__, one)))
     if is_list(one) and is_list(other):
         return len(one) == len(other) and all(map(_same, one, other))
     return one == other and isinstance(one, bool) == isinstance(other, bool)

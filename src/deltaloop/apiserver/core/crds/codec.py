@@ -23,7 +23,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, copied, is_mapping, mapping, text
+from deltaloop.api.json_values import at, copied, is_mapping, items, mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -61,7 +61,7 @@ def settle_numbers(fields: dict[str, Any]) -> None:
     """
     waiting: list[Any] = [fields]
     for holder in waiting:  # it grows meanwhile
-        found: Iterable[tuple[str | int, object]] = holder.items() if is_mapping(holder) else enumerate(holder)
+        found: Iterable[tuple[str | int, object]] = holder.items() if is_mapping(holder) else enumerate(items(holder))
         changed: list[tuple[Any, Number]] = []
         for place, value in found:
             if type(value) in _CONTAINERS:

@@ -261,6 +261,7 @@ class RevisionStore(Objects):
         self._compacted = 1
         self._tables: dict[str, _Table] = {}
         self._changes: deque[StoredChange] = deque()
+        self._written_at: dict[str, int] = {}  # the last revision of each resource
         self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
         self._renumbered_at = 0
         self._renumberings = 0
@@ -341,6 +342,7 @@ class RevisionStore(Objects):
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
+        self._written_at.update((change.resource, change.revision) for change in state.changes)
         self._dropped.update(state.dropped)
         self._held = sum(change.size for change in state.changes)
         self._size = self._sum()
@@ -474,7 +476,7 @@ class RevisionStore(Objects):
 
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Tell whether an object of a resource was written after a revision; True if nobody knows any more."""
-        return after < self._compacted or any(change.resource == resource for change in self._newer_than(after))
+        return after < self._compacted or self._written_at.get(resource, 0) > after
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
         """Return the revisions at which objects of some resources were written, oldest first, as far as is known."""
@@ -564,6 +566,7 @@ class RevisionStore(Objects):
         self._size += (len(new.raw) if new is not None else 0) - (len(old.raw) if old is not None else 0)
         change = StoredChange(self._revision, resource, key, old, new)
         self._changes.append(change)
+        self._written_at[resource] = self._revision
         self._held += change.size
         if self._journal is not None:
             self._journal.wrote(change)
