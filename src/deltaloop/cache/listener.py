@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
-from deltaloop._internal.loop_clock import clock_of
+from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
@@ -162,7 +162,7 @@ class Listener(Generic[T]):
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
         buffer, counts, handled = self._buffer, self._metrics.counts, 0
-        clock = clock_of(asyncio.get_running_loop())
+        clock = loop_clock()
         began: float | None = None  # the end of the last call, if nothing but this has run since
         while not self._closed:
             if not buffer:
