@@ -103,20 +103,31 @@ class HttpConnection(asyncio.BufferedProtocol):
         del sizehint
         return self._buffer
 
-    def buffer_updated(self, nbytes: int) -> None:
+    def buffer_updated(self, nbytes: int) -> None:  # noqa: C901 - one function, so that a read costs few calls
         """Read a part of the response."""
-        tls = self._tls
-        if tls is None:
-            data = self._buffer[:nbytes]
-        else:
-            self._incoming.write(self._buffer[:nbytes])
+        data, tls = self._buffer[:nbytes], self._tls
+        if tls is not None:
+            incoming, plain, nbytes = self._incoming, self._plain, 0
+            incoming.write(data)
             if self._shakes_hands:
                 self._wake()
                 return
-            data = self._decrypted(tls)
-            nbytes = len(data)
+            try:
+                while incoming.pending:  # a read takes a whole record
+                    length: int = tls.read(RECORD, plain[nbytes:])  # type: ignore[assignment]
+                    if not length:  # close_notify
+                        self._loop.call_soon(self.transport.close)
+                        break
+                    nbytes += length
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLError as error:
+                self._loop.call_soon(self.fail, error)  # after the text before it
+            if self._outgoing.pending:
+                self.transport.write(self._outgoing.read())
             if not nbytes:
                 return
+            data = plain[:nbytes]
         reader = self.reader
         if reader.complete or self.error is not None:
             self.abort()  # no request expects this
@@ -138,25 +149,6 @@ class HttpConnection(asyncio.BufferedProtocol):
             if self._sends:
                 self._wake()
 
-    def _decrypted(self, tls: ssl.SSLObject) -> memoryview:
-        """Return the text of all records that have come."""
-        incoming, plain, size = self._incoming, self._plain, 0
-        try:
-            while incoming.pending:
-                # A read takes a whole record.
-                length: int = tls.read(RECORD, plain[size:])  # type: ignore[assignment]
-                if not length:  # close_notify
-                    self._loop.call_soon(self.transport.close)
-                    break
-                size += length
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLError as error:
-            self._loop.call_soon(self.fail, error)  # after the text before it
-        if self._outgoing.pending:
-            self.transport.write(self._outgoing.read())
-        return plain[:size]
-
     def _answered(self, answer: asyncio.Future[HttpResponse | None]) -> None:
         """End the request if its response is complete, or as soon as it is to be read as a stream."""
         reader = self.reader
@@ -172,8 +164,10 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         if not reader.complete:
             return
-        headers = Headers(reader.headers)
-        response = HttpResponse(reader.status, headers, reader.taken(), reader.warns)
+        pieces = reader.pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        response = HttpResponse(reader.status, Headers(reader.headers), body, reader.warns)
         self.asked = None
         self.until = math.inf
         pool = self._pool
@@ -284,7 +278,13 @@ class HttpConnection(asyncio.BufferedProtocol):
         while not reader.pieces:
             if reader.complete:
                 return b""
-            await self._wait()
+            if self.error is not None:
+                raise self.error
+            self._waiter = asyncio.Future(loop=self._loop)
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         self._size = 0
         if self._is_paused:
             self._is_paused = False
