@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
-    """Return a function that returns the time of a loop: ``time.monotonic`` where asyncio's own method only calls that."""
+    """Return the function behind ``loop.time``, which is ``time.monotonic`` for asyncio's own loops."""
     return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
 
 
