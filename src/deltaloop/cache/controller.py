@@ -8,12 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-<<<<<<< HEAD
-from collections.abc import Awaitable, Callable
-=======
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
->>>>>>> main
 from typing import Final, final
 
 from deltaloop._internal.option_types import Options, check_types
