@@ -301,7 +301,7 @@ class ReconcileLoop:
                 self._finish(run, ended)
         except (asyncio.CancelledError, QueueShutDownError):
             goes_on = False  # it has waited for a key
-        except BaseException as error:  # what means the program goes on from ``run``
+        except BaseException as error:  # noqa: BLE001 - it means the program, and goes on from ``run``
             goes_on = False
             self._give_up(error)
         finally:
