@@ -302,11 +302,15 @@ class CachedWay:
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         known, verb, version = request.kind, request.verb, stored.resource_version
         self._made(request, stored.uid, version, before)
+        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # its last finalizer was dropped
         views = self._views.bound.get(known) or self._views.bind(known)
         place, name = request.namespace, stored.name or request.name
         for view in views.written(place, name) if views.tracked else views.views:
             if view.namespace is None or view.namespace == place:
-                view.wrote(stored)
+                if is_gone:
+                    view.deleted(stored.key, uid=stored.uid, version=version)
+                else:
+                    view.wrote(stored)
         self._note(
             OwnWrite(
                 verb=verb,
