@@ -31,13 +31,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
@@ -51,8 +50,7 @@ _UID: Final[PathParts] = ("metadata", "uid")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotLoopOptions:
+class HotLoopOptions(Options, frozen=True, kw_only=True):
     """When a key is taken to keep itself busy, and how it is slowed down; times are in seconds.
 
     Attributes:
@@ -288,12 +286,14 @@ class HotLoops:
     def _wrote(
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
     ) -> HotLoop | None:
-        subject = write.subject
+        subject = write.subject if write.verb == "create" else (write.kind, write.key)
         last = known.objects.pop(subject, None)
         present = known.objects[subject] = last or _Written()
         if len(known.objects) > _OBJECTS:
             del known.objects[next(iter(known.objects))]
-        contested = () if last is None else self._contested(last, write, own=own or known.hot is not None, now=now)
+        contested: tuple[PathParts, ...] = ()
+        if last is not None and (own or write.before is None or write.before.resource_version != last.version):
+            contested = self._contested(last, write, own=own or known.hot is not None, now=now)
         theirs = present.after
         present.verb, present.uid, present.version, present.after = write.verb, write.uid, write.version, write.after
         if not own and not contested:
