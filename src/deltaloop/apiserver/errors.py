@@ -8,7 +8,9 @@ from deltaloop.api.errors import DeltaloopError
 
 
 class DataDirectoryError(DeltaloopError):
-    """Data directory that cannot be used. The message contains the reason and a remedy.
+    """Data directory that cannot be used.
+
+    The message contains the reason and a remedy.
 
     Attributes:
         directory: Data directory.
@@ -20,7 +22,9 @@ class DataDirectoryError(DeltaloopError):
 
 
 class ServerStartError(DeltaloopError):
-    """Address that the server cannot listen on. The message contains the reason and a remedy.
+    """Address that the server cannot listen on.
+
+    The message contains the reason and a remedy.
 
     Attributes:
         host: Requested address.

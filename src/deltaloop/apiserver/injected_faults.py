@@ -102,7 +102,7 @@ class Faults:
         return len(struck)
 
     def compact(self, revision: int | None = None) -> None:
-        """Drop the changes up to a revision, by default all. Older watches, lists and tokens then get 410 Expired."""
+        """Drop the changes up to a revision, by default all; older watches, lists and tokens get 410 Expired."""
         self._store.compact(self._store.revision if revision is None else revision)
 
     def reset_revisions(self, revision: int = 1) -> None:

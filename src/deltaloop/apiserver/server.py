@@ -131,7 +131,7 @@ class ApiServer:
 
     @property
     def token(self) -> SecretText:
-        """Bearer token of ``deltaloop:admin``. Empty with plain HTTP and before the data directory was read."""
+        """Bearer token of ``deltaloop:admin``; empty with plain HTTP and before the data directory was read."""
         return self._token or SecretText("")
 
     @property
@@ -265,7 +265,7 @@ class ApiServer:
         self._webhooks.services[service] = address
 
     def compact(self, revision: int | None = None) -> None:
-        """Drop the changes up to a revision, by default all. Older watches, lists and tokens then get 410 Expired."""
+        """Drop the changes up to a revision, by default all; older watches, lists and tokens get 410 Expired."""
         self._faults.compact(revision)
 
     async def __aenter__(self) -> Self:
