@@ -14,8 +14,8 @@ from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
-from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.reconcile.context import Context
+from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import CLEANUPS, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.tracing import Tracing, end
 
@@ -31,7 +31,12 @@ _WRITES_KEPT: Final = 20
 
 @final
 class Observer:
-    """Watches the reconciles of one controller."""
+    """Watches the reconciles of one controller.
+
+    Attributes:
+        hot: Keys that keep themselves busy; None if nobody wants to know. ``wait`` and ``look`` are for those that it
+            has in ``watched``.
+    """
 
     def __init__(
         self,
@@ -53,8 +58,8 @@ class Observer:
         self._kind = str(controller.resource)
         self._metrics = metrics
         self._history = history
-        self._tracing = tracing
-        self._hot = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
+        self.tracing = tracing
+        self.hot: HotLoops | None = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
     def wait(self, key: str, *, now: float) -> float:
         """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
@@ -63,9 +68,9 @@ class Observer:
             key: Key of the object, ``namespace/name``.
             now: The monotonic clock, in seconds.
         """
-        if self._hot is None:
+        if self.hot is None:
             return 0.0
-        seconds = self._hot.delay(key, now)
+        seconds = self.hot.delay(key, now)
         if seconds > 0:
             self._metrics.slowed_down()
         return seconds
@@ -81,8 +86,8 @@ class Observer:
             triggers: Why, with their origins.
             client: Client of the cluster.
         """
-        subject = None if self._hot is None else self._hot.wants_to_see(key, triggers=triggers)
-        if self._hot is None or subject is None:
+        subject = None if self.hot is None else self.hot.wants_to_see(key, triggers=triggers)
+        if self.hot is None or subject is None:
             return
         kind, object_key = subject
         place = split_meta_namespace_key(object_key)
@@ -94,7 +99,7 @@ class Observer:
                 "an object that is fought over could not be read", extra={**extra, "error": type(error).__name__}
             )
         else:
-            self._hot.saw(key, subject, obj)
+            self.hot.saw(key, subject, obj)
 
     def last_error(self, key: str) -> str:
         """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
@@ -102,123 +107,86 @@ class Observer:
         return "" if last is None else last.error
 
     def begins(self, context: Context, *, now: float) -> Span | None:
-        """Start the span of a reconcile; None if no program collects spans."""
-        tracing = self._tracing
-        if now >= tracing.look_at:
-            tracing.look(now)
-        return tracing.start(context, name=self._name) if tracing.is_on else None
+        """Start the span of a reconcile, in its task; None if no program collects spans."""
+        if now >= self.tracing.look_at:
+            self.tracing.look(now)
+        return self.tracing.start(context, name=self._name) if self.tracing.is_on else None
 
     def ended(
-        self,
-        context: Context,
-        decision: KeyDecision,
-        span: Span | None,
-        *,
-        seconds: float,
-        now: float,
-        news: Sequence[Trigger] | None = None,
+        self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
     ) -> None:
         """Tell of a reconcile that has ended.
 
         Args:
-            context: Of the reconcile.
+            run: The reconcile.
             decision: How it ended.
-            span: The reconcile's span, if there is one.
-            seconds: How long it took.
             now: The monotonic clock, in seconds.
             news: Triggers that did not wait for a retry; None means all triggers of the reconcile.
         """
-        row = decision.row
+        row, context, error = decision.row, run.context, decision.error
         result = row.result or decision.case.value
-        if row.result:
+        if row.result and self._metrics.is_on:
             counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
-            self._metrics.reconciled(row.result, counters, seconds)
-        end(span, result=result, error=decision.error)
+            self._metrics.reconciled(row.result, counters, now - run.started_at)
+        if run.span is not None:
+            end(run.span, result=result, error=error)
         if _reconciles.isEnabledFor(logging.DEBUG):
             context.logger.debug(
                 "reconciled",
                 extra={
                     "result": result,
-                    "seconds": seconds,
+                    "seconds": now - run.started_at,
                     "attempt": context.attempts,
                     "cleanup": context.cleanup,
                     "triggers": [str(trigger) for trigger in context.triggers],
                     "triggers_dropped": context.triggers_dropped,
                 },
             )
-        writes = context.client.writes
-        self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
-        if self._hot is not None:
-            triggers = context.triggers if news is None else news
-            self._observe_heat(self._hot, context.request.key, triggers, writes, decision, now)
-
-    def _reconciled(
-        self,
-        context: Context,
-        decision: KeyDecision,
-        result: str,
-        writes: Sequence[OwnWrite],
-        *,
-        seconds: float,
-        now: float,
-    ) -> Reconciled:
-        return Reconciled(
-            controller=self._name,
-            kind=self._kind,
-            key=context.request.key,
-            number=context.number,
-            ended_at=now,
-            seconds=seconds,
-            attempt=context.attempts,
-            result=result,
-            error="" if decision.error is None else type(decision.error).__name__,
-            triggers=context.triggers,
-            triggers_dropped=context.triggers_dropped,
-            writes=tuple(writes[:_WRITES_KEPT]),
-            writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
-            cleanup=context.cleanup,
+        writes = context.client.way.noted
+        self._history.add(
+            Reconciled(
+                controller=self._name,
+                kind=self._kind,
+                key=run.key,
+                number=run.number,
+                ended_at=now,
+                seconds=now - run.started_at,
+                attempt=context.attempts,
+                result=result,
+                error="" if error is None else type(error).__name__,
+                triggers=context.triggers,
+                triggers_dropped=context.triggers_dropped,
+                writes=tuple(writes[:_WRITES_KEPT]),
+                writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT) if writes else 0,
+                cleanup=context.cleanup,
+            )
         )
+        if self.hot is not None and (writes or run.key in self.hot.watched):
+            succeeded = decision.case in (Case.NOTHING, Case.AFTER)
+            triggers = context.triggers if news is None else news
+            for fact in self.hot.observe(run.key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
+                self._tell(run.key, fact)
 
-    def _observe_heat(
-        self,
-        hot: HotLoops,
-        key: str,
-        triggers: Sequence[Trigger],
-        writes: Sequence[OwnWrite],
-        decision: KeyDecision,
-        now: float,
-    ) -> None:
-        succeeded = decision.case in (Case.NOTHING, Case.AFTER)
-        for fact in hot.observe(key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
-            match fact:
-                case HotLoop():
-                    self._metrics.hot_loop(fact.cause.value)
-                    extra: dict[str, object] = {
-                        "controller": self._name,
-                        "key": key,
-                        "cause": fact.cause.value,
-                        "kind": fact.kind,
-                        "object": fact.object_key,
-                        "changes": fact.changes,
-                        "reconciles": fact.strikes,
-                        "seconds": round(fact.seconds, 3),
-                        "interval": fact.interval,
-                    }
-                    if fact.cause is Cause.FIGHT:
-                        message = (
-                            "two writers fight over an object, and the key is slowed down: let one decide each field"
-                        )
-                        extra["other"] = fact.other or "unknown"
-                    else:
-                        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
-                    _logger.warning(message, extra=extra)
-                case Cooled():
-                    _logger.info(
-                        "a key is no longer slowed down",
-                        extra={
-                            "controller": self._name,
-                            "key": key,
-                            "cause": fact.cause.value,
-                            "seconds": fact.seconds,
-                        },
-                    )
+    def _tell(self, key: str, fact: HotLoop | Cooled) -> None:
+        extra: dict[str, object] = {
+            "controller": self._name,
+            "key": key,
+            "cause": fact.cause.value,
+            "seconds": round(fact.seconds, 3),
+        }
+        if isinstance(fact, Cooled):
+            _logger.info("a key is no longer slowed down", extra=extra)
+            return
+        self._metrics.hot_loop(fact.cause.value)
+        extra |= {
+            "kind": fact.kind,
+            "object": fact.object_key,
+            "changes": fact.changes,
+            "reconciles": fact.strikes,
+            "interval": fact.interval,
+        }
+        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
+        if fact.cause is Cause.FIGHT:
+            message = "two writers fight over an object, and the key is slowed down: let one decide each field"
+            extra["other"] = fact.other or "unknown"
+        _logger.warning(message, extra=extra)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.api.references import Trigger
@@ -56,7 +54,7 @@ class Tracing:
         self.look_at = -math.inf
 
     def start(self, context: Context, *, name: str) -> Span | None:
-        """Start the span of a reconcile; None without the API.
+        """Start the span of a reconcile, and make it the current one of the present task; None without the API.
 
         Args:
             context: Context of the reconcile.
@@ -64,7 +62,8 @@ class Tracing:
         """
         if self._tracer is None:
             return None
-        from opentelemetry.trace import Link, SpanKind
+        from opentelemetry import context as contexts
+        from opentelemetry.trace import Link, SpanKind, set_span_in_context
 
         links = [Link(found) for found in self._causes(context.triggers, name)]
         span = self._tracer.start_span(
@@ -80,6 +79,7 @@ class Tracing:
                 "deltaloop.triggers": reasons(context.triggers),
             },
         )
+        contexts.attach(set_span_in_context(span))
         made = span.get_span_context()
         if made.is_valid:
             self._spans[name, str(context.number)] = made
@@ -104,22 +104,8 @@ class Tracing:
         return [*found.values()]
 
 
-@contextmanager
-def current(span: Span | None) -> Generator[None, None, None]:
-    """Make a span the current one while something is started."""
-    if span is None:
-        yield
-        return
-    from opentelemetry import trace
-
-    with trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
-        yield
-
-
-def end(span: Span | None, *, result: str, error: BaseException | None) -> None:
+def end(span: Span, *, result: str, error: BaseException | None) -> None:
     """End a span; of an error its type is told, never its text, which may hold data."""
-    if span is None:
-        return
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("deltaloop.result", result)
