@@ -11,9 +11,12 @@ import asyncio
 import contextvars
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+import types
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, cast, final
+
+import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
@@ -64,6 +67,14 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+
+
+@final
+class _Worker(msgspec.Struct, eq=False):
+    """A slot for one reconcile at a time, and its present task."""
+
+    name: str
+    task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
 
 
 @final
@@ -169,7 +180,7 @@ class ReconcileLoop:
         self._interrupted, self._fatal = False, None
         try:
             for number in range(1, workers_wanted + 1):
-                self._start(f"worker {number} of {name}")
+                self._start(_Worker(f"worker {number} of {name}"))
             await self._until_ended()
         finally:
             if self._timer is not None:
@@ -258,14 +269,14 @@ class ReconcileLoop:
 
     # -- workers
 
-    def _start(self, worker: str) -> None:
+    def _start(self, worker: _Worker) -> None:
         assert self.shared.loop is not None
-        task = self.shared.loop.create_task(self._work(worker), name=worker, context=self._outside.copy())
-        self._workers[task] = None
+        worker.task = self.shared.loop.create_task(self._work(worker), name=worker.name, context=self._outside.copy())
+        self._workers[worker.task] = None
 
-    async def _work(self, worker: str) -> None:
+    async def _work(self, worker: _Worker) -> None:
         """Take a key and reconcile it, in this one task: what a reconciler does to its task ends with it."""
-        task, goes_on = cast("asyncio.Task[None]", asyncio.current_task()), False
+        task, goes_on = worker.task, False
         self._idle[task] = None
         try:
             if self._stopping or self._interrupted:
@@ -291,8 +302,7 @@ class ReconcileLoop:
                     if run.context.client.way.noted:
                         # The echo of the last write comes with its response. Two rounds of the event loop later it is
                         # queued, and one reconcile serves it together with the echoes before it.
-                        await asyncio.sleep(0)
-                        await asyncio.sleep(0)
+                        await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
                 except BaseException as error:
@@ -529,6 +539,13 @@ class ReconcileLoop:
             # Without an error: the queue counts and spaces it like a failure, and logs nothing.
             self.queue.add_rate_limited(work.key)
             self.queue.done(work.key)
+
+
+@types.coroutine
+def _two_rounds() -> Generator[None, None, None]:
+    """Do what two calls of ``asyncio.sleep(0)`` do."""
+    yield
+    yield
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:
