@@ -35,6 +35,7 @@ from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
     Action,
+    Ended,
     KeyDecision,
     Raised,
     Returned,
@@ -235,7 +236,8 @@ class ReconcileLoop:
         """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
         self.stop_taking()
         for run in self.runs.abandon():
-            self._conclude(run, decide(Stopped()))
+            self._observer.ended(run, decide(Stopped()), now=self._clock())
+            run.work.put_back()
         self._left_behind = True
         _wake(self._end)
         return tuple(run.key for run in self.runs.present())
@@ -395,18 +397,36 @@ class ReconcileLoop:
             self._look()
         return run
 
-    def _finish(self, run: Execution, ended: Returned | Raised | None) -> None:
-        """Take the end of a run; None says that it returned None, and forgot nothing."""
+    def _finish(self, run: Execution, ended: Ended | None) -> None:
+        """Take the end of a run, tell of it, and do with its key what was decided.
+
+        Args:
+            run: The run.
+            ended: How it ended; None says that it returned None, and forgot no call.
+        """
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
-            if not run.abandoned:
-                timed_out = run.reason is StopReason.TIMEOUT
-                self._conclude(run, decide(TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()))
-            return
-        self.runs.ended(run)
-        if self.metrics.is_on:
-            self.metrics.active_workers(len(self.runs))
-        self._conclude(run, NOTHING if ended is None else decide(ended, declared=self._declared))
+            if run.abandoned:
+                return
+            timed_out = run.reason is StopReason.TIMEOUT
+            ended = TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()
+        else:
+            self.runs.ended(run)
+            if self.metrics.is_on:
+                self.metrics.active_workers(len(self.runs))
+        decision = NOTHING if ended is None else decide(ended, declared=self._declared)
+        if decision.error is not None:
+            note_missing_right(decision.error, self.controller.name)
+        news = self._news(run) if self._failing else run.context.triggers
+        self._observer.ended(run, decision, now=self._clock(), news=news)
+        if self.shared.tracker is not None:
+            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in _SUCCESSES:
+            self._note_failure(run, decision)
+        if decision is not NOTHING:
+            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
+            self._carry_out(run.work, decision)
 
     def _free(self, run: Execution, error: BaseException | None = None) -> None:
         """Free the slot of a run that has really ended; log what it raised after it was told to stop."""
@@ -467,22 +487,6 @@ class ReconcileLoop:
         return {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "reason": reason}
 
     # -- ends
-
-    def _conclude(self, run: Execution, decision: KeyDecision) -> None:
-        """Tell of a run, and do with its key what was decided."""
-        if decision.error is not None:
-            note_missing_right(decision.error, self.controller.name)
-        self._observer.ended(
-            run, decision, now=self._clock(), news=self._news(run) if self._failing else run.context.triggers
-        )
-        if self.shared.tracker is not None:
-            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
-            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
-        if self._failing or decision.row.action not in _SUCCESSES:
-            self._note_failure(run, decision)
-        if decision is not NOTHING:
-            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
-            self._carry_out(run.work, decision)
 
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a run began; any thread.
