@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
@@ -23,8 +22,7 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueOptions:
+class QueueOptions(Options, frozen=True, kw_only=True):
     """What can be chosen about a queue; the defaults are upstream's behaviour.
 
     Attributes:

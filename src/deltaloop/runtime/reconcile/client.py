@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
-from dataclasses import replace
 from typing import Any, Final, Self, TypeVar, final, overload
 
 import msgspec
@@ -215,7 +214,7 @@ class CachedWay:
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
             gone = "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
             uid = options.uid or uid or gone
-            request = msgspec.structs.replace(request, options=replace(options, uid=uid))
+            request = msgspec.structs.replace(request, options=options.replace(uid=uid))
         elif verb == "apply" and before is None and view is not None and not request.subresource:
             check = None if view.is_uncertain(key) else self.server.access_check
             if check is not None:
