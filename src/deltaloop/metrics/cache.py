@@ -121,7 +121,7 @@ class InformerMetrics(RegisteredCollector):
         """Register the collector.
 
         Args:
-            registry: Prometheus registry. None means prometheus-client's default registry. It can contain only one
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
                 collector of this class.
 
         Raises:

@@ -27,7 +27,7 @@ class RegisteredCollector(ABC):
 
         Args:
             what: Description of the metrics for the error message.
-            registry: Prometheus registry. None means prometheus-client's default registry.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.

@@ -75,7 +75,7 @@ class ReconcileMetrics(RegisteredCollector):
 
         Args:
             queues: Collector for the controllers' work queues. None disables their metrics.
-            registry: Prometheus registry. None means prometheus-client's default registry. It can contain only one
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
                 collector of this class.
 
         Raises:

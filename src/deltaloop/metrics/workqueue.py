@@ -84,7 +84,7 @@ class WorkQueueMetrics(RegisteredCollector):
         """Register the collector.
 
         Args:
-            registry: Prometheus registry. None means prometheus-client's default registry. It can contain only one
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
                 collector of this class.
 
         Raises:
