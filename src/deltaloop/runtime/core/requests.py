@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol, Self, TypeAlias, cast, final
+from typing import Any, Final, Protocol, Self, TypeAlias, final
 
 import msgspec
 
@@ -187,7 +187,7 @@ def requests_for(
     return keys, trigger
 
 
-def keys_of(mapped: object) -> Iterable[str]:
+def keys_of(mapped: Any) -> Iterable[str]:
     """Return the keys of what a mapper returned.
 
     Raises:
@@ -198,7 +198,7 @@ def keys_of(mapped: object) -> Iterable[str]:
     ):
         raise InvalidRequestsError(type(mapped).__name__)  # the letters of a text are no keys
     keys: list[str] = []
-    for each in cast("Iterable[object]", mapped):
+    for each in mapped:
         if type(each) is str or isinstance(each, str):
             keys.append(each)
         elif isinstance(each, Request | Resource):
@@ -206,7 +206,7 @@ def keys_of(mapped: object) -> Iterable[str]:
         elif resource_type_of(type(each)) is not None:
             keys.append(meta_namespace_key(each))
         else:
-            raise InvalidRequestsError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
+            raise InvalidRequestsError(f"{type(mapped).__name__} with a {type(each).__name__} in it")
     return keys
 
 
