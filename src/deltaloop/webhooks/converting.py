@@ -96,7 +96,7 @@ class KindConversion:
     def steps(
         self, obj: Mapping[str, Any], version: str, misfits: list[SeenMisfit] | None = None
     ) -> Steps[dict[str, Any]]:
-        """Convert an object in steps. Every second step runs a function.
+        """Convert an object in steps, of which every second step runs a function.
 
         Args:
             obj: Object in any version of the kind.

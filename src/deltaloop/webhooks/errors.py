@@ -62,7 +62,7 @@ class WebhookServerError(DeltaloopError):
 
 @final
 class StorageVersionChangedError(DeltaloopError):
-    """The storage version of a definition changed during a migration. Start the migration again.
+    """The storage version of a definition changed during a migration, which must be started again.
 
     Attributes:
         definition: Name of the definition.

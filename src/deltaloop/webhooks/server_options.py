@@ -70,7 +70,7 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, address: str) -> Self | None:
-        """Parse an address, for example ``:9443`` (all interfaces) or ``[::1]:0``. ``0`` returns None.
+        """Parse an address, for example ``:9443`` (all interfaces), ``[::1]:0``, or ``0`` for None.
 
         Raises:
             InvalidArgumentError: If the address is invalid.

@@ -70,7 +70,7 @@ class MountedCertificates:
         return None if self._certificate is None else self._certificate.not_after
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to listen with. Its certificate changes between handshakes."""
+        """Return the TLS context to listen with, whose certificate changes between handshakes."""
         return self._context
 
     def not_ready(self) -> str:

@@ -153,7 +153,7 @@ class ManagedCertificates:
         return None if self._serving is None else self._serving.not_after
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to listen with. Its certificate changes between handshakes."""
+        """Return the TLS context to listen with, whose certificate changes between handshakes."""
         return self._context
 
     def not_ready(self) -> str:

@@ -10,7 +10,7 @@ class CertificateSource(Protocol):
     """Source of a TLS context whose certificate stays valid."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context to listen with. It is always the same object, but its certificate can change."""
+        """Return the TLS context to listen with, whose certificate can change between handshakes."""
         ...
 
     def not_ready(self) -> str:

@@ -33,7 +33,9 @@ ReviewOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 @final
 class InvalidReviewError(DeltaloopError):
-    """The body is not a valid review. The message contains no data of the body.
+    """The body is not a valid review.
+
+    The message contains no data of the body.
 
     Attributes:
         uid: Identifier of the review, or "" if it cannot be read.
