@@ -1,6 +1,6 @@
-"""What an expression may cost, whatever its variables hold: a walk over its tree with the sizes that are known.
+"""Estimate the cost of an expression for any values, from the known sizes of its variables.
 
-The walk is over the tree with its macros written out as cel-go writes them out, since each of the parts has a cost.
+The estimator walks the tree with macros expanded in the same way as in cel-go, because each part has a cost.
 
 Source: cel-go checker/cost.go; parser/macro.go, ext/comprehensions.go, ext/lists.go and cel/library.go for the macros.
 """
@@ -57,16 +57,13 @@ _ACCUMULATOR: Final = "@result"
 
 @final
 class _Part(msgspec.Struct, eq=False):
-    """A part of the tree.
+    """Part of the expanded tree.
 
     Attributes:
-        kind: What it is.
-        type: Its type.
-        name: The name, the field, the function, or of a loop the variables.
-        parts: What it is made of. Of a call, its target first; of a loop: range, start, condition, step and result.
-        overloads: Of a call: what may be called.
-        has_target: Of a call: whether the first part is its target.
-        value: Of a literal.
+        name: Name, field or function.
+        parts: Children. For a call, the target comes first. For a loop: range, start, condition, step and result.
+        overloads: Possible overloads of a call.
+        has_target: Whether the first part of a call is its target.
     """
 
     kind: _Kind
@@ -81,7 +78,7 @@ class _Part(msgspec.Struct, eq=False):
 
 @final
 class _Entries(msgspec.Struct, frozen=True):
-    """How large the keys and the values of a list or a map may be."""
+    """Sizes of the keys and values of a list or a map."""
 
     of: str
     key: Estimate
@@ -93,7 +90,7 @@ class _Entries(msgspec.Struct, frozen=True):
 
 @final
 class _Local(msgspec.Struct, frozen=True):
-    """What is known of a variable of a macro."""
+    """Known properties of a macro variable."""
 
     path: tuple[str, ...]
     size: Estimate | None
@@ -101,11 +98,11 @@ class _Local(msgspec.Struct, frozen=True):
 
 
 def estimate(checked: Checked, hints: SizeHints, function_costs: Mapping[str, Cost]) -> Estimate:
-    """Return what a checked expression may cost."""
+    """Estimate the cost of a checked expression."""
     return _Estimator(hints, function_costs).cost(_Expander(checked).part(checked.tree))
 
 
-# The tree with its macros written out.
+# Expansion of macros.
 
 
 def _call(function: str, result: Type, overload: str, *parts: _Part, has_target: bool = False) -> _Part:
@@ -121,8 +118,6 @@ def _accumulator(kind: Type) -> _Part:
 
 
 class _Expander:
-    """Writes the macros out."""
-
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
 
@@ -215,7 +210,7 @@ _LOGICAL: Final = (("logical_and",), ("logical_or",))
 
 
 def _logical(function: str, parts: tuple[_Part, ...]) -> _Part:
-    """Return a chain of ``&&`` or ``||``; how cel-go balances it makes no difference for costs."""
+    """Return a chain of ``&&`` or ``||``. Balancing it like cel-go would not change the cost."""
     overload = "logical_and" if function == "_&&_" else "logical_or"
     return reduce(lambda left, right: _call(function, BOOL, overload, left, right), parts)
 
@@ -286,8 +281,6 @@ _MACROS: Final[Mapping[str, Callable[[Comprehension, tuple[_Part, ...]], _Fold]]
 
 
 class _Estimator:
-    """One walk over a tree."""
-
     def __init__(self, hints: SizeHints, function_costs: Mapping[str, Cost]) -> None:
         self._hints = hints
         self._function_costs = function_costs
@@ -433,7 +426,7 @@ class _Estimator:
         return found[0].plus(given), found[1]
 
     def _estimates(self, overload: Overload | str, call: CallShape) -> Iterator[CallEstimate]:
-        """Yield what libraries say of a call, the first that counts first."""
+        """Yield the libraries' estimates of a call, the preferred first."""
         own = overload.cost if isinstance(overload, Overload) else _SORT_COSTS.get(overload)
         for cost in (own, self._function_costs.get(call.function)):
             found = cost.estimated(call) if cost is not None else None

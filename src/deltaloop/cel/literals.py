@@ -1,4 +1,4 @@
-"""What strings, bytes and numbers mean that are written in an expression.
+"""Values of string, bytes and number literals.
 
 Source: cel-spec doc/langdef.md, "String and Bytes Values"; cel-go parser/unescape.go.
 """
@@ -18,24 +18,24 @@ _LAST: Final = 0x10FFFF
 
 
 class MalformedLiteralError(ValueError):
-    """A literal means nothing; the text says why, in cel-go's words."""
+    """A literal is invalid. The message is cel-go's."""
 
 
 def string_value(text: str) -> str:
-    """Return what a string literal means.
+    """Return the value of a string literal.
 
     Raises:
-        MalformedLiteralError: If it names a character that there is not.
+        MalformedLiteralError: If it contains an invalid code point.
     """
     body, raw = _body(text)
     return body if raw else _ESCAPE.sub(_character, body)
 
 
 def bytes_value(text: str) -> bytes:
-    """Return what a bytes literal means; ``text`` begins with its ``b``.
+    """Return the value of a bytes literal, which begins with ``b``.
 
     Raises:
-        MalformedLiteralError: If it names a character where only bytes may be named.
+        MalformedLiteralError: If it contains a Unicode escape.
     """
     body, raw = _body(text[1:])
     if raw:
@@ -49,7 +49,7 @@ def bytes_value(text: str) -> bytes:
 
 
 def int_value(text: str) -> int:
-    """Return what an integer means; a sign may stand before it.
+    """Return the value of an integer literal with an optional sign.
 
     Raises:
         MalformedLiteralError: If it does not fit 64 bits.
@@ -61,7 +61,7 @@ def int_value(text: str) -> int:
 
 
 def uint_value(text: str) -> Uint:
-    """Return what an unsigned integer means; ``text`` ends with its ``u``.
+    """Return the value of an unsigned literal, which ends with ``u``.
 
     Raises:
         MalformedLiteralError: If it does not fit 64 bits.
@@ -73,7 +73,7 @@ def uint_value(text: str) -> Uint:
 
 
 def double_value(text: str) -> float:
-    """Return what a number with a point or an exponent means.
+    """Return the value of a number with a decimal point or an exponent.
 
     Raises:
         MalformedLiteralError: If it is too large.
@@ -85,7 +85,7 @@ def double_value(text: str) -> float:
 
 
 def _decimal(text: str) -> int:
-    """Return a decimal number; of one with too many digits (Python refuses thousands) one that fits nowhere."""
+    """Return a decimal number. Too many digits, which Python rejects, return a number that does not fit 64 bits."""
     return int(text) if len(text) < 100 else UINT_MOST + 1  # 20 digits fit
 
 
