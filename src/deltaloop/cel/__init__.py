@@ -5,26 +5,15 @@
     expression = cel.Environment(variables={"self": cel.DYN}).compile("self.replicas <= self.maxReplicas")
     expression.evaluate({"self": {"replicas": 3, "maxReplicas": 5}})  # True
 
-**Compilation.** ``lexer`` and ``parser`` build a tree (``syntax``), in which macros such as ``all`` are single nodes.
-``checker`` finds the types of all parts and resolves names and calls. ``validators`` reject constants that can only
-fail. ``compiler`` turns the tree into closures, so that a program is one function of a list of variables.
+``lexer``, ``parser`` and ``checker`` produce a typed tree (``syntax``), which ``compiler`` turns into closures. A
+``Library`` contains functions as data, and the language's operators are also libraries.
 
-**Functions** are data: a ``Library`` contains functions with their types, macros and types. The language's operators
-are also libraries (``libraries``). An ``Environment`` combines libraries and variables, and a ``TypeProvider`` supplies
-the types of objects.
+Types are checked again at run time, so a value of an undeclared type causes a CEL error and never a Python error. An
+error of an operand is the error of its call, but ``&&``, ``||``, ``all`` and ``exists`` discard it if a different
+operand decides the result. An exceeded budget ends the evaluation.
 
-**Values** are plain (``values``). ``operators`` defines equality, because Python's differs for bools and numbers. Types
-are checked again at run time, so a value of an undeclared type causes a CEL error and never a Python error.
-
-**Errors** are exceptions. An error of an operand is the error of its call, but ``&&``, ``||``, ``all`` and ``exists``
-discard it if a different operand decides the result. An exceeded budget ends the evaluation. A checked expression
-raises ``no such overload`` only if ``dyn`` is involved.
-
-**Costs** are counted if a budget is set, in separately compiled closures, so that other evaluations do not pay for it.
-Certain costs are added at once for a region of the tree or for all turns of a loop. ``estimates`` computes the range of
-the cost before an evaluation.
-
-**Kubernetes'** functions, costs and versions are in ``kubernetes``. The other modules do not depend on it.
+Costs are counted only if a budget is set, in separately compiled closures, so that other evaluations do not pay for it.
+Only ``kubernetes`` depends on Kubernetes.
 
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """

@@ -60,10 +60,7 @@ def price_of(costs: Sequence[Cost]) -> Price:
 def priced_call(
     compute: Callable[[Sequence[Any]], Any], operands: Sequence[Closure], price: Price, *, both: bool
 ) -> Closure:
-    """Return a call that counts its cost. An error has the size 1 as an argument and as a result.
-
-    ``both`` means that the call has a cost even if an argument is an error.
-    """
+    """Return a call that counts its cost, with ``both`` even if an argument is an error. An error has the size 1."""
 
     def counted(frame: Frame) -> Any:
         values: list[Any] = []
@@ -105,8 +102,7 @@ def priced_call_of_two(
 ) -> Closure:
     """Return a call with two arguments that counts its cost, even if one is an error.
 
-    Each argument is evaluated once even after an error. A second evaluation would double the work per level of the
-    tree.
+    Each argument is evaluated once, because a second evaluation would double the work per level of the tree.
     """
     left, right = operands
     known: dict[tuple[type[object], type[object]], Implementation] = {}
@@ -222,7 +218,7 @@ def variable_call_shape(overloads: Sequence[Overload], slot: int) -> VariableCal
 
 
 def variable_call(overloads: Sequence[Overload], call: VariableCall, name: str) -> Closure:
-    """Return a call with as few Python calls as possible, because loops run it for each turn."""
+    """Return a call with as few Python calls as possible."""
     choose = chooser(overloads, name)
     slot, kinds, implementation, _ = call
 

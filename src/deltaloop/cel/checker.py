@@ -1,7 +1,4 @@
-"""Type checker: find the type of every part of an expression, and resolve its names and calls.
-
-The checker walks the tree once without changing it. The results are keyed by the identity of nodes: types, the variable
-or type of a name or a chain of fields, and the possible overloads of a call.
+"""Find the type of every part of an expression, and resolve its names and calls.
 
 Source: cel-spec doc/langdef.md, "Gradual Type Checking" and "Name Resolution"; cel-go checker/checker.go.
 """

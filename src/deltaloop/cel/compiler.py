@@ -1,16 +1,13 @@
 """Compile a checked tree to closures over plain values.
 
-A program is a function of a frame, which is a list with a slot for each variable. Each node becomes a closure that
-knows the closures and slots of its operands, so the tree is not needed at run time. Parts without variables are
-computed at compile time. If such a part fails, the program fails in the same way.
+A program is a function of a frame, which is a list with a slot for each variable. Parts without variables are computed
+at compile time. A closure checks the types of values before it calls an implementation, because a variable can hold a
+value of an undeclared type.
 
-A closure checks the types of values before it calls an implementation, because a variable can hold a value of an
-undeclared type. The check is one lookup in a set, and ``no such overload`` is the same for declared and dynamic types.
-
-With a budget, the same tree is compiled a second time. A *region* is a part that is always evaluated together: the
-whole expression, one turn of a loop, or one side of ``&&`` or ``? :``. Its known cost is added at once. Only costs that
-depend on values are counted by the closures that have the values. Values that cel-go computes before a program runs
-have no cost: lists and maps of constants, and conversions of constants.
+With a budget, the tree is compiled a second time. A *region* is a part that is always evaluated together: the whole
+expression, one turn of a loop, or one side of ``&&`` or ``? :``. Its known cost is added at once. Costs that depend on
+values are counted by their closures. Values that cel-go computes before a program runs have no cost: lists and maps of
+constants, and conversions of constants.
 """
 
 from __future__ import annotations

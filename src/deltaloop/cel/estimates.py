@@ -1,6 +1,4 @@
-"""Estimate the cost of an expression for any values, from the known sizes of its variables.
-
-The estimator walks the tree with macros expanded in the same way as in cel-go, because each part has a cost.
+"""Estimate the cost of an expression from the sizes of its variables, with macros expanded like in cel-go.
 
 Source: cel-go checker/cost.go; parser/macro.go, ext/comprehensions.go, ext/lists.go and cel/library.go for the macros.
 """
@@ -57,14 +55,7 @@ _ACCUMULATOR: Final = "@result"
 
 @final
 class _Part(msgspec.Struct, eq=False):
-    """Part of the expanded tree.
-
-    Attributes:
-        name: Name, field or function.
-        parts: Children. For a call, the target comes first. For a loop: range, start, condition, step and result.
-        overloads: Possible overloads of a call.
-        has_target: Whether the first part of a call is its target.
-    """
+    """Part of the expanded tree. The parts of a loop are range, start, condition, step and result."""
 
     kind: _Kind
     type: Type
@@ -78,8 +69,6 @@ class _Part(msgspec.Struct, eq=False):
 
 @final
 class _Entries(msgspec.Struct, frozen=True):
-    """Sizes of the keys and values of a list or a map."""
-
     of: str
     key: Estimate
     value: Estimate
@@ -90,8 +79,6 @@ class _Entries(msgspec.Struct, frozen=True):
 
 @final
 class _Local(msgspec.Struct, frozen=True):
-    """Known properties of a macro variable."""
-
     path: tuple[str, ...]
     size: Estimate | None
     entries: _Entries | None = None

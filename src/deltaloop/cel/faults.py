@@ -104,11 +104,7 @@ class FailedValue:
 
 
 def sound(value: Any) -> Any:
-    """Return a value that becomes part of a list or a map.
-
-    Raises:
-        EvaluationError: If it could not be computed or read.
-    """
+    """Return a value, or raise the error of a failed value."""
     if type(value) is FailedValue:
         raise value.error
     return value

@@ -1,8 +1,7 @@
 """Function libraries as data.
 
-A function has overloads with parameter types, a result type and an implementation over plain values. The checker
-selects the overloads that fit. At run time, the implementation is selected by the types of the values, because a value
-can differ from its declared type.
+The checker selects overloads by declared types. At run time, the types of the values select the implementation, because
+they can differ.
 """
 
 from __future__ import annotations

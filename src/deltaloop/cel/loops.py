@@ -1,14 +1,12 @@
 """Macros with variables as Python loops over the elements of a list or the keys of a map.
 
-A frame has a slot for each variable. A loop stores an element in its slot and runs the body.
+``all`` and ``exists`` discard an error if a different element decides the result. The other loops also continue after
+an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected value does not. A
+collecting loop first runs without error handling, and runs again in careful mode after an error. Nested loops then
+start in careful mode, so that they do not run again at each level.
 
-**Errors.** ``all`` and ``exists`` discard an error if a different element decides the result. The other loops also
-continue after an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected
-value does not. A collecting loop first runs without error handling. If an error occurs, the loop runs again in careful
-mode. Nested loops then start in careful mode, so that they do not run again at each level.
-
-**Costs.** The certain cost of a turn is known, and a loop adds it once for all turns. Bodies count the costs that
-depend on values. Long loops are charged to the account of the work (``schemas.work``) in parts.
+The certain cost of a turn is added once for all turns. Bodies count the costs that depend on values. Long loops are
+charged to the account of the work (``schemas.work``) in parts.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """

@@ -22,7 +22,7 @@ class MacroError(ValueError):
 
 @final
 class MacroCall(msgspec.Struct, frozen=True):
-    """Call as written: ``target.name(arguments)``, or without a target."""
+    """Call as written."""
 
     name: str
     target: Node | None

@@ -1,7 +1,6 @@
 """Equality, order, membership and indexes of plain values.
 
-Python's operators are correct and fast for two values of the same simple type. They differ from CEL for a bool and a
-number (``True == 1``), for a NaN in a list, and for lists and maps that contain such values.
+Python's operators are wrong for a bool and a number (``True == 1``), for a NaN in a list, and for containers of these.
 
 Source: cel-spec doc/langdef.md, "Equality", "Ordering"; cel-go common/types.
 """
@@ -206,11 +205,7 @@ def contains(element: Any, collection: Any) -> bool:
 
 
 def index(operand: Any, key: Any) -> Any:
-    """Return an element of a list or a map.
-
-    Raises:
-        EvaluationError: If it does not exist.
-    """
+    """Return an element of a list or a map."""
     kind = kind_of(operand)
     if kind is dict:
         found = find(operand, key)
@@ -227,11 +222,7 @@ def index(operand: Any, key: Any) -> Any:
 
 
 def position(key: Any, length: int) -> int:
-    """Return the list index for any whole number.
-
-    Raises:
-        EvaluationError: If it is not a whole number, or out of range.
-    """
+    """Return the list index for any whole number in range."""
     if kind_of(key) not in NUMBERS:
         raise EvaluationError(f"unsupported index type '{type_name(runtime_type(key))}' in list")
     if key != key or key in (float("inf"), float("-inf")) or int(key) != key:  # noqa: PLR0124  # NaN
@@ -263,11 +254,7 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
 
 
 def select(operand: Any, name: str) -> Any:
-    """Return a field of a map or an object.
-
-    Raises:
-        EvaluationError: If it does not exist.
-    """
+    """Return a field of a map or an object."""
     kind = kind_of(operand)
     if kind is dict:
         if name in operand:
@@ -338,11 +325,7 @@ def _charged_order(one: Any, other: Any) -> int:
 
 
 def sorting_key(values: list[Any]) -> list[Any]:
-    """Check that values can be sorted, and return them.
-
-    Raises:
-        EvaluationError: If they cannot be compared, or have different types.
-    """
+    """Check that values can be sorted, and return them."""
     kinds = {kind_of(value) for value in values}
     if values and kind_of(values[0]) not in SIMPLE:
         raise EvaluationError("list elements must be comparable")

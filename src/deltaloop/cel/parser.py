@@ -1,7 +1,4 @@
-"""Parser of expressions, by recursive descent with operator precedence.
-
-The limits are cel-go's: the length of the text, and the depth of each rule of its grammar. A syntax error ends the
-parse. Errors of tokens and macros are collected.
+"""Parser of expressions, with cel-go's limits for the length and the depth.
 
 Source: cel-spec doc/langdef.md, "Syntax"; cel-go parser/parser.go and parser/gen/CEL.g4.
 """

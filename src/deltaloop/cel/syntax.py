@@ -1,8 +1,7 @@
 """Syntax tree of an expression.
 
-Operators are calls of functions with cel-go's names (``_+_``, ``_?_:_``, ``_[_]``). A macro such as ``all`` is a single
-node, ``Comprehension``. cel-go expands it to a loop with an accumulator, which would hide the meaning from the checker,
-the compiler and the unparser.
+Operators are calls with cel-go's names (``_+_``, ``_?_:_``, ``_[_]``). Unlike in cel-go, a macro such as ``all`` is a
+single node, so that its meaning stays visible.
 """
 
 from __future__ import annotations

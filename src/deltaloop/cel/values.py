@@ -1,8 +1,7 @@
-"""Values without a Python equivalent. Other values are bool, int, float, str, bytes, None, list and dict.
+"""Values without a Python equivalent.
 
 ``Uint`` is a subclass of int, because Python's comparison and hash are three times as fast as a wrapper's. Timestamps
-and durations count nanoseconds like Go, because Python's types only have microseconds. Types are also values
-(``types.Type``).
+and durations count nanoseconds like Go, because Python's types only have microseconds.
 """
 
 from __future__ import annotations
@@ -122,22 +121,14 @@ class LazyObject:
         self._failed: dict[str, EvaluationError] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether a field exists, and compute it.
-
-        Raises:
-            EvaluationError: If it has no value.
-        """
+        """Return whether a field exists, and compute it."""
         if name not in self._names:
             return False
         self.field(name)
         return True
 
     def field(self, name: str) -> object:
-        """Return the value of a field.
-
-        Raises:
-            EvaluationError: If it has no value.
-        """
+        """Return the value of a field."""
         if name not in self._names:
             raise EvaluationError(f"no such key: {name}")
         if name in self._failed:

@@ -20,11 +20,7 @@ _LAST: Final = 253_402_300_799 - 2 * 86400
 
 
 def offset_seconds(zone: str, seconds: int) -> int:
-    """Return the offset of a zone from UTC in seconds, at a time in seconds since 1970.
-
-    Raises:
-        EvaluationError: If the zone does not exist.
-    """
+    """Return the offset of a zone from UTC in seconds, at a time in seconds since 1970."""
     if zone in {"", "UTC"}:
         return 0
     written = _WRITTEN.match(zone)

@@ -95,13 +95,7 @@ class KindKeywords(TypedDict, total=False):
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredKind:
-    """Class that represents one version of a kind.
-
-    Attributes:
-        type: Resource type.
-        schema: Schema of the objects.
-        keywords: Options of ``custom_resource``.
-    """
+    """Class that represents one version of a kind."""
 
     type: ResourceType[Any]
     schema: dict[str, Any]

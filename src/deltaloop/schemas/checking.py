@@ -1,18 +1,9 @@
 """Rules of built-in kinds: the rules in the table of types, and named checks in code.
 
-An object is walked by its type. In each struct, the fields with rules come first, in the order of the table, then
-fields with rules below them. These rules apply to a field, and then the walk continues below it:
-
-- required: a value is present. An empty list is absent, and so are "" and 0 where Go has no pointer.
-- enum: the value, or each item of a list, is one of these strings.
-- min, max: bounds of a number.
-- longest: largest number of items or characters.
-- each: rule for every item of a list of strings or numbers.
-- unique: all items of a list differ in this field.
-- checks: functions in code, by the names that a strategy registered (``Strategy.checks``).
-- fixed: an update must not change the field.
-
-A name that begins with a dot stands for the struct itself. It can have checks and unions, of which one field is set.
+In each struct, fields with rules come first, in the order of the table. Their rules apply in this order: required (an
+empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks
+(functions that a strategy registered) and fixed. A name that begins with a dot stands for the struct itself, which can
+have checks and unions.
 
 There are two sets of rules. The rules of the real server's code apply first, at every write. The rules in the tags of
 the published types apply next, and skip values that an update does not change.
@@ -49,11 +40,14 @@ def shown(value: object) -> str:
 
 
 class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
-    """Rules of a field, see the module.
+    """Rules of a field.
 
     Attributes:
         required: Whether a value must be present, or the message for an absent value.
         optional: Whether "" and 0 count as absent and are not checked.
+        longest: Largest number of items or characters.
+        each: Rule for every item of a list of strings or numbers.
+        unique: Field in which all items of a list must differ.
         words: Message for a number outside its range. For unions, the noun for a member.
         fixed: Whether an update must not change the field, or the message for a change.
         union: Fields of the struct of which one can be set, in the order of the checks.
@@ -106,11 +100,9 @@ NO_TYPE: Final = RuledType("", (), False)
 
 @final
 class Place:
-    """Value of an object and its path.
+    """Value of an object and its path. An absent value is Go's zero value.
 
     Attributes:
-        value: The value, or Go's zero value if it is absent.
-        path: Path of the value.
         name: Name of the field that contains the value, also for an item of a list.
         holder: Place of the struct that contains the value, or None for the whole object.
         type: Rules of the value's type, if it is a struct.

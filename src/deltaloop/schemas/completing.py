@@ -1,12 +1,7 @@
 """Write the server's defaults into objects of built-in kinds.
 
-An object is walked by its type once per write. Each struct is completed in this order:
-
-1. Absent fields get their default from the table (``fill``), or one that depends on other fields (a rule).
-2. Fields that Go always writes get their zero value (``zeros``): null, "", 0, or an empty struct.
-3. Fields that Go omits when they are zero are removed (``omitted``).
-4. Quantities are written in canonical form.
-
+Each struct first gets its defaults (``fill``, then a rule for defaults that depend on other fields), then the zero
+values that Go always writes (``zeros``). Last, zero values that Go omits are removed and quantities are made canonical.
 Types without defaults at any depth are skipped, for example ConfigMaps.
 
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.

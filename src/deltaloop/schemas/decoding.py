@@ -1,8 +1,7 @@
 """Prune, default and validate custom resources by their schema.
 
-Decoding runs on each read and each write: it removes unknown fields and nulls that are not allowed, and fills in
-defaults. A default that a CRD gains later therefore appears in stored objects. Validation runs on each write, after the
-server has set its own fields.
+Decoding runs on each read and each write, so a default that a CRD gains later appears in stored objects. Validation
+runs on each write, after the server has set its own fields.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go; apiextensions-apiserver
 pkg/apiserver/schema/defaulting.

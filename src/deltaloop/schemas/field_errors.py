@@ -34,13 +34,12 @@ class SchemaError(msgspec.Struct, frozen=True):
 
 
 class DecodingFault(msgspec.Struct, frozen=True):
-    """Value that cannot be decoded as its type. The response adds the message.
+    """Value that cannot be decoded as its type, without its data. The response adds the message.
 
     Attributes:
         path: Path from the root without indexes of items, or "" for the whole object.
         struct: Struct that contains the field.
-        wanted: Expected type.
-        found: JSON schema type of the value (``value_type``), never its data.
+        found: JSON schema type of the value (``value_type``).
         number: The number, if a different number was expected, because Go repeats it.
         why: Message of the value's own parser, or "" for a wrong type.
     """
@@ -54,14 +53,13 @@ class DecodingFault(msgspec.Struct, frozen=True):
 
 
 class MergingFault(msgspec.Struct, frozen=True):
-    """Value that cannot be merged by its type. The response adds the message.
+    """Value that cannot be merged by its type, without its data. The response adds the message.
 
     Attributes:
-        path: Readable path.
         why: ``type``, ``undeclared``, ``repeated``, or for an item ``null in keyed``, ``null in set``, ``no object``,
             ``no key``.
         wanted: Expected type, or keys that are missing or repeated.
-        found: JSON schema type of the value, never its data.
+        found: JSON schema type of the value.
         position: Index of the item.
     """
 

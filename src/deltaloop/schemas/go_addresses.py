@@ -109,11 +109,7 @@ class Network(msgspec.Struct, frozen=True):
 
 
 def parse_network(text: str) -> Network:
-    """Parse a network, for example ``10.0.0.0/8``.
-
-    Raises:
-        AddressError: If it is not valid.
-    """
+    """Parse a network, for example ``10.0.0.0/8``."""
     head, slash, tail = text.rpartition("/")
     if not slash:
         raise _no_network(text, "no '/'")
@@ -135,11 +131,7 @@ def _no_network(text: str, why: str) -> AddressError:
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address.
-
-    Raises:
-        AddressError: If it is not valid.
-    """
+    """Parse an address."""
     charge(20 + 8 * len(text))
     first = next((sign for sign in text if sign in ".:%"), "")
     if first == ".":

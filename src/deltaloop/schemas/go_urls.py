@@ -120,20 +120,12 @@ class Url(msgspec.Struct):
 
 
 def parse_request_url(text: str) -> Url:
-    """Parse an absolute URL or an absolute path. A fragment is not separated.
-
-    Raises:
-        UrlError: If it is not valid.
-    """
+    """Parse an absolute URL or an absolute path. A fragment is not separated."""
     return _parsed(text, text, for_request=True)
 
 
 def parse_url(text: str) -> Url:
-    """Parse any URL.
-
-    Raises:
-        UrlError: If it is not valid.
-    """
+    """Parse any URL."""
     rest, _, fragment = text.partition("#")
     found = _parsed(rest, rest, for_request=False)
     if fragment:

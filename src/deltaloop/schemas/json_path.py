@@ -1,16 +1,14 @@
-r"""JSON paths of printer columns. ``.spec.a`` stands for the kubectl template ``{.spec.a}``.
+r"""JSON paths of printer columns, which are kubectl templates without braces.
 
 ::
 
-    .spec.replicas                                       fields
     .metadata.labels.app\.kubernetes\.io/name            escaped dots in a name
     .metadata.labels['app']                              quoted name
     .spec.hosts[0], [-1], [*], [], [1:], [0:4:2], [0,2]  items of a list, [] is the first
     .status.conditions[?(@.type=="Ready")].status        items for which a comparison is true or a path exists
     .spec.*, ..name                                      all values, and all descendants
 
-A path yields all matching values in order, and a column shows the first. Values of a map have the order of the object.
-Missing values yield nothing, and so do invalid accesses such as an item of a string.
+A path yields all matching values in order. Missing values and invalid accesses yield none.
 
 Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
 """

@@ -1,7 +1,7 @@
 """Limits for the depth and the number of containers in decoded input.
 
 The real server accepts 10 000 levels. Python allows about 1 000 nested calls, and the longest walk here needs five
-calls per level. A deeper stack would be a risk for the program that runs the server.
+calls per level.
 
 Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 """

@@ -42,11 +42,9 @@ class MalformedQuantityError(ValueError):
 
 
 class ParsedQuantity(msgspec.Struct, frozen=True):
-    """Parsed quantity.
+    """Parsed quantity in billionths.
 
     Attributes:
-        nanos: Amount in billionths.
-        format: Format of the suffix.
         scale: Smallest power of ten in the text.
         kept: Original text, if it is kept.
         units: Amount in units of ``scale``, if Go stores it as a 64-bit integer.
@@ -60,22 +58,12 @@ class ParsedQuantity(msgspec.Struct, frozen=True):
 
 
 def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
-    """Return a quantity in canonical form. ``of_resource`` rounds up to thousandths.
-
-    Raises:
-        MalformedQuantityError: If it is not a quantity.
-    """
+    """Return a quantity in canonical form. ``of_resource`` rounds up to thousandths."""
     return _canonical(sent, of_resource)
 
 
 def decimal_quantity(sent: str) -> tuple[int, int, bool]:
-    """Return a quantity as a number, its power of ten, and whether Go stores it as a 64-bit integer.
-
-    All other quantities are in billionths.
-
-    Raises:
-        MalformedQuantityError: If it is not a quantity, or has whitespace around it.
-    """
+    """Return a quantity as a number, its power of ten, and whether Go stores it as a 64-bit integer."""
     found = parsed_quantity(sent)
     if found.units is None:
         return found.nanos, -_NANO, False
@@ -91,21 +79,13 @@ def amount(sent: object) -> Fraction:
 
 
 def added(first: str, second: str, *, times: int = 1) -> str:
-    """Return ``first + times * second`` in the format of the first quantity, unless that is 0.
-
-    Raises:
-        MalformedQuantityError: If a quantity is invalid.
-    """
+    """Return ``first + times * second`` in the format of the first quantity, unless that is 0."""
     one, other = _parse(first), _parse(second)
     return _written(one.nanos + times * other.nanos, one.format if one.nanos else other.format)
 
 
 def parsed_quantity(sent: str) -> ParsedQuantity:
-    """Parse a quantity without whitespace around it.
-
-    Raises:
-        MalformedQuantityError: If the text is not a quantity.
-    """
+    """Parse a quantity without whitespace around it."""
     if sent != sent.strip():
         raise MalformedQuantityError(_WRONG_FORMAT)
     return _parse(sent)

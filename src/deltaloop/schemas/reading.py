@@ -41,11 +41,7 @@ class MalformedValueError(DeltaloopError, ValueError):
 
 
 def read_bytes(value: str) -> str:
-    """Return base64 as Go writes it.
-
-    Raises:
-        MalformedValueError: If it is not base64.
-    """
+    """Return base64 as Go writes it."""
     sent = re.sub(r"[\r\n]", "", value).encode()
     if len(sent) % 4 or not _BASE64.fullmatch(sent):
         raise MalformedValueError("illegal base64 data")
@@ -53,11 +49,7 @@ def read_bytes(value: str) -> str:
 
 
 def read_time(value: str) -> str:
-    """Convert an RFC 3339 time to whole seconds in UTC.
-
-    Raises:
-        MalformedValueError: If it is not a time.
-    """
+    """Convert an RFC 3339 time to whole seconds in UTC."""
     found = _TIME.fullmatch(value)
     seconds = _in_utc(found) if found is not None else ""
     if not seconds:
@@ -66,11 +58,7 @@ def read_time(value: str) -> str:
 
 
 def read_micro_time(value: str) -> str:
-    """Convert an RFC 3339 time with microseconds to UTC.
-
-    Raises:
-        MalformedValueError: If it is not a time with six decimal digits.
-    """
+    """Convert an RFC 3339 time with six decimal digits to UTC."""
     found = _TIME.fullmatch(value)
     seconds = _in_utc(found) if found is not None else ""
     if found is None or not seconds or len(found[7] or "") != _DIGITS:

@@ -1,8 +1,5 @@
 """Validate the schema of a CRD, in the real server's order.
 
-The schema must be structural (``structural``), and its defaults must be valid. Next come keywords, types, and list and
-map types with their keys. Rules in expressions come last, and the caller validates them (``ExpressionChecks``).
-
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/defaulting.
 """
 

@@ -1,8 +1,7 @@
 """Build the types of custom resources for ``type_stubs`` from CustomResourceDefinitions.
 
-A struct is named after its path. For example, ``CertificateSpecKeystores`` is the type of ``spec.keystores`` of a
-Certificate. Parts that preserve unknown fields or have no type are ``Any``. An enumeration of strings is a ``Literal``
-for writing and a ``str`` for reading.
+A struct is named after its path, for example ``CertificateSpecKeystores``. Parts without a type are ``Any``. An
+enumeration of strings is a ``Literal`` for writing and a ``str`` for reading.
 """
 
 from __future__ import annotations

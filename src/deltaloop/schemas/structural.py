@@ -218,8 +218,7 @@ def _value_errors(
 ) -> Iterator[SchemaError]:
     """Yield the errors of the value restrictions in a schema.
 
-    ``is_structure`` means outside of allOf, anyOf, oneOf and not. The structure and the first item of its allOf
-    (``first``) may list both types of an int-or-string.
+    The structure and the first item of its allOf (``first``) may list both types of an int-or-string.
     """
     for junctor in JUNCTORS:
         parts = items(schema.get(junctor))

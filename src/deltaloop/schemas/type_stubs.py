@@ -1,9 +1,8 @@
 """Generate type stubs for the objects of a kind, for reading and writing.
 
-Each struct becomes two ``TypedDict`` classes. ``DeploymentSpec`` is the type for reading: its items are read-only, and
-those that a server always sends are present. ``DeploymentSpecDict`` is the type for writing, with its required items. A
-kind becomes the class ``Deployment``, a ``Resource`` with typed top-level fields; ``DeploymentDict`` for writing; and
-``DeploymentType``, the type of its constant, which connects the two.
+Each struct becomes two ``TypedDict`` classes: ``DeploymentSpec`` with read-only items for reading, and
+``DeploymentSpecDict`` for writing. A kind becomes a ``Resource`` class, a dict for writing, and the type of its
+constant.
 
 A ``dict[str, Any]`` is accepted for every written dict. ``AnyFields`` is a mapping to a class without instances, which
 accepts ``Any`` but no literal values.
@@ -79,15 +78,7 @@ FieldType: TypeAlias = Scalar | StructReference | ListOf | MapOf | Nullable
 
 
 class Field(msgspec.Struct, frozen=True):
-    """Field of a struct.
-
-    Attributes:
-        name: Name in JSON.
-        type: Type for reading.
-        always: Whether a server always sends the field.
-        required: Whether the field is required for writing.
-        writing: Type for writing if it differs.
-    """
+    """Field of a struct. ``always`` means that a server always sends it, ``required`` that a write must have it."""
 
     name: str
     type: FieldType

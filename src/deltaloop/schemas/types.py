@@ -1,27 +1,15 @@
 """Type tree of an object, compiled from the table of built-in kinds or from the schema of a custom resource.
 
-Each step that reads an object walks the object and this tree side by side. The steps are the modules ``reading``,
-``converting``, ``pruning``, ``completing``, ``decoding`` (defaults of schemas), ``validating``, and ``checking``, which
-has a tree of its rules.
+Each step that reads an object walks the object and this tree side by side: ``reading``, ``converting``, ``pruning``,
+``completing``, ``decoding`` and ``validating``. ``checking`` has a tree of its rules.
 
-Forms of a value:
+Forms of a value: ``integer`` has any size. ``bytes``, ``time`` and ``micro_time`` are strings in base64, in RFC 3339 to
+the second, and with six decimal digits. ``quantity`` and ``intstr`` are a number or a string. ``schema`` is a schema of
+a CRD, or a boolean or list in its place.
 
-- object: named fields, a type for all other fields (``other``), or both. A struct has a name.
-- list: items of one type.
-- string, boolean.
-- int32, int64, integer (any size), number.
-- bytes, time, micro_time: strings in base64, in RFC 3339 to the second, and with six decimal digits.
-- quantity, intstr: a number or a string.
-- schema: a schema of a CRD, or a boolean or list in its place.
-- any.
-
-How an apply merges a value:
-
-- scalar: as one value. This includes atomic lists and objects.
-- map: by field, with ``element`` as the type of other names.
-- keyed: a list whose items are identified by some of their fields.
-- set: a list of distinct plain values.
-- free: without a type. Objects merge by field, and lists are one value.
+An apply merges a ``scalar`` as one value, including atomic lists and objects; a ``map`` by field; a ``keyed`` list by
+fields that identify its items; and a ``set`` as a list of distinct plain values. A ``free`` value has no type: objects
+merge by field, and lists are one value.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; structured-merge-diff schema/elements.go;
 kube-openapi pkg/schemaconv.

@@ -1,11 +1,8 @@
 """Validate an object by its schema, with the real server's messages.
 
-The schema is checked from the root down: type, allOf and the other junctors, string, format, number, list, enum,
-object. Sets, maps and embedded objects come last. Like on the real server, a value of the wrong type is still checked
-by the rules for its own type. Fields are checked in the order of the object, where the real server has a random order.
-
-Values that an update does not change are not validated again, so that objects stay writable if their schema becomes
-stricter.
+Like on the real server, a value of the wrong type is still checked by the rules for its own type, and values that an
+update does not change are not validated again. Fields are checked in the order of the object, where the real server has
+a random order.
 
 Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
 pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta; kube-openapi

@@ -1,11 +1,10 @@
 """Accounts that limit the work of one request: steps, bytes of results and the size of objects.
 
-The public cost of a CEL rule does not include all work, and patterns have no cost. Engines therefore charge the account
-of the current thread by the sizes of their operands, before they compute. A step takes about 100 ns. Without an account
-the work is not limited, except that each evaluation of an expression has its own account.
+Engines charge the account of the current thread by the sizes of their operands before they compute, because the public
+cost of CEL does not include all work. A step takes about 100 ns. Without an account, only single evaluations are
+limited.
 
-Defaults, policies and webhooks can make a small object large. The embedded server allows little growth on its event
-loop, and repeats a write that needs more in a thread.
+The embedded server allows objects to grow little on its event loop, and repeats a write that needs more in a thread.
 """
 
 from __future__ import annotations
@@ -60,16 +59,13 @@ class Account:
     """Budget of work.
 
     Args:
-        steps: Steps of computation.
-        room: Bytes of all results.
         error: Exception to raise when the account is empty.
         growth: Largest size of an object in bytes.
         pause: Function called regularly during long work, so that other threads can run.
 
     Attributes:
         steps: Remaining steps.
-        room: Remaining bytes.
-        growth: Largest size of an object in bytes.
+        room: Remaining bytes of results.
         mark: Remaining steps at the next pause, or at the end.
         is_shared: Whether all evaluations of a request share it. Otherwise each evaluation gets a full account.
     """
@@ -94,11 +90,7 @@ class Account:
         self.mark: int = 0 if pause is None else max(steps - _STEPS_BETWEEN_PAUSES, 0)
 
     def charge(self, steps: int) -> None:
-        """Charge steps.
-
-        Raises:
-            WorkLimitError: If the account is empty, or ``LongWorkError`` on an event loop.
-        """
+        """Charge steps. An empty account raises ``WorkLimitError``, or ``LongWorkError`` on an event loop."""
         self.steps -= steps
         if self.steps < self.mark:
             self.reached()
@@ -118,11 +110,7 @@ class Account:
         return before
 
     def build(self, size: int) -> None:
-        """Charge the bytes of a result, and the steps to build it.
-
-        Raises:
-            WorkLimitError: If the account is empty, or ``LongWorkError`` on an event loop.
-        """
+        """Charge the bytes of a result, and the steps to build it."""
         self.room -= size
         if self.room < 0:
             raise WorkLimitError
@@ -140,11 +128,7 @@ CURRENT: Final = _Current()
 
 
 def charge(steps: int) -> None:
-    """Charge steps to the account of the current thread.
-
-    Raises:
-        WorkLimitError: If the account is empty, or ``LongWorkError`` on an event loop.
-    """
+    """Charge steps to the account of the current thread."""
     account = CURRENT.account
     account.steps -= steps
     if account.steps < account.mark:

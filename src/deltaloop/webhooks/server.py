@@ -1,12 +1,8 @@
 """Serve webhooks over HTTPS, on every replica, whether or not it leads.
 
-Requests that are not reviews get a Status, like from an API server. Functions run on the event loop, one after
-another. The server drops reviews that the API server no longer waits for. It limits the bytes, objects, values and
-nesting of a review before it decodes the review, and it limits the bytes of all reviews together. Large reviews are
-decoded in a thread, and conversions take turns of a few milliseconds (``turns.py``), so that other tasks can run.
-
-The server starts to listen, gets its certificate, and is ready after a request to itself succeeds. To stop, it accepts
-no new connections and completes the reviews in flight.
+Functions run on the event loop, one after another. The server limits the bytes, objects, values and nesting of a review
+before it decodes the review, and it limits the bytes of all reviews together. Large reviews are decoded in a thread,
+and conversions take turns of a few milliseconds (``turns.py``), so that other tasks can run.
 
 Only this module of the package may import aiohttp. A manager imports it only if the program has webhooks.
 
@@ -340,12 +336,7 @@ _LOGGER: Final = "deltaloop.webhooks.http"
 
 
 async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> bytearray:
-    """Read a body.
-
-    Raises:
-        _RefusedError: If the body is too large. The rest is not read.
-        TooManyBytesError: If all bodies together are too large.
-    """
+    """Read a body up to its limits."""
     too_large = f"a review has {most} bytes at most"
     if (request.content_length or 0) > most:
         raise _too_large(too_large)
@@ -360,11 +351,7 @@ async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> byte
 
 
 async def _check_values(body: bytearray) -> None:
-    """Reject a review that needs far more memory than its size when it is decoded.
-
-    Raises:
-        ReviewTooLargeError: If it has too many values.
-    """
+    """Reject a review that needs far more memory than its size when it is decoded."""
     count = ValueCount()
     for begin in range(0, len(body), _COUNTED):
         count.add(body, begin, begin + _COUNTED).check("a review", objects=2)

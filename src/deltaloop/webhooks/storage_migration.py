@@ -1,8 +1,6 @@
 """Rewrite all objects of a definition in its current storage version.
 
-An empty merge patch makes the server read, convert and store the object, unless the stored form is already current.
-Objects are not transferred, and concurrent writes are not lost. If ``managedFields`` entries name a version that leaves
-the definition, the patch replaces them.
+An empty merge patch makes the server read, convert and store the object. Concurrent writes are not lost.
 """
 
 from __future__ import annotations

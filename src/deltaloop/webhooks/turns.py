@@ -1,7 +1,6 @@
 """Share the event loop with long work: conversions take turns of a few milliseconds, large objects go to a thread.
 
-All requests together take at most one turn in a few passes of the loop, so other tasks are not affected by the number
-of requests. There is only one thread, because each computing thread delays the loop by the switch interval.
+There is only one thread, because each computing thread delays the loop by the switch interval.
 """
 
 from __future__ import annotations

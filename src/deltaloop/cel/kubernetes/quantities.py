@@ -23,8 +23,6 @@ class Quantity:
     """Quantity as a number and a power of ten.
 
     Attributes:
-        units: The number.
-        scale: The power of ten.
         short: Whether Go stores the number in 64 bits. Other quantities are never integers.
         computed: Whether it is a sum or a difference, to which Go cannot compare other values.
         text: Original text, or "" if it was computed.

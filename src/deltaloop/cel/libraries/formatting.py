@@ -43,11 +43,7 @@ _TO_TEXT: Final = {
 
 
 def format_text(pattern: str, arguments: list[Any]) -> str:
-    """Format values with a pattern.
-
-    Raises:
-        EvaluationError: If a clause is invalid or rejects its value, or there are too few values.
-    """
+    """Format values with a pattern."""
     taken = 0
 
     def clause(match: re.Match[str]) -> str:

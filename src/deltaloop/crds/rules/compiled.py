@@ -1,8 +1,5 @@
 """Compile the rules of a schema to a tree that contains only the paths to rules, with a cache.
 
-New expressions must also be valid in the previous version, so that the cluster can be downgraded. Stored expressions
-can use all features. If a new expression would be rejected, the reason is stored.
-
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (``NewValidator``, ``Compile``); apiserver
 pkg/cel/environment/environment.go.
 """
@@ -40,10 +37,8 @@ class RuleExpression:
     """Expression of a rule.
 
     Attributes:
-        source: Text of the expression.
         compiled: Program, or None if it is invalid.
         cost: Highest estimated cost.
-        fault: Error of an invalid expression.
         fault_if_new: Error if the expression is not stored already, or "".
     """
 
@@ -60,14 +55,10 @@ class CompiledRule:
     """Compiled rule.
 
     Attributes:
-        test: Condition.
-        message: Message of the author.
         own_message: Expression for the message, or None.
-        reason: Reason of the author, or "".
         path: Path of the invalid field below the rule, or "".
         needs_old: Whether it uses ``oldSelf``.
         is_optional: Whether it also applies without an old value.
-        source: Rule in the schema.
     """
 
     test: RuleExpression
@@ -83,13 +74,7 @@ class CompiledRule:
 @final
 @dataclass(frozen=True)
 class RuleScope:
-    """Schema with its own rules. Equal schemas share one scope.
-
-    Attributes:
-        source: Schema as JSON, without descriptions.
-        is_root: Whether it describes a whole object.
-        schema: The schema.
-    """
+    """Schema with its own rules. Equal schemas share one scope."""
 
     source: bytes
     is_root: bool
@@ -123,14 +108,7 @@ def _the_one(scope: RuleScope) -> RuleScope:
 
 @final
 class RuleNode:
-    """Schema that has rules at any depth.
-
-    Attributes:
-        schema: The schema.
-        fields: Fields that have rules.
-        items: Items, if they have rules.
-        others: Other fields, if they have rules.
-    """
+    """Schema that has rules at any depth. Its attributes are the parts that have rules."""
 
     def __init__(self, schema: dict[str, object], *, is_root: bool) -> None:
         """Find the paths to rules, which are compiled on first use."""

@@ -41,7 +41,6 @@ class Declared:
         most: Most characters, items or fields, or 0 if the size does not matter.
         least_bytes: Smallest size in JSON in bytes.
         fields: Fields of an object by identifier.
-        element: Items of a list or values of a map.
     """
 
     type: cel.Type

@@ -1,8 +1,8 @@
 """Evaluate the rules of a schema when an object is written.
 
-Rules are evaluated from the root down. The cost of each rule and of all rules together is limited, and evaluation stops
-at the limit. Rules that use ``oldSelf`` only apply to values with an old value: fields of objects, and items of lists
-with keys. A rule that was already broken in an unchanged part is reported as a warning.
+The cost of each rule and of all rules together is limited. Rules that use ``oldSelf`` only apply to values with an old
+value: fields of objects, and items of lists with keys. A rule that was already broken in an unchanged part is a
+warning.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
 """

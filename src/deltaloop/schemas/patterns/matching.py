@@ -92,7 +92,6 @@ class _State:
     """Places after the text so far, and the states for the next characters.
 
     Attributes:
-        places: Places, without those that are reachable from them without a character.
         before: Sets of the previous character that assertions need, or ``_NONE``.
         matched: Whether the text before the last character matched.
         over: Whether more text cannot change the result.
@@ -114,12 +113,9 @@ class _Automaton:
     """States over the places of a pattern, see the module.
 
     Args:
-        classes: Character sets of the pattern.
-        tree: The pattern.
         ordered: Whether the order of places matters, and a match discards the places after it.
         restarts: Whether a match can begin at each character.
         ends: Whether the first match ends the search.
-        backward: Whether texts are read from right to left.
     """
 
     def __init__(

@@ -56,12 +56,7 @@ class Node:
     """Part of a pattern.
 
     Attributes:
-        operation: Type of the node.
         runes: Characters of ``runes``, of which it matches one.
-        assertion: Condition of ``assert`` between two characters.
-        parts: Children.
-        least: Minimum of ``repeat``.
-        most: Maximum of ``repeat``, or None.
         greedy: Whether ``repeat`` prefers more repetitions, which only affects the end of a match.
         height: Depth of the tree.
         size: Length of Go's program for the node.

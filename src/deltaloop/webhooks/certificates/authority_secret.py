@@ -80,7 +80,6 @@ class AuthoritySecret:
         Raises:
             ConflictError: If it was changed or created since (``AlreadyExistsError``).
             NotFoundError: If it was deleted.
-            ApiError, TransportError: If the request fails for a different reason.
         """
         data = secret_form.to_data(held)
         if self._read is None:

@@ -1,8 +1,7 @@
 """Certificates with deltaloop's own authority in a Secret, and a separate certificate for each replica.
 
-A pass reads the Secret and the webhook configurations, and carries out the decision of ``core.certificates.rotation``.
-It runs after a change of these objects, at the time that the last decision requested, and at regular intervals. Each
-write names the version that was read, so that of two concurrent writers the second reads again.
+A pass carries out the decision of ``core.certificates.rotation``. It runs after a change of the Secret or a
+configuration, at the time that the last decision requested, and at regular intervals.
 """
 
 from __future__ import annotations

@@ -93,10 +93,7 @@ def is_ours(secret: Mapping[str, Any]) -> bool:
 
 
 def read_secret(secret: Mapping[str, Any]) -> Authorities | None:
-    """Return the authorities in a Secret, or None if it has no usable signer.
-
-    Other parts that cannot be read are ignored, because an authority of another tool has only two keys.
-    """
+    """Return the authorities in a Secret, or None without a usable signer. Other unreadable parts are ignored."""
     texts = _texts(secret.get("data"))
     form = _rotation(texts.get("rotation.json", ""))
     signer = _authority(texts.get("tls.crt", ""), texts.get("tls.key", ""), form)

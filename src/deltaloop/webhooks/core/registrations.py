@@ -1,12 +1,8 @@
 """Build the configurations that register webhooks, and the conversion part of a CRD.
 
-Some fields keep a cluster working if the webhook does not respond:
-
-- The program's own namespace is excluded, so that its Pods and Secrets can be created first.
-- ``timeoutSeconds`` limits the wait of the API server. The webhook itself gives up shortly before.
-- ``failurePolicy`` decides whether the request is then rejected or allowed.
-- ``sideEffects: None`` also sends dry runs to the webhook.
-- ``matchPolicy: Equivalent`` also sends requests for other versions, converted to the declared version.
+The program's own namespace is excluded, so that its Pods and Secrets can be created before the webhook responds. Dry
+runs are reviewed as well (``sideEffects: None``), and requests for other versions are converted to the declared version
+(``matchPolicy: Equivalent``).
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers.
 """

@@ -84,8 +84,7 @@ class Authority:
     """Certificate authority with its key, which exists only in the Secret and in the memory of replicas.
 
     Attributes:
-        serving_lifetime: Longest lifetime of its certificates. It is stored in the Secret, so that replicas with
-            different options use the same value.
+        serving_lifetime: Longest lifetime of its certificates, the same for all replicas because it is in the Secret.
         published_at: Time at which it was first seen in every ``caBundle``, or None before.
     """
 
@@ -100,10 +99,7 @@ class Authority:
 class FormerAuthority:
     """Authority that no longer signs, but whose certificates may still be served.
 
-    Attributes:
-        trusted_until: Time after which it may be removed from ``caBundle``.
-        dropped: Whether it must be removed. The flag is stored in the Secret, so that replicas with different clocks
-            agree.
+    ``dropped`` is stored in the Secret, so that replicas with different clocks agree on its removal from ``caBundle``.
     """
 
     certificate: Certificate
