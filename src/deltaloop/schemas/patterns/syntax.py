@@ -459,5 +459,5 @@ def _may_repeat(node: Node) -> bool:
     return True
 
 
-# The bounds of *, + and ?, which do not count. {0,} has the same bounds, and Go also ignores it.
+# The bounds of *, + and ?, which Go does not count. It counts {0,}, {1,} and {0,1}, but without an effect.
 _SIGNS: Final = ((0, None), (1, None), (0, 1))
