@@ -72,8 +72,8 @@ class QueueOptions(Options, frozen=True, kw_only=True):
             raise ValueError("QueueOptions.order cannot be combined with patience or flow. Use one of them.")
 
 
-def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:
-    """Make the line that the options ask for, empty."""
+def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
+    """Make the line that the options ask for, empty; None is first come, first served."""
     if options.order is not None:
         return options.order()
     patience, flow = options.priority_aging, options.fairness_key
@@ -81,7 +81,9 @@ def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:
     def one_line() -> QueueOrder[Any]:
         return FirstInFirstOut() if patience is None else PriorityOrder(patience)
 
-    return one_line() if flow is None else FairOrder(_guarded_flow(flow, queue), make_order=one_line)
+    if flow is None:
+        return None if patience is None else one_line()
+    return FairOrder(_guarded_flow(flow, queue), make_order=one_line)
 
 
 def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:
