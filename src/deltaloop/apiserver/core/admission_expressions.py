@@ -214,7 +214,6 @@ def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.Compi
 
 
 def _go_name(found: cel.Type) -> str:
-    """Format a type like cel-go."""
     if not found.parameters:
         return type_name(found)
     return f"{found.name}({', '.join(map(_go_name, found.parameters))})"
