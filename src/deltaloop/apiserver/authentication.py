@@ -108,13 +108,8 @@ class Authenticator:
     ) -> None:
         """Configure the authenticator.
 
-        Args:
-            token: Token of the server. None accepts all requests as administrator (plain HTTP).
-            users: Token table.
-            signer: Signer that verifies service account tokens.
-            store: Store with the service accounts.
-            epoch: Function that returns the seconds since 1970.
-            secret_used: Function called with the Secret of a used token.
+        ``token`` is the server's token. None accepts all requests as administrator (plain HTTP). ``users`` is the token
+        table, ``store`` contains the service accounts, and ``secret_used`` is called with the Secret of a used token.
         """
         self._open = token is None
         # Indexed by digest, so that the time of a lookup reveals nothing about a token.

@@ -69,19 +69,10 @@ class Filters:
     ) -> None:
         """Configure the filters.
 
-        Args:
-            handlers: Handlers of resources and documents.
-            access: Handlers of reviews and of subresources with their own kind.
-            authenticator: Authenticator.
-            authorizer: Authorizer.
-            faults: Injected faults.
-            headers: Headers of each response.
-            host: Address that the server listens on.
-            publish: Function called after every request, which may have written.
-            revision: Function that returns the oldest readable and the last revision.
-            epoch: Function that returns the time of objects in seconds since 1970.
-            settle: Function that waits until all writes are durable. None without a data directory.
-            audit: Function that receives an audit line per request. None to disable the audit log.
+        ``headers`` are part of each response. ``host`` is the address that the server listens on. ``publish`` is called
+        after every request, which may have written. ``revision`` returns the oldest readable and the last revision.
+        ``epoch`` returns the time of objects in seconds since 1970. ``settle`` waits until all writes are durable (None
+        without a data directory), and ``audit`` receives an audit line per request.
         """
         self._handlers = handlers
         self._access = access

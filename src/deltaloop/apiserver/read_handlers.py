@@ -38,11 +38,8 @@ class ReadHandlers:
     ) -> None:
         """Configure the handlers.
 
-        Args:
-            answering: State and encoding of responses.
-            signal: Signal of changes.
-            bookmark_interval: Interval between bookmarks in seconds.
-            settle: Function that waits until all writes are durable. None without a data directory.
+        ``bookmark_interval`` is in seconds. ``settle`` waits until all writes are durable. None without a data
+        directory.
         """
         self._answering = answering
         self._store = answering.state.store

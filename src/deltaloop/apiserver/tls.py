@@ -85,7 +85,7 @@ class CertificateAuthority:
         return certificate_pem(self._certificate)
 
     def to_pem(self) -> bytes:
-        """Return key and certificate, which allow to impersonate all users."""
+        """Return key and certificate. With the key, all users can be impersonated."""
         return key_pem(self._key) + self.ca_pem
 
     def server_context(self, *, host: str) -> ssl.SSLContext:

@@ -229,7 +229,7 @@ class Subresource:
     Attributes:
         name: Name in the path, for example ``binding``.
         group: Group of its kind. Empty for the core group or the resource's own.
-        version: Version of its kind, likewise.
+        version: Version of its kind. Empty for the resource's own.
         kind: Kind of the accepted objects.
         answer: Function that handles a request. None if the server handles it elsewhere.
         takes_object: Whether the body is an object instead of a stream.
