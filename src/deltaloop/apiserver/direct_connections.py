@@ -34,7 +34,7 @@ class DirectConnection(asyncio.Transport):
 
     Attributes:
         status: HTTP status. 0 before the head has arrived.
-        headers: Headers of the response with lower-case names.
+        headers: Headers of the response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
@@ -184,8 +184,7 @@ class _Writer(AbstractStreamWriter):
         return self._connection
 
     async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
-        pairs = tuple([(name.lower(), value) for name, value in headers.items()])
-        self._connection.begin(int(status_line[_CODE]), pairs)
+        self._connection.begin(int(status_line[_CODE]), tuple(headers.items()))
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
         self.output_size += len(chunk)
