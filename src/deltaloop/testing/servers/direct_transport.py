@@ -55,13 +55,8 @@ class DirectTransport:
         body = b"".join(pieces)
         if len(body) > self._limit:
             raise unusable(TooLargeError(f"the answer has more than {self._limit} bytes"), request)
-<<<<<<< HEAD
-        may_warn = "warning" in dict(connection.headers)
-        return HttpResponse(connection.status, Headers(connection.headers), body, may_warn)
-=======
         warns = "Warning" in dict(connection.headers)
         return HttpResponse(connection.status, Headers(connection.headers), body, warns)
->>>>>>> main
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
