@@ -1,16 +1,16 @@
-"""Time and randomness of a run, decided by one seed and the run's own clock, in the whole process.
+"""Deterministic time and randomness for a run, in the whole process.
 
-    random.*               the module's own generator, seeded; random.Random() and numbers of its kind are the program's
-    os.urandom             and with it uuid.uuid4, secrets, random.SystemRandom
+    random.*               the module's own generator, seeded; instances of random.Random belong to the program
+    os.urandom             also uuid.uuid4, secrets and random.SystemRandom
     time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
-                           time.clock_gettime too, except for clocks of processor time
+                           also time.clock_gettime, except for clocks of processor time
 
-A module with ``from time import time`` holds the function itself: modules of the program under test get the simulated
-function for the duration of the run. The standard library and installed packages keep the real time, because event
-loops and locks need it.
+A module with ``from time import time`` has its own reference to the function. Modules of the program under test get the
+simulated function during the run. The standard library and installed packages keep the real time, which event loops and
+locks need.
 
-Other processes, turns of threads and extension modules are out of reach. The order of sets follows the hash seed of the
-process: two processes agree if ``PYTHONHASHSEED`` is set.
+Other processes, thread scheduling and extension modules are not controlled. The order of sets depends on the hash seed
+of the process, so set ``PYTHONHASHSEED`` to get the same order in different processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from deltaloop.testing.deterministic_loop.thread_turns import sleep
 _REAL_DATETIME: Final = dt.datetime
 _REAL_DATE: Final = dt.date
 _IMPORTS: Final = "<frozen importlib._bootstrap>"
-# Who imports a module holds a lock of it. Where Python keeps no such list, frames are looked through each time.
+# Importing a module creates a lock for it. If Python has no such list, the frames are searched each time.
 _IMPORT_LOCKS: Final[Collection[object]] = getattr(
     importlib.import_module("_frozen_importlib"), "_module_locks", (None,)
 )
@@ -45,15 +45,14 @@ _RUNNING: Final = ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "
 _CLOCKS: Final = _OF_THE_WALL | ({vars(time).get(name) for name in _RUNNING} - {None})
 
 
-# Taken without waiting, so that who comes second is told so instead of held up.
+# Acquired without blocking, so that a second simulation fails instead of waiting.
 _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 class SimulationRunningError(DeltaloopError):
-    """A simulation begins while another one runs in the same process, in another thread or within a scenario."""
+    """A simulation was started while another one runs in the same process, in another thread or within a scenario."""
 
     def __init__(self) -> None:
-        """Say what to do."""
         super().__init__(
             "another simulation is running in this process, and time and chance are its own meanwhile: "
             "run them one after another, or in processes of their own"
@@ -62,15 +61,15 @@ class SimulationRunningError(DeltaloopError):
 
 @contextmanager
 def deterministic(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
-    """Let one seed decide randomness and time in this block; restore both afterwards, with the state of ``random``.
+    """Make randomness and time deterministic in this block, and restore both and the state of ``random`` afterwards.
 
     Args:
-        seed: Any number.
-        clock: Seconds of the run's event loop.
+        seed: Random seed.
+        clock: Clock of the run's event loop in seconds.
         epoch: Seconds since 1970 at which the loop's clock shows 0.
 
     Raises:
-        SimulationRunningError: If another one decides now.
+        SimulationRunningError: If another simulation is running.
     """
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise SimulationRunningError
@@ -92,7 +91,7 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
     real_urandom = os.urandom
 
     def urandom(size: int, /) -> bytes:
-        # A module is executed once in a process, by the first run that needs it: what it draws shifts no other draw.
+        # The first run that imports a module executes it. Its random numbers must not shift those of the run.
         return real_urandom(size) if _imports(sys._getframe(1)) else entropy.randbytes(size)  # noqa: SLF001
 
     def now() -> float:
@@ -131,13 +130,13 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Tell whether a module is being executed that is imported just now."""
+    """Return whether a module is being imported."""
     if not _IMPORT_LOCKS:
-        return False  # nothing is imported, and most of the time nothing is
+        return False  # fast path: no import is running
     while frame is not None:
         code = frame.f_code
         if code.co_name == TURN and is_turn_of_loop(code):
-            return False  # what is below runs the simulation, perhaps an import
+            return False  # outer frames run the simulation, possibly during an import
         if code.co_filename == _IMPORTS:
             return True
         frame = frame.f_back
@@ -169,10 +168,10 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
 
 @lru_cache(maxsize=1)
 def _modules_under_test(loaded: int) -> list[ModuleType]:
-    """Return modules that are neither the standard library's, nor installed, nor ours.
+    """Return modules that belong neither to the standard library nor to installed packages nor to deltaloop.
 
     Args:
-        loaded: How many there are in all: while that stays, so do they.
+        loaded: Number of loaded modules, as the cache key.
     """
     del loaded
     found: list[ModuleType] = []
@@ -188,11 +187,11 @@ def _modules_under_test(loaded: int) -> list[ModuleType]:
 
 @lru_cache(maxsize=1)
 def _holding(real: tuple[int, ...], sizes: tuple[int, ...]) -> list[tuple[ModuleType, str]]:
-    """Return where modules under test hold what is replaced.
+    """Return the names in modules under test that refer to replaced objects.
 
     Args:
-        real: Which objects that is, by identity: what a module holds may have no hash, and an equality of its own.
-        sizes: How many names each module has: while that stays, they are not looked through again.
+        real: Identities of the replaced objects, because values in modules may be unhashable or have a custom equality.
+        sizes: Number of names in each module, as the cache key.
     """
     del sizes
     return [
@@ -204,7 +203,7 @@ def _holding(real: tuple[int, ...], sizes: tuple[int, ...]) -> list[tuple[Module
 
 
 class _Instances(type):
-    """Takes real dates for dates: what a class that stands in for another one makes is one of the other."""
+    """Metaclass that accepts real dates as instances of their simulated classes."""
 
     real: type = object
 

@@ -1,4 +1,4 @@
-"""Scenario for controllers that have none, made from manifests."""
+"""Scenario for controllers without one, generated from manifests."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from deltaloop.testing.harness import Harness
 
 
 def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[str, object]]) -> Scenario:
-    """Return a scenario in which samples are created, changed field by field, deleted, and created once more.
+    """Return a scenario that creates samples, changes them field by field, deletes them, and creates them again.
 
-    What is deleted takes with it whatever was left over of its life, and what the second one leaves over stays. One
-    that does not go, as its finalizer waits for something, is not created again. The programs come to rest after each
-    step. A change that the server refuses (a rule, a field that must not change) is left out.
+    The deletion removes the leftovers of the first life, so leftovers of the second one stay visible. Samples that
+    cannot be deleted because of a finalizer are not created again. The programs settle after each step. Changes that
+    the server rejects, for example because of a rule, are skipped.
 
     Args:
-        controllers: What the program runs; one at least.
-        objects: What manifests hold: definitions of the kinds, samples of them, and what else has to be there. A kind
-            without a sample has one made from its schema.
+        controllers: Controllers of the program, at least one.
+        objects: Objects of the manifests: CRDs, samples and other required objects. A kind without a sample gets one
+            from its schema.
 
     Raises:
-        InvalidArgumentError: If there is no definition, or no object can be made of one; from the scenario, if one was
-            made and the server refuses it, by a rule that no type says.
+        InvalidArgumentError: If there is no CRD, or no object can be generated for one. The scenario raises it if the
+            server rejects a generated object because of a rule.
     """
     plan = made_from(objects)
 
@@ -47,7 +47,7 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
             with suppress(NotFoundError):
                 await world.client.delete(sample.kind, sample.name, namespace=sample.namespace)
             await world.settled()
-        await world.settled()  # once more, if the user did not wait
+        await world.settled()  # again, in case the user did not wait
         for sample in plan.samples:
             if await world.client.find(sample.kind, sample.name, namespace=sample.namespace) is None:
                 await _create(world, sample)

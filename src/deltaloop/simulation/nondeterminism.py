@@ -1,10 +1,10 @@
-"""Detection of what a run's seed does not decide: threads, other processes, connections to the real network.
+"""Detection of events that the seed does not decide: threads, processes, and connections to the real network.
 
-Audit events (PEP 578) report processes and connections; a wrapper of ``Thread.start`` reports threads. Only the lines
-of the program under test are named. Plain functions that the event loop runs in threads take turns with it and do not
-count, except in pools that prepare their threads.
+Audit events (PEP 578) report processes and connections, and a wrapper of ``Thread.start`` reports threads. Only lines
+of the program under test are reported. Functions that the event loop runs in threads do not count, because they take
+turns with it, except in pools with a thread initializer.
 
-An audit hook stays for the life of the process. Outside of ``detect_nondeterminism`` it returns at once.
+Audit hooks cannot be removed. Outside of ``detect_nondeterminism``, the hook returns immediately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final, final
 from deltaloop.simulation.under_test import is_turn_of_loop, is_under_test
 
 _TOLD: Final = {
-    "threading.Thread.start": "starts a thread",  # our own: the interpreter's is of Python 3.12 and later
+    "threading.Thread.start": "starts a thread",  # our own event: Python has one only since 3.12
     "subprocess.Popen": "starts a process",
     "os.system": "starts a process",
     "os.posix_spawn": "starts a process",
@@ -37,18 +37,18 @@ class Nondeterminism:
     """Events of one run.
 
     Attributes:
-        found: Texts for people, each once, oldest first.
+        found: Unique descriptions, oldest first.
     """
 
     def __init__(self) -> None:
         self.found: dict[str, None] = {}
 
     def saw(self, event: str, frame: FrameType) -> None:
-        """Take an audit event.
+        """Process an audit event.
 
         Args:
-            event: Its name.
-            frame: Where it happens.
+            event: Name of the event.
+            frame: Frame that caused it.
         """
         place = _place(frame)
         if place:
@@ -56,7 +56,7 @@ class Nondeterminism:
 
 
 def _place(start: FrameType) -> str:
-    """Return the line of the program under test that leads here; empty if none does."""
+    """Return the line of the program under test that caused an event, or an empty string."""
     frame: FrameType | None = start
     while frame is not None and not is_turn_of_loop(frame.f_code):
         file = frame.f_code.co_filename
@@ -67,7 +67,7 @@ def _place(start: FrameType) -> str:
 
 
 class _Hook:
-    """There is one in a process."""
+    """State of the only hook in the process."""
 
     watching: Nondeterminism | None = None
     added = False
@@ -76,12 +76,12 @@ class _Hook:
 def _hook(event: str, _: tuple[object, ...]) -> None:
     watching = _Hook.watching
     if watching is not None and event in _TOLD:
-        watching.saw(event, sys._getframe(1))  # noqa: SLF001 - the one way to see who asks
+        watching.saw(event, sys._getframe(1))  # noqa: SLF001 - the only way to find the caller
 
 
 @contextmanager
 def detect_nondeterminism() -> Generator[Nondeterminism, None, None]:
-    """Detect it in this block."""
+    """Detect events in this block."""
     if not _Hook.added:
         _Hook.added = True
         sys.addaudithook(_hook)

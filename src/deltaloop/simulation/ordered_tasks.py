@@ -1,6 +1,6 @@
-"""Order of asyncio's sets of tasks: that in which the tasks were added, not that of addresses in memory.
+"""Iterate over asyncio's sets of tasks in insertion order instead of the order of memory addresses.
 
-``TaskGroup``, ``as_completed`` and ``wait`` walk sets of tasks. Here their modules use another ``set`` class.
+``TaskGroup``, ``as_completed`` and ``wait`` use sets of tasks. This module replaces the ``set`` class in their modules.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ _MODULES: Final[tuple[ModuleType, ...]] = (asyncio.taskgroups, asyncio.tasks)
 
 @final
 class OrderedSet(set[T]):
-    """A set that is walked in the order in which its members came; what operators make of it is an ordinary set."""
+    """Set with insertion order. Operators such as ``|`` return ordinary sets."""
 
     def __init__(self, members: Iterable[T] = ()) -> None:
-        """Begin with some members."""
         self._order = dict.fromkeys(members)
         super().__init__(self._order)
 
@@ -38,25 +37,25 @@ class OrderedSet(set[T]):
         super().add(member)
 
     def discard(self, member: object) -> None:
-        """Take a member out, if it is one."""
+        """Remove a member if it exists."""
         if member in self:
             del self._order[member]  # type: ignore[arg-type]
         super().discard(member)
 
     def remove(self, member: T) -> None:
-        """Take a member out.
+        """Remove a member.
 
         Raises:
-            KeyError: If it is none.
+            KeyError: If it does not exist.
         """
         del self._order[member]
         super().remove(member)
 
     def pop(self) -> T:
-        """Take the first member out.
+        """Remove and return the first member.
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If the set is empty.
         """
         if not self._order:
             raise KeyError("pop from an empty set")
@@ -65,12 +64,12 @@ class OrderedSet(set[T]):
         return member
 
     def clear(self) -> None:
-        """Take all members out."""
+        """Remove all members."""
         self._order.clear()
         super().clear()
 
     def copy(self) -> OrderedSet[T]:
-        """Return another one with the same members."""
+        """Return a copy."""
         return OrderedSet(self)
 
     def update(self, *others: Iterable[T]) -> None:
@@ -80,17 +79,17 @@ class OrderedSet(set[T]):
                 self.add(member)
 
     def difference_update(self, *others: Iterable[object]) -> None:
-        """Take members out."""
+        """Remove members."""
         for other in others:
             for member in [*other]:
                 self.discard(member)
 
     def intersection_update(self, *others: Iterable[object]) -> None:
-        """Take out what is not in all the others."""
+        """Keep only members that are in all other sets."""
         self.difference_update(self.difference(self.intersection(*others)))
 
     def symmetric_difference_update(self, other: Iterable[T]) -> None:
-        """Take out what is in the other one, too, and add what is only there."""
+        """Remove common members, and add those that are only in the other set."""
         for member in dict.fromkeys(other):
             if member in self:
                 self.remove(member)
@@ -118,7 +117,7 @@ class OrderedSet(set[T]):
 
 @contextmanager
 def ordered_tasks() -> Generator[None, None, None]:
-    """Have asyncio keep the order of tasks in this block, in the whole process."""
+    """Keep the order of asyncio's tasks in this block, in the whole process."""
     for module in _MODULES:
         setattr(module, _NAME, OrderedSet)
     try:

@@ -1,14 +1,14 @@
-"""A pytest plugin: a test that names the fixture ``deltaloop_world`` is a scenario, and is run under faults.
+"""Pytest plugin that runs tests with the fixture ``deltaloop_world`` as scenarios with faults.
 
     @pytest.mark.simulate(runs=300)
     async def test_nothing_is_lost(deltaloop_world):
         await deltaloop_world.start(reconcile)
         ...
 
-The marker takes what ``SimulationOptions`` has; without it a test has 100 runs. ``--deltaloop-replay=FAULTS`` makes one
-run of each such test that is chosen, with the program's own log. Other fixtures are made once, for all runs.
+The marker accepts the fields of ``SimulationOptions``. The default is 100 runs. With ``--deltaloop-replay=FAULTS``,
+each selected test has a single run, with the program's log. Other fixtures are created once for all runs.
 
-pytest loads this module in every project that has deltaloop installed, so it imports next to nothing.
+pytest loads this module in all projects that have deltaloop installed, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def deltaloop_world(request: pytest.FixtureRequest) -> Harness:
-    """A harness in a world of its own, for each run of a simulation another one; for async tests.
+    """Harness for async tests, with a new one for each run of a simulation.
 
     Raises:
-        pytest.UsageError: If it is asked for by something else than an async test.
+        pytest.UsageError: If anything other than an async test requests it.
     """
     node: object = request.node
     if not isinstance(node, pytest.Function) or not _is_simulation(node):
@@ -62,7 +62,7 @@ def _is_simulation(item: pytest.Function) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
-    """Run a test as a simulation; leave everything else to others."""
+    """Run a test as a simulation, if it requests the fixture."""
     __tracebackhide__ = True
     if _FIXTURE not in pyfuncitem.fixturenames or not _is_simulation(pyfuncitem):
         return None
@@ -95,7 +95,7 @@ def _simulation_of(
 
 
 def _told(item: pytest.Function, scenario: Callable[[Harness], Awaitable[object]], replay: str | None) -> str:
-    """Run it; return what is wrong, or nothing."""
+    """Run the simulation, and return its problems as text."""
     from deltaloop.simulation.core.schedules import parse_replay
     from deltaloop.simulation.simulator import BrokenReferenceError
 

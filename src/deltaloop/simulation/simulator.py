@@ -1,8 +1,8 @@
-"""Simulation: runs a scenario again and again, with other faults each time, and compares the end states.
+"""Simulator that runs a scenario repeatedly with different faults, and compares the end states.
 
-Each run has its own embedded server, programs, network in memory and virtual clock, and one seed for all randomness.
-Runs without faults come first: the first one is the *reference*, the others, with other seeds, show differences by
-chance. Then come all schedules of one fault, then combinations.
+Each run has its own embedded server, programs, in-memory network, virtual clock and seed. The first run has no faults
+and is the *reference*. Two more runs without faults, with other seeds, show random differences. All schedules with one
+fault follow, then combinations.
 """
 
 from __future__ import annotations
@@ -84,27 +84,27 @@ _prepared: Final[dict[object, StoreState]] = {}
 _EPOCH: Final = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 _SETTLES_WITHIN: Final = 600.0
 _LEARNING: Final = 2
-# Of the server, in each run's own network: known beforehand, so that what names it is part of what is made once.
+# Fixed port of the server in each run's own network, so that objects that contain it can be created once.
 _PORT: Final = 6443
 _MOST_FAILURES: Final = 5
 _SHORTEST_SECRET: Final = 4
 _YOUNGEST: Final = 0
-_MOST_GARBAGE: Final = 500_000  # objects; an ordinary run leaves some thousands
+_MOST_GARBAGE: Final = 500_000  # objects; an ordinary run creates some thousands
 
 
 class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a simulation is made.
+    """Options of a simulation.
 
     Attributes:
-        seed: Decides all chance: in the runs, and which combinations of faults are tried.
-        runs: Most runs, those without faults included.
-        seconds: Seconds of real time after which no further run begins; None has no limit.
-        combinations: Whether runs with two and three faults follow those with one.
-        faults: What is tried; everything by default. ``premature`` and orders of tasks are not combined alone.
-        max_failures: After so many different failures the search ends.
-        server: Options of the embedded server; None is that of the pytest plugin.
-        may_differ: Places of the end state that may differ from the run without faults: kind, key, then the way to a
-            field, such as ``("v1/Secret", "default/token", "data")``.
+        seed: Random seed for the runs and the selection of fault combinations.
+        runs: Maximum number of runs, including those without faults.
+        seconds: Seconds of real time after which no more runs start. None means no limit.
+        combinations: Whether runs with two and three faults follow those with one fault.
+        faults: Kinds of faults to try. ``premature`` and task orders are not combined on their own.
+        max_failures: Number of different failures after which the search ends.
+        server: Options of the embedded server. None means those of the pytest plugin.
+        may_differ: Places of the end state that may differ from the run without faults. A place is the kind, the key,
+            and the path to a field, for example ``("v1/Secret", "default/token", "data")``.
     """
 
     seed: int = 0
@@ -118,32 +118,30 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulationFailedError(DeltaloopError, AssertionError):
-    """A scenario goes wrong under some schedule; the message tells the story.
+    """A scenario fails with some schedule. The message contains the report.
 
     Attributes:
-        report: What was found.
+        report: Report of the simulation.
     """
 
     def __init__(self, report: SimulationReport) -> None:
-        """Keep the report."""
         super().__init__(str(report))
         self.report = report
 
 
 class BrokenReferenceError(DeltaloopError):
-    """A run without faults goes wrong already, so that nothing can be compared with it."""
+    """The run without faults fails, so other runs cannot be compared with it."""
 
 
 @final
 class Simulation:
-    """One scenario, and what its runs are compared with."""
+    """Simulation of one scenario."""
 
     def __init__(self, scenario: Scenario, options: SimulationOptions | None = None) -> None:
-        """Prepare runs; none is made yet.
+        """Create a simulation without starting a run.
 
         Args:
-            scenario: Installs, starts programs, does something, waits; written as a test is. It must not keep anything
-                between runs.
+            scenario: Async function that is written like a test. It must not keep state between runs.
             options: Seed and budget.
         """
         self._scenario = scenario
@@ -157,17 +155,17 @@ class Simulation:
 
     @property
     def reference(self) -> SimulationRun:
-        """The run without faults.
+        """Run without faults.
 
         Raises:
-            BrokenReferenceError: If it goes wrong.
+            BrokenReferenceError: If the run fails.
         """
         if self._reference is None:
             self._reference = self._without_faults(self._options.seed)
         return self._reference
 
     def _learn(self) -> None:
-        """See what runs without faults, with other seeds, do not agree on."""
+        """Learn the differences between runs without faults with other seeds."""
         if self._has_learnt:
             return
         others = [self._without_faults(self._options.seed + number) for number in range(1, 1 + _LEARNING)]
@@ -177,11 +175,11 @@ class Simulation:
         self._has_learnt = True
 
     def run(self, schedule: Schedule = (), *, seed: int | None = None) -> SimulationRun:
-        """Make one run.
+        """Run the scenario once.
 
         Args:
-            schedule: The faults.
-            seed: Another one than that of the options.
+            schedule: Faults of the run.
+            seed: Random seed. None means the seed of the options.
         """
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
@@ -193,11 +191,11 @@ class Simulation:
             return _elsewhere(partial(one.run, chosen))
 
     def judge(self, schedule: Schedule, run: SimulationRun) -> Failure | None:
-        """Return what is wrong with a run; None if nothing is.
+        """Return the failure of a run, or None.
 
         Args:
-            schedule: Its faults.
-            run: What came of them.
+            schedule: Faults of the run.
+            run: Result of the run.
         """
         reference = self.reference
         problems = problems_of(reference, run, ignored=self._ignored, drawn=self._drawn)
@@ -208,19 +206,19 @@ class Simulation:
         return Failure(schedule=schedule, problems=problems, run=run, seed=seed) if problems else None
 
     def replay(self, schedule: Schedule) -> Failure | None:
-        """Make one run, and return what is wrong with it; None if nothing is."""
+        """Run a schedule, and return its failure or None."""
         return self.judge(schedule, self.run(schedule))
 
     def explore(self, *, progress: Callable[[int, int], object] | None = None) -> SimulationReport:
-        """Try schedules until the budget is used up, and return what was found.
+        """Try schedules until the budget is used up, and return the report.
 
-        An interrupt (Ctrl-C) goes on to the caller, who has what was found until then by ``found``.
+        An interruption (Ctrl-C) propagates to the caller, who gets the results so far from ``found``.
 
         Args:
             progress: Function called after each run with the number of runs and the number of failures.
 
         Raises:
-            BrokenReferenceError: If the run without faults goes wrong.
+            BrokenReferenceError: If the run without faults fails.
         """
         with _quiet(), _nothing_collected():
             self._found = found = Findings(self.reference)
@@ -230,7 +228,7 @@ class Simulation:
 
     @property
     def found(self) -> SimulationReport | None:
-        """What ``explore`` has found so far, even if interrupted; None before the run without faults."""
+        """Results of ``explore`` so far, even after an interruption, or None before the run without faults."""
         return None if self._found is None else self._found.report(self._runs)
 
     def _explore(self, found: Findings, progress: Callable[[int, int], object] | None) -> None:
@@ -246,7 +244,7 @@ class Simulation:
             if late or self._runs >= self._options.runs or len(found.failures) >= self._options.max_failures:
                 return
             run = self.run(schedule)
-            gc.collect(_YOUNGEST)  # what the run has left; what was there before it is not looked through every time
+            gc.collect(_YOUNGEST)  # collect only the objects of this run
             found.ran(schedule, run)
             failure = self.judge(schedule, run)
             search.ran(schedule, run, right=failure is None)
@@ -269,7 +267,7 @@ class Simulation:
     def _schedules(
         self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind], pasts: Pasts
     ) -> Iterator[tuple[bool, Schedule]]:
-        """Give schedules, each with whether it is one of those of one fault."""
+        """Yield schedules, each with whether it belongs to those with one fault."""
         later = later_crashes(names, self.reference.others)
         for schedule in systematic(names, kinds, pasts, later=later):
             yield True, schedule
@@ -277,7 +275,7 @@ class Simulation:
             yield False, search.next()
 
     def shrink(self, failure: Failure) -> Failure:
-        """Return the failure with as few faults as show one of the same oracle."""
+        """Return a failure with a minimal number of faults and at least one of the same oracles."""
         oracles = {problem.oracle for problem in failure.problems}
         for schedule in shorter(failure.schedule):
             found = self.replay(schedule)
@@ -300,8 +298,8 @@ class _Run:
         self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
-        """Live from the beginning to the end."""
-        if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve some
+        """Run the scenario."""
+        if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve webhooks
             from deltaloop.testing.programs.webhook_service import authority
 
             with suppress(MissingExtraError):
@@ -315,7 +313,7 @@ class _Run:
         return msgspec.structs.replace(run, nondeterminism=tuple(found.found))
 
     def _stalled(self, error: StalledError) -> SimulationRun:
-        """Return a run that waits for an event that cannot come: the loop raises that, so the scenario cannot."""
+        """Return the result of a run that waits forever. The loop raises this error, not the scenario."""
         if self._state is None:
             raise error
         writes = tuple(self._state.writes)
@@ -328,7 +326,7 @@ class _Run:
         )
 
     def _time(self) -> float:
-        return 0.0 if self._loop is None else self._loop.time()  # in all threads
+        return 0.0 if self._loop is None else self._loop.time()  # thread-safe
 
     async def _live(self, seed: int) -> SimulationRun:
         loop = asyncio.get_running_loop()
@@ -359,10 +357,10 @@ class _Run:
                 await _rested(harness)
             except NotSettledError as error:
                 unsettled = "; ".join(error.left)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run has come to
+            except Exception as error:  # noqa: BLE001 - any exception is the result of the run
                 if error is state.violation:
                     violation = _line_of(error)
-                elif not state.early_steps:  # who continues too early may meet what the step needs not to be there
+                elif not state.early_steps:  # a premature step may fail because required objects are missing
                     raised = _line_of(error)
                 told = True
             planned = state.to_come
@@ -372,7 +370,7 @@ class _Run:
             writes = tuple(state.writes)
             for replica in harness.replicas:
                 if replica.alive:
-                    await replica.crash()  # what it would do to end in good order is not what is looked at
+                    await replica.crash()  # a graceful shutdown is not part of the comparison
         return SimulationRun(
             end=end,
             kinds=kinds,
@@ -395,9 +393,10 @@ class _Run:
         return [fault for fault in self._schedule if isinstance(fault, ScheduledFault)]
 
     async def _objects(self, harness: Harness) -> dict[str, list[Resource]]:
-        """Return all objects of the kinds that programs reconcile, write, or say that they do, here or without faults.
+        """Return all objects of the kinds that programs reconcile, declare or write, in this run or in the reference.
 
-        What is only written in some runs would be missing in the others. Kinds that are served no more are left out.
+        Without the kinds of the reference, kinds that are written only in some runs would be missing. Kinds that are
+        not served any more are omitted.
         """
         controllers = [controller for replica in harness.replicas for controller in replica.controllers]
         kinds = {*self._kinds} | {str(kind) for controller in controllers for kind in _declared(controller)}
@@ -412,7 +411,7 @@ class _Run:
 
 
 def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:
-    """Return the server's clock; most who ask it ask at the same moment."""
+    """Return the server's clock, which caches the time because most calls happen at the same moment."""
     asked, told = -1.0, from_epoch(_EPOCH)
 
     def now() -> dt.datetime:
@@ -426,9 +425,9 @@ def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:
 
 
 def _first_objects(options: ServerOptions) -> StoreState:
-    """Return what a server has from the start: made once in a process, by a seed of its own, for the runs of all seeds.
+    """Return the server's initial objects, which are created once per process with a fixed seed.
 
-    So neither the seed nor what a process has done before decides it.
+    Therefore, they depend neither on the seed of a run nor on the history of the process.
     """
     key = (
         options.host,
@@ -450,7 +449,7 @@ def _first_objects(options: ServerOptions) -> StoreState:
 
 
 def _declared(controller: Controller) -> list[object]:
-    """Return what a controller reconciles, and what it says that it writes."""
+    """Return the kinds that a controller reconciles, and those that it declares to write."""
     written = [each.resource if isinstance(each, Permission) else each for each in controller.writes]
     children = [each.resource if isinstance(each, Watch) else each for each in controller.children]
     return [controller.resource, *written, *children]
@@ -458,7 +457,7 @@ def _declared(controller: Controller) -> list[object]:
 
 @final
 class _Claims:
-    """Looks at what belongs to an object when a program says that it is Ready."""
+    """Checker of the children when a program writes that an object is Ready."""
 
     def __init__(self, state: HarnessState) -> None:
         self.early: list[EarlyClaim] = []
@@ -477,7 +476,7 @@ class _Claims:
 
 
 async def _rested(harness: Harness) -> None:
-    """Wait until all programs have settled, held-up ones included, even if the test continues early meanwhile."""
+    """Wait until all programs have settled, including those that a fault holds up, even if the test continued early."""
     state = state_of(harness)
     while True:
         early = state.early_steps
@@ -493,7 +492,7 @@ def _line_of(error: BaseException) -> str:
 
 
 def _without_secrets(told: str, writes: Sequence[ProgramWrite]) -> str:
-    """Redact what a scenario has raised, with it the values of all Secrets: an assert shows what it has compared."""
+    """Redact the text and the values of all Secrets, because a failed assert shows compared values."""
     values: set[str] = set()
     for write in writes:
         if told and write.resource == kinds.SECRET.group_resource:
@@ -511,9 +510,9 @@ def _line(write: ProgramWrite) -> str:
 
 @contextmanager
 def _nothing_collected() -> Generator[None, None, None]:
-    """Collect no garbage in this block by chance: clean-up would come at a moment that nothing decides.
+    """Delay garbage collection in this block, because it would run finalizers at random moments.
 
-    Only a run that makes very much of it, in a loop without end for instance, is not left to fill the memory.
+    The threshold still limits the memory of a run with an endless loop.
     """
     before = gc.get_threshold()
     gc.set_threshold(_MOST_GARBAGE, *before[1:])
@@ -525,7 +524,7 @@ def _nothing_collected() -> Generator[None, None, None]:
 
 @contextmanager
 def _quiet() -> Generator[None, None, None]:
-    """Log nothing in this block: under a thousand schedules a program complains a thousand times, as it should."""
+    """Disable logging in this block, because programs log each of the injected faults."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -535,7 +534,7 @@ def _quiet() -> Generator[None, None, None]:
 
 
 def _elsewhere(run: Callable[[], SimulationRun]) -> SimulationRun:
-    """Make a run; where an event loop runs already, in a thread of its own, while that loop stands still."""
+    """Run in this thread, or in a new thread that blocks the running event loop."""
     if not _runs_a_loop():
         return run()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="simulation") as thread:
@@ -551,19 +550,19 @@ def _runs_a_loop() -> bool:
 
 
 async def simulate(scenario: Scenario, options: SimulationOptions | None = None) -> SimulationReport:
-    """Run a scenario under faults, and raise if it goes wrong under any.
+    """Run a scenario with faults, and raise if it fails with any of them.
 
-    Every write of the run without faults is struck by every kind of fault, then come combinations; see
-    ``SimulationOptions`` for seed and budget. The event loop that awaits it stands still meanwhile: a run has one of
-    its own, and all that the process sees of time and chance is the run's.
+    First, each kind of fault strikes each write of the run without faults. Combinations follow. See
+    ``SimulationOptions`` for the seed and the budget. The call blocks the event loop that awaits it, because each run
+    has its own loop and replaces time and randomness in the whole process.
 
     Args:
-        scenario: An ``async def`` that takes a ``Harness``: install, start, do, ``settled``.
+        scenario: Async function with a ``Harness`` parameter.
         options: Seed and budget.
 
     Raises:
-        SimulationFailedError: If something is wrong; it tells what happened, and how to see it again.
-        BrokenReferenceError: If the scenario goes wrong without any fault.
+        SimulationFailedError: If the scenario fails. It describes the failures and how to repeat them.
+        BrokenReferenceError: If the scenario fails without faults.
         SimulationRunningError: If another simulation runs in this process, in another thread or around this one.
     """
     report = Simulation(scenario, options).explore()

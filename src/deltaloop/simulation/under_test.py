@@ -1,4 +1,4 @@
-"""Code of the program under test: not the standard library, installed packages, or deltaloop."""
+"""Code of the program under test, which excludes the standard library, installed packages and deltaloop."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
 _NOT_UNDER_TEST: Final = (_OURS, _STANDARD_LIBRARY, "<frozen ")
 _INSTALLED: Final = ("site-packages", "dist-packages")
 TURN: Final = "_run_once"
-"""Name of the function that is an event loop's turn."""
+"""Name of the event loop function that runs one iteration."""
 
 
 def is_under_test(file: str) -> bool:
-    """Tell whether code of a file is the program's own.
+    """Return whether a file belongs to the program under test.
 
     Args:
-        file: Its path, as modules and code objects name it.
+        file: Path of the file, as in modules and code objects.
     """
     return not file.startswith(_NOT_UNDER_TEST) and _INSTALLED[0] not in file and _INSTALLED[1] not in file
 
 
 def is_turn_of_loop(code: CodeType) -> bool:
-    """Tell whether code is an event loop's turn: what has called it is whoever runs the simulation."""
+    """Return whether code is an iteration of an event loop. Its callers run the simulation."""
     return code.co_name == TURN and code.co_filename.startswith((_OURS, _STANDARD_LIBRARY))

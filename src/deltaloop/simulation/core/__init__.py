@@ -1,1 +1,1 @@
-"""What a simulation decides, without a loop, a clock or chance of its own."""
+"""Decisions of simulations, without a loop, a clock or randomness."""

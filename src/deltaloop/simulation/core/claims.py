@@ -1,7 +1,7 @@
-"""What programs say of objects: whether Ready is said of one while what belongs to it is not, by kstatus' rules.
+"""Detect objects whose condition Ready turns True before their children are ready, by the rules of kstatus.
 
-Only the moment counts at which Ready turns True: what a child does later, its owner can know only later. And only what
-is written of the object as it is: an ``observedGeneration`` of before says nothing of today.
+Only the moment at which Ready turns True counts, because an owner learns about later changes of its children only
+later. Conditions with an outdated ``observedGeneration`` are ignored.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _READY: Final = "Ready"
 
 @final
 class EarlyClaim(msgspec.Struct, frozen=True):
-    """An object of which Ready was said before a child of it was.
+    """Object whose condition Ready was True before its child was ready.
 
     Attributes:
-        kind: The object's, with its group and version.
-        key: Of the object.
-        child_kind: The child's.
-        child: Its key.
-        status: How far it had come, as kstatus names it.
-        why: Why, for people.
+        kind: Kind of the object with group and version.
+        key: Key of the object.
+        child_kind: Kind of the child.
+        child: Key of the child.
+        status: kstatus of the child.
+        why: Reason for users.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> tuple[str, str]:
-        """The two kinds: what a program does of one object, it does of another."""
+        """Both kinds, by which similar claims are grouped."""
         return (self.kind, self.child_kind)
 
     def __str__(self) -> str:
@@ -49,17 +49,16 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
 @final
 class ReadyClaims:
-    """Of which objects Ready has been said in a run."""
+    """Objects whose condition Ready is True in a run."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._ready: set[str] = set()
 
     def turns(self, obj: Resource) -> bool:
-        """Take an object as it was stored, and tell whether Ready has turned True in it.
+        """Process a stored object, and return whether Ready has turned True.
 
         Args:
-            obj: The object after a write.
+            obj: Object after a write.
         """
         says = any(
             each.get("type") == _READY and each.get("status") == "True" and not is_outdated(obj, each)
@@ -71,11 +70,11 @@ class ReadyClaims:
 
 
 def early_claims(owner: Resource, others: Iterable[Resource]) -> tuple[EarlyClaim, ...]:
-    """Return what is wrong with Ready being said of an object now.
+    """Return the children of an object that are not ready.
 
     Args:
-        owner: The object.
-        others: What its children are among.
+        owner: Object whose condition Ready turned True.
+        others: Objects that include its children.
     """
     found: list[EarlyClaim] = []
     for other in others:

@@ -1,4 +1,4 @@
-"""What a simulation has tried: how often each write was struck by each kind of fault, and what reconciles wrote."""
+"""Coverage of a simulation: the faults that struck each write, and the writes of reconciles."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from deltaloop.testing.injected_faults.core.program_writes import WEBHOOK_FAULTS
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
 Path: TypeAlias = tuple[str, ...]
-"""What one reconcile has written, in order: its controller, then each write with an answer that refused it."""
+"""Controller, then the writes of one reconcile in order, with the codes of failed ones."""
 
-_MOST_PATHS: Final = 12  # in a terminal
+_MOST_PATHS: Final = 12  # lines in a terminal
 _MOST_STEPS: Final = 40
 _SHORT: Final = {FaultKind.CRASH_BEFORE: "crash before", FaultKind.CRASH_AFTER: "crash after"}
 
 
 def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedule, run: SimulationRun) -> None:
-    """Add the faults of a run that met their writes.
+    """Count the faults of a run that met their writes.
 
     Args:
-        counts: By write and kind; changed.
-        schedule: The faults.
-        run: What came of them.
+        counts: Counts by write and kind, which are updated.
+        schedule: Faults of the run.
+        run: Result of the run.
     """
     missed = {*run.unused_faults}
     for fault in schedule:
@@ -37,11 +37,11 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
 
 
 def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
-    """Add the reconciles of a run that have written something.
+    """Count the writing reconciles of a run.
 
     Args:
-        counts: How many reconciles took each path; changed.
-        run: What came of them.
+        counts: Number of reconciles per path, which is updated.
+        run: Result of the run.
     """
     paths: dict[tuple[str, int, str, int], list[str]] = {}
     for write in run.writes:
@@ -55,7 +55,7 @@ def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
 
 
 def _shortened(steps: Iterable[str]) -> Iterator[str]:
-    """Say what comes several times in a row once, and leave the end away: a loop without end writes for ever."""
+    """Merge repeated steps, and truncate long paths, because an endless loop writes forever."""
     for place, (step, same) in enumerate(groupby(steps)):
         if place == _MOST_STEPS:
             yield "and more"
@@ -75,10 +75,10 @@ def _kind_of(write: ProgramWrite) -> str:
 
 
 def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
-    """Return which kinds of writes have left their object as it was: how many of them, and of how many.
+    """Return the kinds of writes that did not change their objects, each with the number of no-ops and of all writes.
 
-    The server answers such a write with the version that the object had: the one that was sent, or that the write
-    before has got. What follows a change of others without saying a version is not found out.
+    A write is a no-op if the server returns the resource version that was sent, or that of the previous write. No-ops
+    without a version after a change by another writer are not detected.
     """
     versions: dict[tuple[str, str], str] = {}
     no_ops: Counter[str] = Counter()
@@ -96,15 +96,16 @@ def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
 
 
 def _is_last(write: ProgramWrite) -> bool:
-    """Tell whether the object is gone by it: it was being deleted, and had one finalizer left."""
+    """Return whether the write removed the last finalizer of a deleted object."""
     metadata = mapping(write.stored.get("metadata"))
     return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
 
 
 def coverage_rows(counts: Coverage) -> list[list[str]]:
-    """Return rows of text: writes down, kinds of faults across; a head first, a dot for what was never tried.
+    """Return a table with a header, a row per write and a column per kind of fault.
 
-    Faults of webhooks, and those that are only tried on request, have columns only where they were tried.
+    A dot means that the fault was never tried at the write. Faults of webhooks and faults that must be requested only
+    have columns if they were tried.
     """
     tried = {kind for kinds in counts.values() for kind in kinds}
     shown = [kind for kind in FaultKind if kind in tried or kind not in WEBHOOK_FAULTS | ON_REQUEST]
@@ -115,13 +116,13 @@ def coverage_rows(counts: Coverage) -> list[list[str]]:
 
 
 def path_rows(counts: Mapping[Path, int]) -> list[tuple[int, str]]:
-    """Return how many reconciles took each path, the most frequent first, and the path as text."""
+    """Return the number of reconciles and the text of each path, most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(count, f"{path[0]}: {', '.join(path[1:])}") for path, count in ordered]
 
 
 def paths_text(counts: Mapping[Path, int]) -> str:
-    """Return the rows for a terminal, which has the most frequent ones."""
+    """Return the most frequent paths for a terminal."""
     rows = path_rows(counts)
     width = len(str(rows[0][0])) if rows else 0
     lines = [f"{count:>{width}}  {told}" for count, told in rows[:_MOST_PATHS]]
@@ -131,7 +132,7 @@ def paths_text(counts: Mapping[Path, int]) -> str:
 
 
 def coverage_text(counts: Coverage) -> str:
-    """Return the rows as a table for a terminal."""
+    """Return the coverage table for a terminal."""
     rows = coverage_rows(counts)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

@@ -1,12 +1,12 @@
-"""What a run has come to, in a form in which two runs can be compared: without what differs between any two runs.
+"""Normalized end states of runs, which can be compared.
 
-Left out: uids, versions, generations, managed fields, and points in time wherever they stand. A uid inside a value,
-such as that of an owner, becomes the name of the object that it belongs to; so does a name that the server generated.
-How often a spec was changed counts for nothing, but whether a status speaks of the present one does. What else differs
-between runs without faults (a password, a port) is learnt from such runs, see ``learnt``. Lists that the server merges
-by key, such as ``conditions``, are compared by key.
+Uids, versions, generations, managed fields and timestamps are removed, because they differ between any two runs. A uid
+in a value, for example of an owner, is replaced by the name of its object, and so are generated names. The generation
+of a spec is ignored, but not whether ``observedGeneration`` is current. Other differences, such as passwords, are
+learned from runs without faults (see ``learnt``). Lists that the server merges by key, such as ``conditions``, are
+compared by key.
 
-Differences are shown to people and kept in files, so they hold what ``redact`` leaves of the two objects.
+Differences are shown and stored, so they only contain redacted values.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _ITEM: Final = "*"
 _GONE: Final = "<gone>"
 
 Place: TypeAlias = tuple[str, ...]
-"""Kind and key of an object, then the way to a field in it."""
+"""Kind and key of an object, then the path to a field."""
 
 
 @final
 class EndState(msgspec.Struct, frozen=True):
-    """The objects at the end of a run.
+    """Objects at the end of a run.
 
     Attributes:
-        objects: By kind and key: the object without what differs between any two runs.
+        objects: Normalized objects by kind and key.
     """
 
     objects: Mapping[tuple[str, str], Mapping[str, object]]
@@ -52,12 +52,12 @@ class EndState(msgspec.Struct, frozen=True):
 
 @final
 class EndDifference(msgspec.Struct, frozen=True):
-    """A field, or a whole object, that is another one than in the run without faults.
+    """Field or object that differs from the run without faults.
 
     Attributes:
-        place: Kind and key of the object, then the way to the field.
-        expected: Value in the run without faults, redacted; None if there is none.
-        found: What this run has there, redacted; None if nothing.
+        place: Kind and key of the object, then the path to the field.
+        expected: Redacted value in the run without faults, or None if it is missing.
+        found: Redacted value in this run, or None if it is missing.
     """
 
     place: Place
@@ -70,16 +70,16 @@ class EndDifference(msgspec.Struct, frozen=True):
         if not way:
             return f"{where} is missing" if self.found is None else f"{where} is there, and should not be"
         field = f"{where}: {'.'.join(way)}"
-        if self.found == self.expected:  # what was redacted differs
+        if self.found == self.expected:  # the redacted parts differ
             return f"{field} is another one than it should be: {_shown(self.found)}"
         return f"{field} is {_shown(self.found)}, and should be {_shown(self.expected)}"
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:
-    """Return the state that objects are.
+    """Normalize objects.
 
     Args:
-        objects: All objects of the kinds that count.
+        objects: All objects of the compared kinds.
     """
     found = [(obj, _key_of(obj)) for obj in objects]
     keys = {(str(obj.resource_type), key): obj for obj, key in found if key == obj.key}
@@ -89,7 +89,7 @@ def end_state(objects: Iterable[Resource]) -> EndState:
             siblings.setdefault((str(obj.resource_type), key), []).append(obj)
     known = _Names(found)
     for (kind, key), group in siblings.items():
-        # Their names say nothing, so that they are told apart by what is in them.
+        # Their names are random, so identify them by their contents.
         group.sort(key=lambda obj: (msgspec.json.encode(_comparable(obj, known), order="sorted"), obj.name))
         keys |= {(kind, f"{key}<{number}>"): obj for number, obj in enumerate(group, start=1)}
     names = _Names((obj, key) for (_, key), obj in keys.items())
@@ -97,14 +97,14 @@ def end_state(objects: Iterable[Resource]) -> EndState:
 
 
 def _key_of(obj: Resource) -> str:
-    """Return its key; of an object whose name the server made up, only what it begins with."""
+    """Return the key of an object. For a generated name, return only its prefix."""
     beginning = text(mapping(obj.to_dict().get("metadata")).get("generateName"))
     return join_key(obj.namespace, beginning) if beginning and obj.name.startswith(beginning) else obj.key
 
 
 @final
 class _Names:
-    """What stands in values in place of uids, and of names that the server made up."""
+    """Replacements of uids and generated names in values."""
 
     def __init__(self, keys: Iterable[tuple[Resource, str]]) -> None:
         self._names: dict[str, str] = {}
@@ -130,9 +130,9 @@ def _comparable(obj: Resource, names: _Names) -> Mapping[str, object]:
 
 
 def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple[str, ...]]]:
-    """Yield the lists that the server merges by key: the path of each, and its keys; sets have none.
+    """Yield the paths and keys of lists that the server merges by key. Sets have no keys.
 
-    Managed fields name the items of these lists by key (``k:``) or by value (``v:``), whatever kind the object has.
+    Managed fields identify the items of these lists by key (``k:``) or by value (``v:``).
     """
     for step, below in mapping(owned).items():
         sign, _, name = step.partition(":")
@@ -144,7 +144,7 @@ def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple
 
 
 def _in_order(place: Place, value: object, unordered: Mapping[Place, tuple[str, ...]]) -> object:
-    """Return a value whose unordered lists are sorted by key, so that their order is not a difference."""
+    """Sort unordered lists by key, so that their order is not a difference."""
     if is_mapping(value):
         return {name: _in_order((*place, name), item, unordered) for name, item in value.items()}
     if value_type(value) != "array":
@@ -180,12 +180,12 @@ def _text(value: str, names: _Names) -> str:
 def differences(
     wanted: EndState, found: EndState, *, ignored: frozenset[Place] = frozenset()
 ) -> tuple[EndDifference, ...]:
-    """Return in what two states differ, in order.
+    """Return the sorted differences of two states.
 
     Args:
-        wanted: What the run without faults has come to.
-        found: What this run has come to.
-        ignored: Places that may differ, with all that is below them.
+        wanted: State of the run without faults.
+        found: State of this run.
+        ignored: Places that may differ, including all fields below them.
     """
     told: list[EndDifference] = []
     for kind, key in sorted({*wanted.objects, *found.objects}):
@@ -197,19 +197,19 @@ def differences(
 
 
 def learnt(runs: Sequence[EndState]) -> frozenset[Place]:
-    """Return the places in which runs without faults differ among each other: nobody can say what belongs there."""
+    """Return the places in which runs without faults differ, because their correct values are unknown."""
     first, *others = runs
     return frozenset(each.place for other in others for each in differences(first, other))
 
 
 DrawnNames: TypeAlias = frozenset[tuple[str, str]]
-"""Kinds, and the beginnings of the keys of objects that programs name by chance."""
+"""Kinds and key prefixes of objects with random names."""
 
 
 def drawn_names(runs: Sequence[EndState]) -> DrawnNames:
-    """Return which names programs draw: ``a-5efbde`` in one run without faults, ``a-a2d80b`` in another one.
+    """Return the prefixes of random names, such as ``a-5efbde`` in one run without faults and ``a-a2d80b`` in another.
 
-    A name that has nothing in common is not told from that of any other object, and is none of these.
+    Random names without a common prefix are not detected.
     """
     first, *others = runs
     found: set[tuple[str, str]] = set()
@@ -222,7 +222,7 @@ def drawn_names(runs: Sequence[EndState]) -> DrawnNames:
 
 
 def _beginning_of(key: str, other: str) -> str:
-    """Return what two keys have in common up to a hyphen or a dot of their names; empty if that is nothing."""
+    """Return the common prefix of two keys up to a hyphen or dot of the name, or an empty string."""
     (namespace, slash, name), (its, _, another) = key.rpartition("/"), other.rpartition("/")
     alike = next((place for place, (a, b) in enumerate(zip(name, another, strict=False)) if a != b), 0)
     end = max(name.rfind(sign, 0, alike) for sign in _SIGNS) + 1
@@ -230,7 +230,7 @@ def _beginning_of(key: str, other: str) -> str:
 
 
 def without_drawn_names(state: EndState, drawn: DrawnNames) -> EndState:
-    """Return a state with the beginnings of names in place of names that programs draw, as of ``generateName``."""
+    """Replace random names with their prefixes, like names from ``generateName``."""
     places: dict[tuple[str, str], str] = {}
     for kind, key in state.objects:
         fitting = [
@@ -280,7 +280,7 @@ def _redacted(kind: str, fields: Mapping[str, object] | None) -> object:
 
 
 def _at(value: object, way: Place) -> object:
-    """Return what stands at a place; of what is redacted as a whole, that."""
+    """Return the value at a path, or the redacted value that contains it."""
     for step in way:
         if is_mapping(value):
             value = value.get(step)

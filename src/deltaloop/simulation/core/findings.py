@@ -1,4 +1,4 @@
-"""What a search has come to so far: asked for at its end, or when it is interrupted."""
+"""Intermediate results of a search."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from deltaloop.testing.injected_faults.core.program_writes import FaultKind, Wri
 
 @final
 class Findings:
-    """What a search has come to so far."""
+    """Intermediate results of a search."""
 
     def __init__(self, reference: SimulationRun) -> None:
-        """Begin with the run without faults."""
+        """Start with the run without faults."""
         self.reference: SimulationRun = reference
         self.writes: tuple[WriteName, ...] = names_of(reference.writes)
         self.failures: dict[tuple[object, ...], Failure] = {}
@@ -29,18 +29,18 @@ class Findings:
         self._nondeterminism = dict.fromkeys(reference.nondeterminism)
 
     def ran(self, schedule: Schedule, run: SimulationRun) -> None:
-        """Count what a run has struck."""
+        """Count the faults and writes of a run."""
         self._unused_faults += len(run.unused_faults)
         count_struck(self._counts, schedule, run)
         count_paths(self._paths, run)
         self._nondeterminism |= dict.fromkeys(run.nondeterminism)
 
     def failed(self, failure: Failure) -> None:
-        """Keep a failure, unless one like it is known."""
+        """Keep a failure, unless a similar one is known."""
         self.failures.setdefault(_signature(failure), failure)
 
     def report(self, runs: int) -> SimulationReport:
-        """Return it as a report, after so many runs."""
+        """Return a report after the given number of runs."""
         return SimulationReport(
             runs=runs,
             writes=self.writes,
@@ -56,5 +56,5 @@ class Findings:
 
 
 def _signature(failure: Failure) -> tuple[object, ...]:
-    """Return what makes two failures the same: what is wrong, and at which object."""
+    """Return the key of similar failures: the problems and their objects."""
     return tuple(sorted({(problem.oracle, problem.place[:2]) for problem in failure.problems}))

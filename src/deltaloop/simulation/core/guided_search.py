@@ -1,9 +1,8 @@
-"""Which faults are tried together: by chance, and from there where something new has come up.
+"""Search for combinations of faults that is guided by new states.
 
-A run shows *states*: what an object was like after a write, and which write of a program followed which. A schedule
-whose run shows one that no run before has shown is kept, and another fault is added to it later, at one of the writes
-that came after its last fault. So faults also strike writes that the run without faults never makes: the crash in the
-middle of the recovery from a crash.
+A *state* is an object after a write, or a pair of consecutive writes of a program. If the run of a schedule shows a new
+state, the schedule is kept, and later another fault is added at a write after its last fault. Therefore, faults also
+strike writes that the run without faults never makes, for example during the recovery from a crash.
 
     names ──▶ next() ──▶ schedule ──▶ a run ──▶ ran(schedule, run) ──▶ new states? ──▶ kept
                 ▲                                                                        │
@@ -41,17 +40,17 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 
 @final
 class GuidedSearch:
-    """Draws schedules of several faults."""
+    """Generator of schedules with several faults."""
 
     def __init__(
         self, names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS
     ) -> None:
-        """Know of no run.
+        """Create a search without runs.
 
         Args:
-            names: The writes of the run without faults; two at least, or ``next`` has nothing to draw from.
-            draw: Gives numbers in [0, 1).
-            kinds: What is tried; a fault that goes together with others is among them.
+            names: Writes of the run without faults, at least two.
+            draw: Function that returns random numbers in [0, 1).
+            kinds: Kinds of faults, including at least one that can be combined.
         """
         self._kinds = kinds
         self._names = names
@@ -61,16 +60,16 @@ class GuidedSearch:
 
     @property
     def states(self) -> int:
-        """How many states have been seen so far."""
+        """Number of known states."""
         return len(self._seen)
 
     def ran(self, schedule: Schedule, run: SimulationRun, *, right: bool = True) -> None:
-        """Take what came of a schedule.
+        """Process the result of a schedule.
 
         Args:
-            schedule: Its faults.
-            run: Its run.
-            right: Whether nothing is wrong with it: what goes wrong with few faults need not be tried with more.
+            schedule: Faults of the run.
+            run: Result of the run.
+            right: Whether the run has no problems. Failing schedules are not extended.
         """
         found = {*_states_of(run)}
         new = not found <= self._seen
@@ -83,7 +82,7 @@ class GuidedSearch:
             self._kept.append((schedule, later))
 
     def next(self) -> Schedule:
-        """Draw a schedule."""
+        """Return the next schedule."""
         if not self._kept or self._draw() >= _FROM_KEPT:
             return combined(self._names, self._draw, self._kinds)
         schedule, later = self._kept[int(self._draw() * len(self._kept))]
@@ -98,7 +97,7 @@ def _after(writes: Sequence[ProgramWrite], struck: set[WriteName]) -> tuple[Writ
 
 
 def _states_of(run: SimulationRun) -> Iterator[object]:
-    """Give what a run has shown: each object after each write, and each pair of writes of a program in a row."""
+    """Yield the states of a run: each object after each write, and each pair of consecutive writes of a program."""
     before: dict[str, str] = {}
     for write in run.writes:
         shown = f"{write} {write.code}"

@@ -1,14 +1,14 @@
-"""A scenario made from manifests: which objects are created, and what of them is changed later.
+"""Scenarios that are generated from manifests.
 
-    custom resource definitions ──▶ installed
+    CustomResourceDefinitions   ──▶ installed
     objects of other kinds      ──▶ created before the controllers start
     objects of these kinds      ──▶ samples: created, changed field by field, deleted at the end
     a kind without a sample     ──▶ the smallest object that its schema allows
 
-A sample is changed in what can be changed without knowing what it means: a number by one, a truth value, a value of an
-enumeration; what it has first, then what its schema allows besides. Texts are left alone: they are names, images and
-the like. Where one is required, an ordinary one is taken that its pattern and format allow. A kind of which nothing can
-be changed gets a label.
+Only fields that can be changed without knowing their meaning are changed: numbers by one, booleans, and values of
+enumerations. Existing fields come first, then optional fields of the schema. Strings are not changed, because they can
+be names or images. A required string gets a value that its pattern and format allow. A kind without such fields gets a
+label.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from deltaloop.api.json_values import is_mapping, items, mapping, text
 from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4
-"""How many fields of a sample are changed."""
+"""Maximum number of changed fields per sample."""
 _CRD: Final = "CustomResourceDefinition"
 _NAME: Final = "sample"
 
 
 @final
 class Edit(msgspec.Struct, frozen=True):
-    """A field of a sample, and what it is changed to.
+    """Change of one field of a sample.
 
     Attributes:
-        way: Names from the object down.
-        value: The new value.
+        way: Path of the field.
+        value: New value.
     """
 
     way: tuple[str, ...]
@@ -43,7 +43,7 @@ class Edit(msgspec.Struct, frozen=True):
 
     @property
     def patch(self) -> dict[str, object]:
-        """The change as a merge patch."""
+        """Merge patch for the change."""
         patch: object = self.value
         for name in reversed(self.way):
             patch = {name: patch}
@@ -55,13 +55,13 @@ _A_LABEL: Final = Edit(("metadata", "labels", "edited"), "yes")
 
 @final
 class Sample(msgspec.Struct, frozen=True):
-    """An object whose life a scenario goes through.
+    """Object that a scenario creates, changes and deletes.
 
     Attributes:
-        kind: With its group and version, ``example.com/v1/Database``.
-        fields: As it is created.
-        edits: What is changed, one after the other.
-        made: Whether it comes from the schema alone, and no manifest has it.
+        kind: Kind with group and version, for example ``example.com/v1/Database``.
+        fields: Fields of the new object.
+        edits: Changes in order.
+        made: Whether the object was generated from the schema.
     """
 
     kind: str
@@ -71,22 +71,22 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the object."""
         return text(mapping(self.fields.get("metadata")).get("name"))
 
     @property
     def namespace(self) -> str | None:
-        """Its namespace; None if the manifest names none."""
+        """Namespace of the object, or None if the manifest has none."""
         return text(mapping(self.fields.get("metadata")).get("namespace")) or None
 
 
 @final
 class MadeScenario(msgspec.Struct, frozen=True):
-    """What a scenario does, in order.
+    """Plan of a scenario, in order.
 
     Attributes:
-        installed: Definitions, then objects of other kinds.
-        samples: Created once the controllers have started.
+        installed: CRDs, then objects of other kinds.
+        samples: Objects to create after the controllers have started.
     """
 
     installed: tuple[Mapping[str, object], ...]
@@ -94,13 +94,13 @@ class MadeScenario(msgspec.Struct, frozen=True):
 
 
 def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
-    """Sort objects into a scenario.
+    """Create the plan of a scenario.
 
     Args:
-        objects: What manifests hold.
+        objects: Objects of the manifests.
 
     Raises:
-        InvalidArgumentError: If there is no definition among them, or no object can be made of one.
+        InvalidArgumentError: If there is no CRD, or no object can be generated for one.
     """
     definitions = [obj for obj in objects if obj.get("kind") == _CRD]
     if not definitions:
@@ -124,7 +124,7 @@ def _kind_of(obj: Mapping[str, object]) -> str:
 
 
 def _served(definition: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Give the kinds that a definition serves, the one that is stored first, with their schemas."""
+    """Yield the served kinds of a CRD with their schemas, the storage version first."""
     spec = mapping(definition.get("spec"))
     versions = sorted(map(mapping, items(spec.get("versions"))), key=lambda version: not version.get("storage"))
     for version in versions:
@@ -149,7 +149,7 @@ def _property(schema: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def _edits(value: Mapping[str, object], schema: Mapping[str, object], way: tuple[str, ...]) -> Iterator[Edit]:
-    """Give a change for each field that has a value and can be changed without knowing what it means."""
+    """Yield a change for each field that has a value and can be changed without knowing its meaning."""
     for name, below in mapping(schema.get("properties")).items():
         rules = mapping(below)
         present = value.get(name, rules.get("default"))
@@ -162,7 +162,7 @@ def _edits(value: Mapping[str, object], schema: Mapping[str, object], way: tuple
 
 
 def _added(value: Mapping[str, object], schema: Mapping[str, object], way: tuple[str, ...]) -> Iterator[Edit]:
-    """Give a value for each field that has none and may have one by itself, without knowing what it means."""
+    """Yield a value for each optional field without a value that can be set without knowing its meaning."""
     required = items(schema.get("required"))
     for name, below in mapping(schema.get("properties")).items():
         rules = mapping(below)
@@ -199,10 +199,10 @@ def _smallest_object(kind: str, schema: Mapping[str, object]) -> dict[str, objec
 
 
 def _smallest(rules: Mapping[str, object], place: str) -> object:
-    """Return the smallest value that a schema allows, as far as its types, lengths and bounds say.
+    """Return the smallest value that a schema allows by its types, lengths and bounds.
 
     Raises:
-        InvalidArgumentError: If what it has to be is said in another way, such as by a pattern.
+        InvalidArgumentError: If other rules of the schema decide, for example a pattern.
     """
     choices = items(rules.get("enum"))
     if "default" in rules or choices:
@@ -231,7 +231,7 @@ def _smallest(rules: Mapping[str, object], place: str) -> object:
 
 
 def _smallest_fields(rules: Mapping[str, object], place: str) -> dict[str, object]:
-    """Return the required fields of an object, and others until it has as many as it must have."""
+    """Return the required fields of an object, and others until it has ``minProperties`` fields."""
     below = mapping(rules.get("properties"))
     wanted = [text(name) for name in items(rules.get("required"))]
     made = {name: _smallest(mapping(below.get(name)), f"{place}.{name}") for name in wanted}

@@ -1,12 +1,12 @@
-"""What is wrong with a run: told by comparing it with the run without faults, so that nobody has to write it down.
+"""Problems of a run, most of them found by comparing it with the run without faults.
 
-    end state    the objects at the end are those of the run without faults
-    recreated    objects that this run keeps are not deleted, and not created again under another uid
-    settles      the programs come to rest
-    always       what the scenario says is true after every write (``Harness.invariant``)
-    leadership   nothing is written by a program that has lost the Lease that it held
-    ready        who says Ready has children that are, unless the run without faults says it too early, too
-    scenario     what the scenario itself checks holds
+    end state    the objects at the end equal those of the run without faults
+    recreated    objects that the run keeps are not deleted or recreated with another uid
+    settles      the programs settle
+    always       invariants of the scenario hold after every write (``Harness.invariant``)
+    leadership   programs do not write after they have lost their Lease
+    ready        objects turn Ready after their children, unless the run without faults is early too
+    scenario     checks of the scenario succeed
 
 Source of the idea: Sieve (OSDI 2022), section 4: differential oracles.
 """
@@ -28,7 +28,7 @@ from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, 
 
 
 class Oracle(StrEnum):
-    """What tells that a run is wrong."""
+    """Check that a run failed."""
 
     END_STATE = "end state"
     RECREATED = "recreated"
@@ -41,26 +41,25 @@ class Oracle(StrEnum):
 
 @final
 class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run has come to.
+    """Result of a run.
 
     Attributes:
-        end: The objects at its end; None if it broke off.
-        kinds: Whose objects these are.
-        writes: What programs wrote, oldest first.
-        steps: What the user wrote.
-        rests: How many of them there were each time that the programs had come to rest.
-        pasts: For each stale restart, how many revisions behind it has to be to be shown another state than by one
-            less, ascending.
-        others: For each change of others, the user and the environment, how many writes of programs there were before.
-        premature: Whether the user did not wait for it once, so that rests are not those of the run without faults.
-        unsettled: What is left to do if the programs did not come to rest; empty if they did.
-        violation: Error of the invariant that was violated; empty if none was.
-        raised: What the scenario raised, as one text; empty if nothing.
-        claims: What was said to be Ready before its children were.
-        unused_faults: Writes that the schedule names and that never came.
-        nondeterminism: What the seed did not decide in it, for people: threads, processes, real connections.
-        webhooks: Whether programs served webhooks.
-        trace: A line for each write and its answer: equal seeds and schedules give equal traces.
+        end: Objects at the end, or None if the run was aborted.
+        kinds: Kinds of these objects.
+        writes: Writes of the programs, oldest first.
+        steps: Writes of the user.
+        rests: Number of writes each time that the programs had settled.
+        pasts: For each stale restart, the ascending numbers of revisions at which the observed state changes.
+        others: For each change by others (the user and the environment), the number of earlier writes by programs.
+        premature: Whether the user once did not wait, so that ``rests`` cannot be compared with the run without faults.
+        unsettled: Remaining work if the programs did not settle, or an empty string.
+        violation: Error of the violated invariant, or an empty string.
+        raised: Exception of the scenario as text, or an empty string.
+        claims: Objects that were Ready before their children.
+        unused_faults: Writes of the schedule that never happened.
+        nondeterminism: Descriptions of events that the seed does not decide: threads, processes, real connections.
+        webhooks: Whether programs serve webhooks.
+        trace: Line for each write and its response. Equal seeds and schedules produce equal traces.
     """
 
     end: EndState | None
@@ -83,12 +82,12 @@ class SimulationRun(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is wrong with a run.
+    """Problem of a run.
 
     Attributes:
-        oracle: What tells it.
-        text: What is wrong, for people.
-        place: The object, or the field of it, that is wrong; empty if it is none.
+        oracle: Check that failed.
+        text: Description for users.
+        place: Object or field, or empty if there is none.
     """
 
     oracle: Oracle
@@ -106,13 +105,13 @@ def problems_of(
     ignored: frozenset[Place] = frozenset(),
     drawn: DrawnNames = frozenset(),
 ) -> tuple[Problem, ...]:
-    """Return what is wrong with a run.
+    """Return the problems of a run.
 
     Args:
-        reference: The run without faults.
-        found: The run to judge.
+        reference: Run without faults.
+        found: Run to check.
         ignored: Places in which end states may differ.
-        drawn: Names that programs draw.
+        drawn: Random names.
     """
     told: list[Problem] = []
     if found.violation:
@@ -133,7 +132,7 @@ def problems_of(
 
 
 def _known(reference: SimulationRun, found: SimulationRun, end: EndState) -> EndState:
-    """Leave out what nobody can compare: of kinds that only this run has looked at, what it did not write."""
+    """Remove objects that cannot be compared: kinds that only this run observed, unless the run wrote the object."""
     if not {*found.kinds} - {*reference.kinds}:
         return end
     written = {write.key for write in found.writes}
@@ -143,10 +142,10 @@ def _known(reference: SimulationRun, found: SimulationRun, end: EndState) -> End
 
 
 def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
-    """Tell of objects that were deleted, or made again, more often than in the run without faults.
+    """Return problems of objects that were deleted or recreated more often than in the run without faults.
 
-    The two are compared from one rest of the programs to the next, as a whole if the user did not wait for it. Only
-    what is there at its end counts: what is made too much while all of it is about to go loses nothing.
+    The runs are compared between the moments at which the programs have settled, or as a whole if the user did not
+    wait. Only objects that exist at the end of such a phase count.
     """
     told: dict[tuple[str, str], Problem] = {}
     alive: set[tuple[str, str]] = set()
@@ -167,9 +166,9 @@ def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
 
 
 def _without_lease(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
-    """Tell of the first write of each object by a program that had lost its Lease, if that is unusual."""
+    """Return problems of programs that wrote after losing their Lease, at most one per object."""
     if any(write.lost_lease for write in reference.writes) or any(write.undone for write in found.writes):
-        return []  # a backup may hold the Lease of one who has lost it since
+        return []  # a backup can contain the Lease of a former leader
     told: dict[tuple[str, str], Problem] = {}
     for write in found.writes:
         if write.lost_lease and write.carried_out:
@@ -179,7 +178,7 @@ def _without_lease(reference: SimulationRun, found: SimulationRun) -> list[Probl
 
 
 def _too_early(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
-    """Tell of claims whose like the run without faults does not make."""
+    """Return problems of early claims, unless the run without faults has similar ones."""
     usual = {claim.kinds for claim in reference.claims}
     return [
         Problem(Oracle.READY, str(claim), (claim.kind, claim.key))
@@ -198,7 +197,7 @@ def _phases(run: SimulationRun) -> Iterator[Sequence[ProgramWrite]]:
 def _lives(
     writes: Sequence[ProgramWrite],
 ) -> tuple[dict[tuple[str, str], set[str]], Counter[tuple[str, str]], dict[tuple[str, str], str]]:
-    """Return the uids under which each object was made, how often each was deleted, and which of the two came last."""
+    """Return for each object the uids of its creations, the number of its deletions, and the last of these verbs."""
     made: dict[tuple[str, str], set[str]] = {}
     deleted: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], str] = {}

@@ -1,12 +1,12 @@
-"""What a simulation has found, and the forms in which it is told: text, JSON, a page, a test, lines for CI.
+"""Reports of a simulation, as text, JSON, HTML page, tests or CI annotations.
 
-    report ──▶ str               for a terminal: the faults, what is wrong, what was written
+    report ──▶ str               for a terminal: the faults, the problems, the writes
            ──▶ report_fields     for programs (JSON)
-           ──▶ report_page       for a browser: each failure, and the run without faults, in one file
-           ──▶ annotation_lines  for GitHub's log: one line a failure, at the scenario's place
-           ──▶ replaying_test    for the project: a test for each failure, which makes its run again
+           ──▶ report_page       for a browser: all failures and the run without faults in one file
+           ──▶ annotation_lines  for GitHub's log: one line per failure, at the scenario
+           ──▶ replaying_test    for the project: a test for each failure, which repeats its run
 
-All of it holds names, codes and what ``redact`` leaves of fields; nothing of it holds an object.
+Reports contain names, codes and redacted fields, but no objects.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _USER: Final = "the user"
 _NO_ANSWER: Final = "no answer"
 _MOST_IN_A_NAME: Final = 60
 _MOST_REASONS: Final = 5
-_MOST_LINES: Final = 80  # of a story in a terminal: what never comes to rest would fill pages
+_MOST_LINES: Final = 80  # lines of a failure in a terminal, because runs that never settle are long
 _LAST_LINES: Final = 20
-_WHICH: Final = 2  # the parts of a place that name an object
+_WHICH: Final = 2  # kind and key
 _WRONG: Final = {
     Oracle.END_STATE: "what it leaves is wrong",
     Oracle.RECREATED: "what was in it is lost",
@@ -63,13 +63,13 @@ code { background: #f0f2f4; padding: .1rem .3rem; }
 
 @final
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule under which the scenario goes wrong.
+    """Schedule with which the scenario fails.
 
     Attributes:
-        schedule: The faults, as few as it needs.
-        problems: What is wrong.
-        run: The run.
-        seed: What decided all chance.
+        schedule: Minimal faults.
+        problems: Problems of the run.
+        run: Result of the run.
+        seed: Random seed.
     """
 
     schedule: Schedule
@@ -79,27 +79,27 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replay(self) -> str:
-        """The schedule, and before it the seed unless it is 0, as ``--replay`` and ``parse_replay`` read them."""
+        """Schedule, preceded by the seed unless it is 0, for ``--replay`` and ``parse_replay``."""
         return replay_text(self.schedule, seed=self.seed)
 
     @property
     def story(self) -> str:
-        """The faults, as a sentence would have them."""
+        """Description of the faults."""
         return "; ".join(fault.story for fault in self.schedule) or "without any fault"
 
     def fault_at(self, write: ProgramWrite) -> str:
-        """Return what struck a write of its run; empty if nothing did."""
+        """Return the description of the fault that struck a write, or an empty string."""
         faults = (fault for fault in self.schedule if isinstance(fault, ScheduledFault))
         return next((fault.story for fault in faults if fault.write == write.name), "")
 
     def problem_at(self, write: ProgramWrite) -> str:
-        """Return what is wrong with a write of its run, as far as what is wrong with the run shows it; or nothing."""
+        """Return the problems of the run that this write shows, or an empty string."""
         return "; ".join(
             dict.fromkeys(_WRONG[problem.oracle] for problem in self.problems if self._is_of(problem, write))
         )
 
     def _is_of(self, problem: Problem, write: ProgramWrite) -> bool:
-        """Tell whether a write is the last one, of those that count for an oracle, of the object that is wrong."""
+        """Return whether a write is the last relevant one for the object of a problem."""
         if problem.oracle not in _WRONG or len(problem.place) < _WHICH:
             return False
         kind, key = problem.place[:_WHICH]
@@ -140,7 +140,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
-    """Give what a run's user and its programs have written, in order."""
+    """Yield the writes of the user and the programs in order."""
     steps = list(run.steps)
     for number, write in enumerate(run.writes):
         while steps and steps[0].after <= number:
@@ -154,7 +154,7 @@ def _kind_of(write: ProgramWrite) -> str:
 
 
 def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, WriteReason | None]]:
-    """Give what was written, each with why, where that is not the reason of its program's write before."""
+    """Yield each write with its reason, or None if the reason equals that of the program's previous write."""
     before: dict[str, str] = {}
     last = ""
     for write in all_written(run):
@@ -168,14 +168,14 @@ def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, 
 
 
 def because(reason: WriteReason) -> str:
-    """Return which reconcile it was, and why it ran."""
+    """Return the reconcile and its triggers."""
     shown = [*reason.triggers[:_MOST_REASONS]]
     left = len(reason.triggers) - len(shown)
     return f"{reason.reconcile}: {', '.join([*shown, *([f'{left} more'] if left else [])]) or 'nobody knows why'}"
 
 
 def unseen(reason: WriteReason) -> str:
-    """Return what the program's caches had not seen."""
+    """Return the changes that the program's caches had not received."""
     shown = [*reason.unseen[:_MOST_REASONS]]
     left = len(reason.unseen) - len(shown)
     return ", ".join([*shown, *([f"{left} more"] if left else [])])
@@ -183,19 +183,20 @@ def unseen(reason: WriteReason) -> str:
 
 @final
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation has found.
+    """Result of a simulation.
 
     Attributes:
-        runs: How many runs there were.
-        writes: The writes of the run without faults: the places where faults were tried.
-        failures: What goes wrong, by the fewest faults that it takes.
-        unused_faults: Faults that were planned and never met their write.
-        complete: Whether every schedule of one fault was tried.
-        coverage: How often each write was struck, by kind of fault.
-        paths: How many reconciles of all runs have written the same, with the same answers: controller, then writes.
-        states: How many states all runs have shown: objects after a write, and pairs of writes in a row.
-        nondeterminism: What no seed decides, for people; with it, a run may not come again as it was.
-        reference: The run without faults.
+        runs: Number of runs.
+        writes: Writes of the run without faults, which are the places for faults.
+        failures: Failures with minimal faults.
+        unused_faults: Number of planned faults that never met their write.
+        complete: Whether all schedules with one fault were tried.
+        coverage: Number of faults per write and kind.
+        paths: Number of reconciles with the same controller, writes and responses.
+        states: Number of states in all runs: objects after a write, and pairs of consecutive writes.
+        nondeterminism: Descriptions of events that the seed does not decide. With such events, a run may not be
+            repeatable.
+        reference: Run without faults.
     """
 
     runs: int
@@ -211,12 +212,12 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def no_op_writes(self) -> Mapping[str, tuple[int, int]]:
-        """Kinds of writes that changed nothing in the run without faults: how many of them, and of how many."""
+        """Kinds of no-op writes in the run without faults, each with the number of no-ops and of all writes."""
         return {} if self.reference is None else no_op_writes(self.reference)
 
     @property
     def summary(self) -> str:
-        """One line: how much was tried, and how much is wrong."""
+        """One line with the number of runs and failures."""
         tried = f"{self.runs} runs over {len(self.writes)} writes"
         if not self.complete:
             tried += ", not all of them"
@@ -234,7 +235,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def no_op_lines(report: SimulationReport) -> list[str]:
-    """Return a line for each kind of writes that changed nothing: no failure, but load for every object there is."""
+    """Return a line for each kind of no-op writes, which are not failures but load the server."""
     return [
         f"without any fault, {count} of {whole} writes changed nothing: {kind}"
         for kind, (count, whole) in report.no_op_writes.items()
@@ -242,7 +243,7 @@ def no_op_lines(report: SimulationReport) -> list[str]:
 
 
 def report_fields(report: SimulationReport) -> dict[str, object]:
-    """Return a report for programs: of plain values, in an order that stays."""
+    """Return the report as plain values in a stable order."""
     return {
         "runs": report.runs,
         "complete": report.complete,
@@ -292,12 +293,12 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
 
 
 def annotation_lines(report: SimulationReport, *, file: str, line: int) -> Iterator[str]:
-    """Give a line for each failure that GitHub's log shows beside the code.
+    """Yield a line for each failure that GitHub's log shows as an annotation of the code.
 
     Args:
-        report: What was found.
-        file: Of the scenario.
-        line: Where the scenario begins.
+        report: Report.
+        file: File of the scenario.
+        line: Line of the scenario.
     """
     for failure in report.failures:
         wrong = "; ".join(str(problem) for problem in failure.problems)
@@ -315,12 +316,12 @@ def _property(text: str) -> str:
 
 
 def replaying_test(report: SimulationReport, *, module: str, scenario: str) -> str:
-    """Return a file of tests, one for each failure, which fail until it is mended.
+    """Return a file with a test for each failure, which fails until the problem is fixed.
 
     Args:
-        report: What was found.
-        module: Where the scenario can be imported from.
-        scenario: Its name there.
+        report: Report.
+        module: Module of the scenario.
+        scenario: Name of the scenario in the module.
     """
     seeded = any(failure.seed for failure in report.failures)
     imported = ", ".join(["Simulation", *(["SimulationOptions"] if seeded else []), "parse_schedule"])
@@ -349,11 +350,11 @@ def _test_of(failure: Failure, scenario: str, names: set[str]) -> str:
 
 
 def report_page(report: SimulationReport, *, title: str) -> str:
-    """Return a page that tells each failure, beside the run without faults; it needs no other file.
+    """Return a self-contained HTML page with all failures and the run without faults.
 
     Args:
-        report: What was found.
-        title: What was simulated.
+        report: Report.
+        title: Title of the page.
     """
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',

@@ -1,33 +1,33 @@
-"""Faults as values, in the terms of the story: "the program crashes after the 2nd create of secrets".
+"""Faults as values, for example "the program crashes after the 2nd create of secrets".
 
-A write is named by its verb, its resource and its occurrence among the writes of that verb and resource, not by its
-number among all writes. A saved schedule therefore means the same write after an edit elsewhere, or on another Python.
+A write is identified by its verb, its resource and its occurrence among the writes of that verb and resource.
+Therefore, a saved schedule stays valid after unrelated changes of the program, and with other Python versions.
 
-    crash-before         the program crashes before it sends the write, and starts again a second later
-    crash-after          the server carries the write out; the program crashes before it gets the response
-    lost-response        the server carries the write out; the connection breaks
+    crash-before         the program crashes before it sends the write, and restarts a second later
+    crash-after          the server executes the write, and the program crashes before it gets the response
+    lost-response        the server executes the write, and the connection breaks
     lost-request         the connection breaks before the request arrives
     conflict             the server rejects the write with 409
     busy                 the server rejects the write with 429 and Retry-After
     server-error         the server rejects the write with 500
-    delayed-watch        after it, no watch of the program delivers events for half a minute
-    missed-events        the same, and the events never come: the program lists again and sees no state between
-    partition            after it, no request of the program reaches the server for half a minute
-    pause                after it, the program stands still for half a minute
-    slow-clock           after it, the program's clock runs at seven tenths of the server's, until the program ends
-    premature            the user does not wait until the program has settled: the next step follows this write
-    webhook-unavailable  from it on, the programs' webhooks are unavailable for half a minute: failure policies decide
-    webhook-timeout      from it on, their responses come too late: the server waits for its timeout, then the same
-    webhook-rejects      from it on, they reject all requests for half a minute, and convert nothing
-    stale                the program crashes after it and then sees, for half a minute, the state of some revisions ago,
-                         as from an API server that lags: ``stale:create:secrets:2:5`` is five revisions
-    delayed-kind         after it, no watch of its kind delivers events for half a minute; watches of other kinds do
-    crash-later          the program crashes after some changes by others: ``crash-later:create:secrets:2:1`` is one
-    restored             after it, the server is restored from a backup made right after the user's last change
-    foreground           from it on, the user deletes in the foreground: dependents go while clean-ups run
+    delayed-watch        after the write, no watch of the program delivers events for half a minute
+    missed-events        the same, but the events are lost, so the program lists again and skips the states between
+    partition            after the write, no request of the program reaches the server for half a minute
+    pause                after the write, the program is paused for half a minute
+    slow-clock           after the write, the program's clock runs at 70 % of the server's until the program ends
+    premature            the user does not wait until the program has settled, and continues after this write
+    webhook-unavailable  from the write on, webhooks are unavailable for half a minute, so failure policies decide
+    webhook-timeout      from the write on, webhooks respond after the server's timeout for half a minute
+    webhook-rejects      from the write on, webhooks reject all requests for half a minute, and convert nothing
+    stale                the program crashes after the write, and then sees for half a minute an older state, as from a
+                         lagging API server: ``stale:create:secrets:2:5`` is five revisions behind
+    delayed-kind         after the write, no watch of its kind delivers events for half a minute
+    crash-later          the program crashes after changes by others: ``crash-later:create:secrets:2:1`` is one change
+    restored             after the write, the server is restored from a backup made after the user's last change
+    foreground           from the write on, the user deletes in the foreground, so dependents go during cleanups
 
-Tasks can also take their steps in another order than the event loop's: ``order:random:3``, ``order:priorities:3``. The
-number is a seed.
+Tasks can also run their steps in a different order than that of the event loop: ``order:random:3``,
+``order:priorities:3``. The number is a seed.
 
 Source of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
 """
@@ -86,26 +86,28 @@ AGEING: Final = WEBHOOK_FAULTS | {
     FaultKind.DELAYED_KIND,
     FaultKind.RESTORED,
 }
-"""Faults that leave a program with an old view for a while: what it says in good faith then may be wrong."""
+"""Faults after which a program has an outdated view for a while, so that its claims can be wrong."""
 REVISIONS: Final = (1, 2, 3, 5, 8, 13, 21)
-"""How far behind restarts are tried first; all others up to the last of them come after all other faults."""
+"""Distances of stale restarts that are tried first. All other distances up to the last one come after all other
+faults.
+"""
 ORDERS: Final = 5
-"""How many orders of each kind are tried alone."""
+"""Number of orders of each kind that are tried alone."""
 _ORDERED: Final = 0.25
 _SEED: Final = "seed"
 _SEEDS: Final = 1_000_000
-_LATEST: Final = 2  # changes of others after which crashes are drawn
+_LATEST: Final = 2  # maximum number of changes for random crashes
 
 
 @final
 class ScheduledFault(msgspec.Struct, frozen=True, order=True):
-    """One fault.
+    """Fault at a write.
 
     Attributes:
-        kind: What happens.
-        write: The write that it happens to.
-        behind: How many revisions ago a stale restart begins; 0 for other faults.
-        changes: After how many changes of others the program dies (``crash-later``); 0 for other faults.
+        kind: Kind of the fault.
+        write: Write that it strikes.
+        behind: Number of revisions for a stale restart, otherwise 0.
+        changes: Number of changes by others for ``crash-later``, otherwise 0.
     """
 
     kind: FaultKind
@@ -115,7 +117,7 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
 
     @property
     def story(self) -> str:
-        """Return it as a sentence would have it."""
+        """Description of the fault."""
         told = _STORY[self.kind]
         return told.format(f"the {self.write}", behind=self.behind, changes=self.changes, kind=self.write.resource)
 
@@ -127,10 +129,10 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> ScheduledFault:
-        """Read what ``str`` wrote.
+        """Parse the result of ``str``.
 
         Raises:
-            InvalidArgumentError: If it is no such text; the message says what is missing.
+            InvalidArgumentError: If the text is invalid.
         """
         parts = text.strip().split(":")
         if len(parts) != (5 if parts[0] in _NUMBERED else 4):
@@ -158,7 +160,7 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
 
 
 class OrderKind(StrEnum):
-    """In which order ready tasks take their steps."""
+    """Order of the steps of ready tasks."""
 
     RANDOM = "random"
     PRIORITIES = "priorities"
@@ -173,11 +175,11 @@ _ORDER: Final = "order"
 
 @final
 class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
-    """Another order of the steps of tasks, for a whole run.
+    """Different order of task steps for a whole run.
 
     Attributes:
-        kind: How it is drawn.
-        seed: Of what is drawn.
+        kind: Kind of the order.
+        seed: Seed of the order.
     """
 
     kind: OrderKind
@@ -185,15 +187,15 @@ class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
 
     @property
     def story(self) -> str:
-        """Return it as a sentence would have it."""
+        """Description of the order."""
         how = "any order" if self.kind is OrderKind.RANDOM else "the order of drawn priorities"
         return f"tasks take their steps in {how} ({self.seed})"
 
     def task_order(self, draw: Callable[[], float]) -> TaskOrder:
-        """Return what decides in a run.
+        """Return the task order for a run.
 
         Args:
-            draw: Gives numbers in [0, 1), of this order's seed.
+            draw: Function that returns random numbers in [0, 1) for this order's seed.
         """
         return _ORDERS[self.kind](draw)
 
@@ -202,10 +204,10 @@ class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> ScheduledOrder:
-        """Read what ``str`` wrote.
+        """Parse the result of ``str``.
 
         Raises:
-            InvalidArgumentError: If it is no such text.
+            InvalidArgumentError: If the text is invalid.
         """
         _, *parts = text.strip().split(":")
         kind, seed = parts if len(parts) == 2 else ("", "")
@@ -218,10 +220,10 @@ Schedule: TypeAlias = tuple[ScheduledFault | ScheduledOrder, ...]
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Read a schedule: faults with commas between them; nothing at all is a run without faults.
+    """Parse faults that are separated by commas. An empty text is a run without faults.
 
     Raises:
-        InvalidArgumentError: If a fault cannot be read.
+        InvalidArgumentError: If a fault is invalid.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     for part in parts:
@@ -233,15 +235,15 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """Write a schedule as ``parse_schedule`` reads it."""
+    """Format a schedule for ``parse_schedule``."""
     return ",".join(map(str, schedule))
 
 
 def parse_replay(text: str) -> tuple[int | None, Schedule]:
-    """Read what ``Failure.replay`` says: the seed, None if it does not say one, and the faults.
+    """Parse ``Failure.replay`` into the seed, or None without a seed, and the schedule.
 
     Raises:
-        InvalidArgumentError: If it cannot be read.
+        InvalidArgumentError: If the text is invalid.
     """
     first, _, others = text.partition(",")
     name, _, seed = first.strip().partition(":")
@@ -253,30 +255,33 @@ def parse_replay(text: str) -> tuple[int | None, Schedule]:
 
 
 def replay_text(schedule: Schedule, *, seed: int) -> str:
-    """Write a schedule, and the seed unless it is 0, as ``parse_replay`` reads them."""
+    """Format a schedule, preceded by the seed unless it is 0, for ``parse_replay``."""
     return ",".join([*([f"{_SEED}:{seed}"] if seed else []), *map(str, schedule)])
 
 
 def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
-    """Return the names of writes, each once, in order."""
+    """Return the unique names of writes in order."""
     return tuple(dict.fromkeys(write.name for write in writes))
 
 
 Kind: TypeAlias = FaultKind | OrderKind
 KNOWN_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
-"""All kinds there are."""
+"""All kinds of faults and orders."""
 ON_REQUEST: Final = frozenset({FaultKind.RESTORED, FaultKind.FOREGROUND})
-"""What is only tried where it is named: a program that does not watch what it has made does not notice a restored
-server, and one whose clean-up needs no children need not mind how an object is deleted."""
+"""Kinds that are only tried if they are requested.
+
+A program that does not watch its objects cannot notice a restored server, and a program whose cleanup needs no children
+works with any deletion policy.
+"""
 ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind not in ON_REQUEST])
-"""All that is tried by default, in the order in which it is."""
+"""Kinds that are tried by default, in order."""
 
 
 def parse_kinds(text: str) -> tuple[Kind, ...]:
-    """Read names of kinds with commas between them; ``order`` is both kinds of other orders of tasks.
+    """Parse names of kinds that are separated by commas. ``order`` means both kinds of task orders.
 
     Raises:
-        InvalidArgumentError: If a name is none, or there is none at all.
+        InvalidArgumentError: If a name is unknown or missing.
     """
     names = {name.strip() for name in text.split(",") if name.strip()}
     known = {kind.value: (kind,) for kind in FaultKind} | {_ORDER: tuple[Kind, ...](OrderKind)}
@@ -289,10 +294,10 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
 
 
 def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
-    """Return the kinds that can strike.
+    """Return the kinds that can occur.
 
     Args:
-        kinds: What is asked for.
+        kinds: Requested kinds.
         webhooks: Whether programs serve webhooks.
     """
     return tuple(kind for kind in kinds if webhooks or kind not in WEBHOOK_FAULTS)
@@ -300,19 +305,18 @@ def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
 
 @final
 class Pasts:
-    """Which states stale restarts have been shown so far: one that has been seen once need not be shown again."""
+    """States that stale restarts have shown, because each state needs to be shown only once."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._known: dict[WriteName, tuple[int, ...]] = {}
         self._shown: dict[WriteName, set[int]] = {}
 
     def ran(self, schedule: Schedule, pasts: Sequence[tuple[int, ...]]) -> None:
-        """Take what came of a schedule, if that is one stale restart and nothing else.
+        """Process the result of a schedule that consists of one stale restart. Other schedules are ignored.
 
         Args:
-            schedule: Its faults.
-            pasts: By how many revisions a restart after that write is shown another state than by one less.
+            schedule: Faults of the run.
+            pasts: Numbers of revisions at which the state observed by the restart changes.
         """
         if len(schedule) != 1 or len(pasts) != 1:
             return
@@ -322,7 +326,7 @@ class Pasts:
             self._shown.setdefault(fault.write, set()).add(fault.behind)
 
     def is_new(self, name: WriteName, behind: int) -> bool:
-        """Tell whether a restart so far behind, after this write, would be shown what none has been shown yet."""
+        """Return whether a restart after this write, ``behind`` revisions behind, would show a new state."""
         known = self._known.get(name)
         if known is None:
             return True
@@ -335,15 +339,15 @@ def _last_up_to(most: int, numbers: Iterable[int]) -> int:
 
 
 def later_crashes(names: Sequence[WriteName], others: Sequence[int]) -> tuple[ScheduledFault, ...]:
-    """Return the crashes between writes that differ from those at writes.
+    """Return the crashes between writes that differ from crashes at writes.
 
-    A crash takes all that a program remembers, so that what comes of it follows from what the server has at that
-    moment. Between two writes of programs that is changed by others only; after the last change before a write it is
-    what a crash before that write finds.
+    A program loses its memory in a crash, so the result only depends on the state of the server. Between two writes of
+    programs, only others change this state. After the last of these changes, a crash equals a crash before the next
+    write.
 
     Args:
-        names: The writes of programs.
-        others: For each change of others, how many writes of programs there were before.
+        names: Writes of the programs.
+        others: For each change by others, the number of earlier writes by programs.
     """
     found: list[ScheduledFault] = []
     for number, name in enumerate(names, start=1):
@@ -360,14 +364,15 @@ def systematic(
     *,
     later: Sequence[ScheduledFault] = (),
 ) -> Iterator[Schedule]:
-    """Give every schedule of one fault: each kind at each write, stale restarts by some distances; then orders.
+    """Yield all schedules with one fault: each kind at each write, then task orders.
 
-    At last come stale restarts by all other distances, since hardly any shows what none before has shown.
+    The remaining distances of stale restarts come last, because they rarely show new states.
 
     Args:
-        names: The writes.
-        kinds: What is tried.
-        pasts: Is told meanwhile what came of each schedule; None is not to leave anything out.
+        names: Writes.
+        kinds: Kinds to try.
+        pasts: States that were shown, updated by the caller during the iteration. If it is None, no schedule is
+            omitted.
         later: Crashes between the writes.
     """
     pasts = Pasts() if pasts is None else pasts
@@ -379,7 +384,7 @@ def systematic(
         elif kind is FaultKind.CRASH_LATER:
             yield from ((fault,) for fault in later)
         elif isinstance(kind, FaultKind):
-            # What begins with a write and never ends is the same story whichever write comes before the deletion.
+            # A fault that never ends has the same effect at each write before the deletion.
             for name in names[:1] if kind is FaultKind.FOREGROUND else names:
                 yield (ScheduledFault(kind, name),)
         elif names:
@@ -396,17 +401,17 @@ def _stale(restarts: Iterable[tuple[int, WriteName]], pasts: Pasts) -> Iterator[
 
 
 def combining(kinds: Sequence[Kind]) -> tuple[FaultKind, ...]:
-    """Return the faults that go together with others: a user who does not wait makes it another story."""
+    """Return the faults that can be combined. ``premature`` is excluded, because it changes the scenario."""
     return tuple(kind for kind in kinds if isinstance(kind, FaultKind) and kind is not FaultKind.PREMATURE)
 
 
 def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], float]) -> ScheduledFault:
-    """Draw a fault.
+    """Return a random fault.
 
     Args:
-        name: What it strikes.
-        kinds: Of which kinds; one at least.
-        draw: Gives numbers in [0, 1).
+        name: Write that it strikes.
+        kinds: Kinds, at least one.
+        draw: Function that returns random numbers in [0, 1).
     """
     kind = kinds[int(draw() * len(kinds))]
     match kind:
@@ -419,12 +424,12 @@ def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], 
 
 
 def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS) -> Schedule:
-    """Draw a schedule of two or three faults at different writes, in their order; a quarter in other orders of tasks.
+    """Return a random schedule with two or three faults at different writes, a quarter of them with another task order.
 
     Args:
-        names: The writes that may be struck; two at least.
-        draw: Gives numbers in [0, 1).
-        kinds: What is tried; a fault that goes together with others is among them.
+        names: Writes that can be struck, at least two.
+        draw: Function that returns random numbers in [0, 1).
+        kinds: Kinds to try, including at least one that can be combined.
     """
     wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
     places: set[int] = set()
@@ -438,7 +443,7 @@ def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Seque
 
 
 def shorter(schedule: Schedule) -> Iterator[Schedule]:
-    """Give what is left of a schedule without one of its faults, for each of them, and with gentler ones."""
+    """Yield the schedules without one of the faults."""
     if len(schedule) > 1:
         for index in range(len(schedule)):
             yield schedule[:index] + schedule[index + 1 :]
