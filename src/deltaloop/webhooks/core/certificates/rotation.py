@@ -211,7 +211,6 @@ def _wanted(
     timing: CertificateTiming,
     spare: Authority | None,
 ) -> Authorities | MakeAuthority:
-    """Return the desired content of the Secret."""
     made = MakeAuthority(now - timing.skew, now + timing.authority_lifetime)
     signer = held.signer if held is not None else None
     successor = held.successor if held is not None else None
