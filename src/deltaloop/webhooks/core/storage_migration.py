@@ -5,8 +5,8 @@ keep these versions. A version can leave the list once a server with the new sto
 
 1. Each object is written without a change. The server stores it in the new version, unless it already is.
 2. The progress is the token of the next page, in an annotation of the definition. The error for an expired token
-contains
-   a new token that continues at the same place in the current list.
+   contains a new token that continues at the same place in the current list. Objects that were created in the meantime
+   are stored in the new version.
 3. ``metadata.managedFields`` entries that name a version which is no longer stored or served are changed to the new
    version. A server rejects every apply to an object whose entries name a removed version.
 4. At the end, the other versions are removed from ``status.storedVersions``, if the storage version is unchanged.
