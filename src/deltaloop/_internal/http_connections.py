@@ -43,13 +43,7 @@ class BoundedServer(web.Server):
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, most: int, logger: logging.Logger
     ) -> None:
-        """Create the protocol factory for ``create_server``.
-
-        Args:
-            answer: Handler of requests.
-            most: Maximum number of connections.
-            logger: Logger for unreadable requests.
-        """
+        """Create the protocol factory for ``create_server``."""
         # By default, aiohttp decompresses bodies that are never read, and keeps reading after the response.
         super().__init__(
             self._answered,

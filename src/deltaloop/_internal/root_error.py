@@ -7,7 +7,10 @@ from typing import Any
 
 
 class DeltaloopError(Exception):
-    """Base class of all errors of deltaloop. Subclasses with any constructor can be pickled."""
+    """Base class of all errors of deltaloop.
+
+    Subclasses with any constructor can be pickled.
+    """
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _restore, (type(self), self.args, self.__dict__)

@@ -27,12 +27,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def load_key(pem: bytes) -> SigningKey:
-    """Load an unencrypted key.
-
-    Raises:
-        ValueError: If the key is neither ECDSA nor RSA.
-        TypeError: If it is encrypted.
-    """
+    """Load an unencrypted key."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 

@@ -132,7 +132,7 @@ class BackgroundLoop:
 
         Args:
             coroutine: Coroutine to run.
-            timeout: Timeout in seconds, after which the coroutine is canceled. None waits without a timeout.
+            timeout: Timeout in seconds after which the coroutine is canceled, or None.
 
         Raises:
             TimeoutError: If the timeout expires.
@@ -144,11 +144,13 @@ class BackgroundLoop:
     def run_keeping(
         self, coroutine: Coroutine[Any, Any, T], *, timeout: float | None, unwanted: Callable[[T], object] | None
     ) -> T:
-        """Run a coroutine whose result must not be lost. Otherwise like ``run``.
+        """Run a coroutine whose result must not be lost.
+
+        Otherwise like ``run``.
 
         Args:
             coroutine: Coroutine to run.
-            timeout: Timeout in seconds, after which the coroutine is canceled. None waits without a timeout.
+            timeout: Timeout in seconds after which the coroutine is canceled, or None.
             unwanted: Function called with a result that arrives after the caller stopped waiting.
         """
         handoff = Handoff[T]()
@@ -193,7 +195,9 @@ class BackgroundLoop:
             raise
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter an async context manager on the loop. ``close`` exits it.
+        """Enter an async context manager on the loop.
+
+        ``close`` exits it.
 
         For example, ``client = loop.enter(dl.connect())`` or ``factory = loop.enter(dl.InformerFactory(client))``.
 

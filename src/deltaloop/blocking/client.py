@@ -13,7 +13,9 @@ from deltaloop.client import ClientConfig
 
 @final
 class Client(Scope):
-    """Client of one API server for threads. ``with`` closes its connections.
+    """Client of one API server for threads.
+
+    ``with`` closes its connections.
 
     The methods are those of ``deltaloop.Client``. They also raise ``BackgroundLoopError`` after ``close``, in a forked
     process and on the background loop's own thread. An interruption such as Ctrl-C cancels the request, but the server
@@ -36,7 +38,10 @@ class Client(Scope):
 
     @property
     def loop(self) -> BackgroundLoop:
-        """Loop of the client. Factories for this client use it."""
+        """Loop of the client.
+
+        Factories for this client use it.
+        """
         return self._loop
 
     @property
@@ -46,7 +51,10 @@ class Client(Scope):
 
     @property
     def config(self) -> ClientConfig:
-        """Client configuration. Its ``repr`` contains no secrets."""
+        """Client configuration.
+
+        Its ``repr`` contains no secrets.
+        """
         return self._client.config
 
     @property
@@ -55,7 +63,9 @@ class Client(Scope):
         return self._client.namespace
 
     def open(self) -> None:
-        """Start the loop, unless it was passed in, and open the client. ``with`` calls this.
+        """Start the loop, unless it was passed in, and open the client.
+
+        ``with`` calls this.
 
         You can call it repeatedly.
         """
@@ -64,7 +74,9 @@ class Client(Scope):
         self._loop.enter(self._client)
 
     def close(self) -> None:
-        """Close all connections, and the loop unless it was passed in. A second call does nothing.
+        """Close all connections, and the loop unless it was passed in.
+
+        A second call does nothing.
 
         Threads that wait for a response get an error. Close factories first.
         """

@@ -18,7 +18,9 @@ class BackgroundLoopError(DeltaloopError, RuntimeError):
 
 @final
 class HandlerStillRunningError(DeltaloopError, TimeoutError):
-    """Handlers did not return within the timeout. Their threads continue until the handlers return.
+    """Handlers did not return within the timeout.
+
+    Their threads continue until the handlers return.
 
     Attributes:
         handlers: Names of the running handlers.

@@ -99,7 +99,9 @@ class InformerFactory(Scope):
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
     ) -> Informer[Any]:
-        """Return an informer. See ``deltaloop.InformerFactory.informer`` for arguments and sharing.
+        """Return an informer.
+
+        See ``deltaloop.InformerFactory.informer`` for arguments and sharing.
 
         Raises:
             UnknownResourceError: If no built-in kind has that name.
@@ -215,7 +217,7 @@ class InformerFactory(Scope):
         """Start the requested informers, and wait until each cache contains its first full list.
 
         Args:
-            timeout: Timeout in seconds for all informers together. None waits without a timeout.
+            timeout: Timeout in seconds for all informers together, or None.
             fail_fast: Whether to raise as soon as the server rejects one kind as forbidden (401, 403) or unknown (404).
 
         Raises:
@@ -226,7 +228,9 @@ class InformerFactory(Scope):
         self._loop.run(self._factory.wait_for_sync(timeout, fail_fast=fail_fast))
 
     def open(self) -> None:
-        """Start the informers that were requested so far. ``with`` calls this.
+        """Start the informers that were requested so far.
+
+        ``with`` calls this.
 
         You can call it repeatedly.
 
@@ -239,13 +243,14 @@ class InformerFactory(Scope):
         self._loop.enter(self._running)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Stop all informers, and wait until their handlers have returned. ``with`` calls this.
+        """Stop all informers, and wait until their handlers have returned.
+
+        ``with`` calls this.
 
         You can call it repeatedly. A handler can close the factory itself, which does not wait for that handler.
 
         Args:
-            timeout: Timeout in seconds for the handlers. None waits without a timeout and logs the running handlers
-                every 5 s.
+            timeout: Timeout in seconds for the handlers, or None. Running handlers are logged every 5 s.
 
         Raises:
             HandlerStillRunningError: If handlers have not returned in time. The factory is closed nevertheless.

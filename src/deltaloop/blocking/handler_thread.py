@@ -153,7 +153,7 @@ def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None
 
     Args:
         threads: Threads whose ``end`` was called.
-        timeout: Timeout in seconds for all threads together. None waits without a timeout and logs warnings.
+        timeout: Timeout in seconds for all threads together, or None.
 
     Raises:
         HandlerStillRunningError: If some threads have not ended in time.

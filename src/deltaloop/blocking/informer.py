@@ -40,7 +40,10 @@ _AnyInformer: TypeAlias = cache.Informer[T] | MultiNamespaceInformer[T]
 
 @final
 class Registration:
-    """Registration of a handler with an informer. Thread-safe."""
+    """Registration of a handler with an informer.
+
+    Thread-safe.
+    """
 
     def __init__(self, registration: cache.Registration, loop: BackgroundLoop) -> None:
         self._registration = registration
@@ -70,9 +73,11 @@ class Registration:
         return self._registration.failures
 
     def wait_for_sync(self, timeout: float | None = 30.0) -> None:
-        """Wait until ``has_synced``. Do not call it in the handler itself.
+        """Wait until ``has_synced``.
 
-        ``timeout`` is in seconds. None waits without a timeout.
+        Do not call it in the handler itself.
+
+        ``timeout`` is in seconds, and None means no timeout.
 
         Raises:
             TimeoutError: If the timeout expires.
@@ -86,7 +91,10 @@ class Registration:
 
 
 class SharedInformer(Generic[T]):
-    """Informer of one kind in one, several or all namespaces, created by ``InformerFactory``. Thread-safe."""
+    """Informer of one kind in one, several or all namespaces, created by ``InformerFactory``.
+
+    Thread-safe.
+    """
 
     def __init__(self, informer: _AnyInformer[T], indexer: ReadableIndexer, loop: BackgroundLoop) -> None:
         self._shared = informer
@@ -116,12 +124,18 @@ class SharedInformer(Generic[T]):
 
     @property
     def stopped(self) -> bool:
-        """Whether the informer has ended. The cache is still readable but not updated."""
+        """Whether the informer has ended.
+
+        The cache is still readable but not updated.
+        """
         self._loop.check_process()
         return self._shared.stopped
 
     def lister(self) -> Lister[T]:
-        """Return a thread-safe reader of the cache. It works after the informer's end, but not in a forked process."""
+        """Return a thread-safe reader of the cache.
+
+        It works after the informer's end, but not in a forked process.
+        """
         return Lister(self._indexer, self.resource_type)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:
@@ -134,9 +148,11 @@ class SharedInformer(Generic[T]):
         self._on_loop(lambda: self._shared.add_indexers(indexers))
 
     def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the cache contains the first full list. See ``deltaloop.Informer.wait_for_sync``.
+        """Wait until the cache contains the first full list.
 
-        ``timeout`` is in seconds. None waits without a timeout.
+        See ``deltaloop.Informer.wait_for_sync``.
+
+        ``timeout`` is in seconds, and None means no timeout.
 
         Raises:
             CacheSyncError: If the timeout expires, the server rejects the request, or the informer stops.
@@ -186,7 +202,7 @@ class SharedInformer(Generic[T]):
 
         Args:
             registration: Result of ``add_event_handler``.
-            timeout: Timeout in seconds. None waits without a timeout and logs a warning every 5 s.
+            timeout: Timeout in seconds, or None. A running handler is logged every 5 s.
 
         Raises:
             HandlerStillRunningError: If it has not returned in time. It is removed nevertheless.
@@ -233,7 +249,10 @@ class Informer(SharedInformer[T]):
         return self._informer.resource_version
 
     def freshness(self) -> Freshness:
-        """Return how current the cache is. Its times are those of ``time.monotonic``."""
+        """Return how current the cache is.
+
+        Its times are those of ``time.monotonic``.
+        """
         return self._on_loop(self._informer.freshness)
 
     def statistics(self) -> ReflectorStatistics:
@@ -243,7 +262,7 @@ class Informer(SharedInformer[T]):
     def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache contains a resource version, for example that of your own write.
 
-        ``timeout`` is in seconds. None waits without a timeout.
+        ``timeout`` is in seconds, and None means no timeout.
 
         Raises:
             NotFreshError: If the timeout expires.
@@ -253,9 +272,11 @@ class Informer(SharedInformer[T]):
         self._loop.run(self._informer.wait_for_resource_version(resource_version, timeout=timeout))
 
     def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
-        """List at the exact version of the cache, and compare. See ``deltaloop.Informer.check_consistency``.
+        """List at the exact version of the cache, and compare.
 
-        ``timeout`` is in seconds. None waits without a timeout.
+        See ``deltaloop.Informer.check_consistency``.
+
+        ``timeout`` is in seconds, and None means no timeout.
 
         Raises:
             NotFreshError: If the cache keeps changing.

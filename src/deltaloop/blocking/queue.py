@@ -34,7 +34,9 @@ class BlockingQueue(Generic[K]):
         return self._queue
 
     def add(self, item: K, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Add ``item`` to the queue. See ``WorkQueue.add``.
+        """Add ``item`` to the queue.
+
+        See ``WorkQueue.add``.
 
         Raises:
             BackgroundLoopError: If the loop is not running, because no worker would get the item.
@@ -43,12 +45,14 @@ class BlockingQueue(Generic[K]):
         self._queue.add(item, trigger=trigger, priority=priority)
 
     def get(self, timeout: float | None = None) -> K:
-        """Wait for the next item and take it. The caller must call ``done``.
+        """Wait for the next item and take it.
+
+        The caller must call ``done``.
 
         An interruption such as Ctrl-C loses no item.
 
         Args:
-            timeout: Timeout in seconds. None waits without a timeout.
+            timeout: Timeout in seconds, or None for no timeout.
 
         Raises:
             TimeoutError: If the timeout expires.
@@ -61,14 +65,18 @@ class BlockingQueue(Generic[K]):
         return work.key
 
     def get_work(self, timeout: float | None = None) -> Work[K]:
-        """Wait for the next item and take it as a context manager. Otherwise like ``get``.
+        """Wait for the next item and take it as a context manager.
 
-        ``timeout`` is in seconds. None waits without a timeout.
+        Otherwise like ``get``.
+
+        ``timeout`` is in seconds, and None means no timeout.
         """
         return self._loop.run_keeping(self._queue.get_work(timeout), timeout=None, unwanted=_put_back)
 
     def done(self, item: K) -> None:
-        """Mark the work on ``item`` as done, once per ``get``. Do not call it after ``with work``.
+        """Mark the work on ``item`` as done, once per ``get``.
+
+        Do not call it after ``with work``.
 
         Raises:
             ValueError: If the item is not being processed.
@@ -88,7 +96,10 @@ class BlockingQueue(Generic[K]):
             del work  # otherwise the generator keeps it alive while it waits for the next item
 
     def shut_down(self) -> None:
-        """Accept no more items. See ``WorkQueue.shut_down``."""
+        """Accept no more items.
+
+        See ``WorkQueue.shut_down``.
+        """
         self._loop.check()
         self._queue.shut_down()
 

@@ -205,11 +205,7 @@ def read_token(given: str, file: Path | None) -> SecretText | None:
 
 
 def read_users(file: Path | None) -> tuple[StaticUser, ...]:
-    """Read the token table of ``--token-auth-file``.
-
-    Raises:
-        ValueError: If it is unreadable.
-    """
+    """Read the token table of ``--token-auth-file``. It raises ValueError if the file is unreadable."""
     if file is None:
         return ()
     try:
@@ -219,11 +215,7 @@ def read_users(file: Path | None) -> tuple[StaticUser, ...]:
 
 
 def read_key(file: Path | None, flag: str) -> SecretText | None:
-    """Read a PEM file with keys.
-
-    Raises:
-        ValueError: If it is unreadable. The message contains the flag.
-    """
+    """Read a PEM file with keys. It raises ValueError if the file is unreadable."""
     if file is None:
         return None
     try:
@@ -233,11 +225,7 @@ def read_key(file: Path | None, flag: str) -> SecretText | None:
 
 
 def audit_to(target: str) -> Callable[[str], None] | None:
-    """Return the writer of audit lines for a file, which it appends to, or ``-`` for standard output.
-
-    Raises:
-        ValueError: If the file is not writable.
-    """
+    """Return the writer of audit lines for a file, which it appends to, or ``-`` for standard output."""
     if not target:
         return None
     if target == "-":

@@ -110,13 +110,10 @@ class LeaderElectCommand:
     """Options of the command.
 
     Attributes:
-        name: Name of the lock's object.
-        namespace: Namespace of the lock's object.
         identity: Unique name of this candidate.
         kubeconfig: Kubeconfig file. None uses the configuration that kubectl would use, or the pod's.
         context: Context of the kubeconfig. None uses the current context.
         lock: Key of ``LOCKS``.
-        election: Durations of the election.
         command: Program and arguments to run while leading. Empty runs none.
     """
 
@@ -159,11 +156,7 @@ def print_as_klog(verbosity: int) -> None:
 
 
 async def elect(command: LeaderElectCommand) -> int:
-    """Contend and lead until SIGINT or SIGTERM, release the lock, and return the command's exit code or 0.
-
-    Raises:
-        DeltaloopError: If the configuration is missing or invalid.
-    """
+    """Contend and lead until SIGINT or SIGTERM, release the lock, and return the command's exit code or 0."""
     async with make_client(kubeconfig=command.kubeconfig, context=command.context, namespace=None) as client:
         lead = _Lead(command, LOCKS[command.lock](client, command))
         task = asyncio.ensure_future(lead.run())

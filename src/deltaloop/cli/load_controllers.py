@@ -34,11 +34,7 @@ _DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)
 
 @final
 class LoadError(InvalidArgumentError):
-    """A ``module[:object]`` cannot be used. The message contains the reason and a fix.
-
-    Attributes:
-        target: Given target.
-    """
+    """A ``module[:object]`` cannot be used. The message contains the reason and a fix."""
 
     def __init__(self, target: str, problem: str) -> None:
         super().__init__(f"{target!r}: {problem}")
@@ -49,7 +45,6 @@ class LoadedModule(NamedTuple):
     """Declarations of a module.
 
     Attributes:
-        module: Module.
         controllers: Results of ``@dl.controller``.
         webhooks: Results of ``@dl.validate``, ``@dl.mutate`` and ``@dl.convert``.
     """
@@ -94,20 +89,12 @@ def declared_in(module: ModuleType) -> LoadedModule:
 
 
 def load_controllers(target: str) -> tuple[Controller, ...]:
-    """Import a module and return its controllers. See ``load_declared`` for the target.
-
-    Raises:
-        LoadError: If there is no controller.
-    """
+    """Import a module and return its controllers. See ``load_declared`` for the target."""
     return load_program(target)[1]
 
 
 def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
-    """Import a module and return it together with its controllers. See ``load_declared`` for the target.
-
-    Raises:
-        LoadError: If there is no controller.
-    """
+    """Import a module and return it together with its controllers. See ``load_declared`` for the target."""
     found = load_declared(target)
     if not found.controllers:
         raise LoadError(target, "it has webhooks, and no controller; decorate a function with @dl.controller")
@@ -184,16 +171,7 @@ def _look_in(folder: str) -> None:
 
 
 def named_object(target: str, module: ModuleType, attribute: str) -> object:
-    """Return an object of a module by its name, which can contain dots.
-
-    Args:
-        target: Given target, for messages.
-        module: Module.
-        attribute: Name of the object.
-
-    Raises:
-        LoadError: If it does not exist.
-    """
+    """Return an object of a module by its name, which can contain dots."""
     value: object = module
     for part in attribute.split("."):
         try:

@@ -15,11 +15,7 @@ LogLevelFlag: TypeAlias = Annotated[
 
 
 def set_up_logging(log_level: str, log_format: str = "text") -> None:
-    """Configure logging.
-
-    Raises:
-        typer.BadParameter: If the level or the format is unknown.
-    """
+    """Configure logging."""
     if log_format not in ("text", "json"):
         raise typer.BadParameter(f"--log-format must be text or json, got {log_format!r}")
     try:

@@ -48,14 +48,7 @@ def migrate_storage(
 
 
 async def migrate_all(client: Client, names: list[str], *, concurrency: int, show: Callable[[str], object]) -> bool:
-    """Migrate CRDs one after another, close the client, and return whether all were migrated.
-
-    Args:
-        client: Client for reads and writes.
-        names: Names of the CRDs.
-        concurrency: Number of concurrent writes.
-        show: Function called with each output line.
-    """
+    """Migrate CRDs one after another, close the client, and return whether all were migrated."""
     from deltaloop.webhooks import StorageMigration, migrate_storage
 
     def progress(so_far: StorageMigration) -> None:

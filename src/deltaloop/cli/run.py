@@ -28,12 +28,7 @@ def run(
 
 
 def program(target: str, flags: Mapping[str, Any]) -> Coroutine[Any, Any, None]:
-    """Load a module, and return the coroutine that runs its controllers and webhooks.
-
-    Raises:
-        RunOptionError: If a flag is invalid, or two flags cannot be combined.
-        LoadError: If the module has no controller and no webhook.
-    """
+    """Load a module, and return the coroutine that runs its controllers and webhooks."""
     name: Any = flags.get("webhook_name") or target_name(target)
     options = RunOptions(**{**values_of(flags), "webhook_name": name})
     module, controllers, webhooks = load_declared(target)

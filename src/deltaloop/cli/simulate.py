@@ -91,12 +91,7 @@ def simulate(
 
 
 def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Callable[..., object] = os.execve) -> None:
-    """Restart this process with a fixed hash seed, unless it has one, because the seed affects the order of sets.
-
-    Args:
-        environment: Environment of this process.
-        replace_process: Function that replaces this process.
-    """
+    """Restart this process with a fixed hash seed, unless it has one, because the seed affects the order of sets."""
     if environment.get(_HASH_SEED, "random") == "random":
         replace_process(sys.executable, sys.orig_argv, {**environment, _HASH_SEED: "0"})
 
@@ -139,11 +134,6 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
     Args:
         target: Target as for ``deltaloop run``.
         paths: YAML or JSON files with samples and other objects. A CRD in a file replaces that of the module's class.
-
-    Raises:
-        LoadError: If there is no controller.
-        ManifestError: If a file cannot be read.
-        InvalidArgumentError: If no scenario can be generated from the files.
     """
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
     module, controllers = load_program(target)

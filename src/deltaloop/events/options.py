@@ -44,7 +44,9 @@ class EventClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRecorderOptions:
-    """Options of an ``EventRecorder``. The defaults are those of client-go.
+    """Options of an ``EventRecorder``.
+
+    The defaults are those of client-go.
 
     Attributes:
         api: API for writing events. ``EVENTS_V1`` falls back to ``CORE_V1`` if the server does not serve it.

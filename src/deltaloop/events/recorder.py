@@ -436,7 +436,10 @@ class ComponentRecorder:
         related: object | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record an event about an object. See ``EventRecorder.event``. Thread-safe."""
+        """Record an event about an object.
+
+        See ``EventRecorder.event``. Thread-safe.
+        """
         self._recorder.event(
             obj,
             event_type,
@@ -449,7 +452,9 @@ class ComponentRecorder:
         )
 
     async def flush(self, timeout: float) -> bool:
-        """Wait until all recorded events and counts were sent or given up. See ``EventRecorder.flush``.
+        """Wait until all recorded events and counts were sent or given up.
+
+        See ``EventRecorder.flush``.
 
         Args:
             timeout: Timeout in seconds.

@@ -156,9 +156,6 @@ class Candidacy:
         """Stop leading or contending, and release the lock if this candidate may hold it.
 
         It takes at most the renew deadline. After a cancellation, the lock expires.
-
-        Args:
-            release: Whether to release the lock. If False, the lock expires.
         """
         self.last_resort.cancel()
         self.election.release(self._clock(), give_up=release)

@@ -119,7 +119,9 @@ class LeaderElector:
         return term if term is not None and not term.over else None
 
     def check(self, tolerance: float = 0.0) -> None:
-        """Check for a health probe that no term is running with an expired lease. Thread-safe.
+        """Check for a health probe that no term is running with an expired lease.
+
+        Thread-safe.
 
         The check passes if there is no term, or if the lease was renewed within the lease duration plus ``tolerance``
         seconds. If it fails, the work ignores its cancellation or the event loop is blocked, so restart the process.
@@ -170,7 +172,9 @@ class LeaderElector:
         )
 
     async def acquire(self) -> Term:
-        """Contend until the lock is won, and return the term. ``terms()`` calls this repeatedly.
+        """Contend until the lock is won, and return the term.
+
+        ``terms()`` calls this repeatedly.
 
         Raises:
             RuntimeError: If an entered term is not over, or another task contends.

@@ -26,11 +26,17 @@ class Lock(Protocol):
 
     @property
     def identity(self) -> str:
-        """Identity of the candidate that uses this lock. It must be unique among all candidates and not empty."""
+        """Identity of the candidate that uses this lock.
+
+        It must be unique among all candidates and not empty.
+        """
         ...
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read the record and its version. None means that it does not exist."""
+        """Read the record and its version.
+
+        None means that it does not exist.
+        """
         ...
 
     async def create(self, record: LeaderElectionRecord, *, timeout: float) -> LockState:
@@ -51,7 +57,10 @@ class Lock(Protocol):
         ...
 
     def record_event(self, message: str) -> None:
-        """Record an event such as ``became leader``. It must not block or raise."""
+        """Record an event such as ``became leader``.
+
+        It must not block or raise.
+        """
         ...
 
     def describe(self) -> str:

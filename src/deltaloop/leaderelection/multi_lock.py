@@ -45,7 +45,10 @@ class MultiLock:
         return self.primary.identity
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read both locks. None means that neither exists."""
+        """Read both locks.
+
+        None means that neither exists.
+        """
         primary = await self.primary.get(timeout=timeout)
         return combined_state(primary, await self.secondary.get(timeout=timeout))
 

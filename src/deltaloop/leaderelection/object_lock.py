@@ -86,7 +86,9 @@ class ObjectLock(ABC):
         return self._identity
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read the object. None means that it does not exist.
+        """Read the object.
+
+        None means that it does not exist.
 
         Raises:
             ApiError, TransportError: If the client raises them, except if the object does not exist.
@@ -234,6 +236,9 @@ class ConfigMapLock(_AnnotationLock):
 
 @final
 class EndpointsLock(_AnnotationLock):
-    """Lock in an annotation of an Endpoints object, as in client-go until v0.27. See ``ConfigMapLock``."""
+    """Lock in an annotation of an Endpoints object, as in client-go until v0.27.
+
+    See ``ConfigMapLock``.
+    """
 
     kind: ClassVar[ResourceType[Resource]] = ENDPOINTS

@@ -112,7 +112,10 @@ class Term:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process leads. Thread-safe."""
+        """Whether this process leads.
+
+        Thread-safe.
+        """
         return self._guard.is_open
 
     @property

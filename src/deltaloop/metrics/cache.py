@@ -139,7 +139,10 @@ class InformerMetrics(RegisteredCollector):
             self._levels.setdefault(resource, []).append(levels)
 
     def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
-        """Stop calling ``levels``. The counters are kept."""
+        """Stop calling ``levels``.
+
+        The counters are kept.
+        """
         with self._lock:
             asked = self._levels.get(resource, [])
             if levels in asked:
@@ -148,7 +151,10 @@ class InformerMetrics(RegisteredCollector):
                 self._levels.pop(resource, None)
 
     def remove(self, resource: str) -> None:
-        """Remove the metrics of an informer. Unknown names are ignored."""
+        """Remove the metrics of an informer.
+
+        Unknown names are ignored.
+        """
         with self._lock:
             for counts in self._counts.values():
                 for labels in [labels for labels in counts if labels[0] == resource]:
@@ -189,7 +195,10 @@ class InformerMetrics(RegisteredCollector):
             self._count("deltaloop_reflector_failures", resource, operation, error)
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
-        """Record a delivery. It ignores ``waiting``, which each scrape reads from the levels."""
+        """Record a delivery.
+
+        It ignores ``waiting``, which each scrape reads from the levels.
+        """
         del waiting
         with self._lock:
             self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)

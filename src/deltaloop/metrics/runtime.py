@@ -99,7 +99,10 @@ class ReconcileMetrics(RegisteredCollector):
         return None if self._queues is None else self._queues.queue(controller)
 
     def reconciled(self, controller: str, result: str, counters: tuple[str, ...], seconds: float) -> None:
-        """Record a reconcile. ``seconds`` is its duration."""
+        """Record a reconcile.
+
+        ``seconds`` is its duration.
+        """
         with self._lock:
             self._results[controller, result] = self._results.get((controller, result), 0) + 1
             for name in counters:

@@ -95,7 +95,9 @@ class WorkQueueMetrics(RegisteredCollector):
         super().__init__("Prometheus metrics of work queues", registry)
 
     def queue(self, name: str) -> _QueueSeries:
-        """Return the hooks for a queue name. As in upstream, queues with the same name share their metrics.
+        """Return the hooks for a queue name.
+
+        As in upstream, queues with the same name share their metrics.
 
         Raises:
             ValueError: If the name is empty.
@@ -106,7 +108,10 @@ class WorkQueueMetrics(RegisteredCollector):
             return self._queues.setdefault(name, _QueueSeries(self._lock))
 
     def remove(self, name: str) -> None:
-        """Remove the metrics of a queue. Unknown names are ignored."""
+        """Remove the metrics of a queue.
+
+        Unknown names are ignored.
+        """
         with self._lock:
             self._queues.pop(name, None)
 

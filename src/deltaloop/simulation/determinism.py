@@ -168,11 +168,7 @@ def _replaced(simulated: dict[tuple[ModuleType, str], object]) -> Generator[None
 
 @lru_cache(maxsize=1)
 def _modules_under_test(loaded: int) -> list[ModuleType]:
-    """Return modules that belong neither to the standard library nor to installed packages nor to deltaloop.
-
-    Args:
-        loaded: Number of loaded modules, as the cache key.
-    """
+    """Return modules that belong neither to the standard library nor to installed packages nor to deltaloop."""
     del loaded
     found: list[ModuleType] = []
     for name, module in [*sys.modules.items()]:

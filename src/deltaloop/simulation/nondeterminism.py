@@ -34,22 +34,13 @@ _TOLD: Final = {
 
 @final
 class Nondeterminism:
-    """Events of one run.
-
-    Attributes:
-        found: Unique descriptions, oldest first.
-    """
+    """Events of one run."""
 
     def __init__(self) -> None:
         self.found: dict[str, None] = {}
 
     def saw(self, event: str, frame: FrameType) -> None:
-        """Process an audit event.
-
-        Args:
-            event: Name of the event.
-            frame: Frame that caused it.
-        """
+        """Process an audit event."""
         place = _place(frame)
         if place:
             self.found.setdefault(f"{place} {_TOLD[event]}")

@@ -118,7 +118,9 @@ class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulationFailedError(DeltaloopError, AssertionError):
-    """A scenario fails with some schedule. The message contains the report.
+    """A scenario fails with some schedule.
+
+    The message contains the report.
 
     Attributes:
         report: Report of the simulation.

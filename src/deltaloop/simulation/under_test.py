@@ -18,11 +18,7 @@ TURN: Final = "_run_once"
 
 
 def is_under_test(file: str) -> bool:
-    """Return whether a file belongs to the program under test.
-
-    Args:
-        file: Path of the file, as in modules and code objects.
-    """
+    """Return whether a file belongs to the program under test."""
     return not file.startswith(_NOT_UNDER_TEST) and _INSTALLED[0] not in file and _INSTALLED[1] not in file
 
 

@@ -33,12 +33,17 @@ Much longer delays come from a proxy or a mistake, and a client that obeys them 
 
 
 def retry_after_delay(seconds: float | None) -> float:
-    """Return the delay in seconds that a server requested, at most a minute. None means no delay."""
+    """Return the delay in seconds that a server requested, at most a minute.
+
+    None means no delay.
+    """
     return 0.0 if seconds is None else min(seconds, LONGEST_ASKED)
 
 
 class Backoff(Options, frozen=True, kw_only=True):
-    """Options of an exponential backoff. The defaults are those of client-go's reflector.
+    """Options of an exponential backoff.
+
+    The defaults are those of client-go's reflector.
 
     Attributes:
         initial: First delay in seconds.

@@ -78,7 +78,9 @@ class TokenBucket:
         return Reservation(due_at)
 
     def refund(self, reservation: Reservation, now: float) -> None:
-        """Return an unused reservation. Reservations that are already due, or were returned before, are ignored.
+        """Return an unused reservation.
+
+        Reservations that are already due, or were returned before, are ignored.
 
         Args:
             reservation: Result of ``reserve``. A reservation that is due at infinity stands for the latest one, covered
@@ -110,7 +112,10 @@ class TokenBucket:
 
     @property
     def tokens(self) -> float:
-        """Number of tokens at the last call. It is negative while reservations are not covered."""
+        """Number of tokens at the last call.
+
+        It is negative while reservations are not covered.
+        """
         return self._tokens + len(self._gaps)
 
     def _advance(self, now: float) -> None:

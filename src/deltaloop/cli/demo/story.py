@@ -32,13 +32,10 @@ class Summary:
     """Result of the demo, which ``--output json`` prints.
 
     Attributes:
-        ok: Whether all steps succeeded.
         seconds: Duration of the demo in seconds.
         failed: Description of the failure, or an empty string.
         failover_seconds: Seconds from the kill of the leader until the standby held the lease.
-        reconciles: Number of reconciles that the replicas logged.
         triggers: Number of triggers by source, verb and kind.
-        steps: Results of the steps, in order.
         kubeconfig: Path of the kubeconfig while the demo is kept running.
     """
 
@@ -94,11 +91,7 @@ class Story:
             result.seconds = round(monotonic() - begun, 3)
 
     async def tell(self) -> None:
-        """Run all steps but the last.
-
-        Raises:
-            StepFailedError: If a step fails.
-        """
+        """Run all steps but the last."""
         await self._two_replicas()
         await self._foos_become_deployments()
         await self._deleted_deployment_comes_back()
@@ -181,11 +174,7 @@ class Story:
             )
 
     async def stop_replicas(self) -> None:
-        """Run the last step, which stops the replicas gracefully and checks that the lease is released.
-
-        Raises:
-            StepFailedError: If a replica does not stop or does not release the lease.
-        """
+        """Run the last step, which stops the replicas gracefully and checks that the lease is released."""
         world = self.world
         async with self.step("the replicas stop when asked, and the lease is released") as result:
             self._say("SIGTERM to " + ", ".join(world.replicas))

@@ -28,11 +28,7 @@ _holder = field_path("spec.holderIdentity")
 
 
 class StepFailedError(DeltaloopError):
-    """An expected result of the demo did not happen in time.
-
-    Attributes:
-        awaited: Expected result.
-    """
+    """An expected result of the demo did not happen in time."""
 
     def __init__(self, awaited: str, why: str) -> None:
         super().__init__(f"this did not happen: {awaited} ({why})")

@@ -52,10 +52,6 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
     Args:
         target: ``package.module`` or ``path/to/file.py`` for all kinds, or ``module:name`` for the kind of one class,
             with all versions in the module.
-
-    Raises:
-        LoadError: If the module or the class does not exist, or the module has no kind.
-        InvalidKindError: If the classes of a kind are inconsistent.
     """
     name, _, attribute = target.partition(":")
     module = import_module(target, name)
@@ -80,9 +76,6 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
         definitions: CRDs of the classes.
         file: File with CRDs. Other objects in the file are ignored.
         target: Source of the classes, for the suggested command.
-
-    Raises:
-        InvalidArgumentError: If the file cannot be read.
     """
     there_is = _read(file)
     written = {text(at(each, "metadata", "name")): each for each in there_is if at(each, "kind") == _DEFINITION}

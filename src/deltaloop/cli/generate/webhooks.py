@@ -70,9 +70,6 @@ def address_of(
         port: Port of the Service.
         url: URL instead of a Service.
         ca: File with CA certificates.
-
-    Raises:
-        InvalidArgumentError: If a value is invalid.
     """
     bundle = ""
     if ca is not None:
@@ -107,10 +104,6 @@ def print_registrations(target: str, address: WebhookAddress, *, name: str, own_
         address: Address of the webhooks.
         name: Name of the configurations. Empty means the name of the module.
         own_namespace: Namespace of the program.
-
-    Raises:
-        LoadError: If the module has no webhooks.
-        InvalidWebhookError: If the webhooks are inconsistent.
     """
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
@@ -147,10 +140,6 @@ def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Permi
         target: Module.
         name: Name of the configurations. Empty means the name of the module.
         namespace: Namespace of the program and the Secret.
-
-    Raises:
-        LoadError: If the module has no webhooks.
-        InvalidWebhookError: If the webhooks are inconsistent.
     """
     check_namespace("--webhooks-namespace", namespace)
     address = WebhookAddress(namespace=namespace, service="any")  # only the names are used

@@ -78,12 +78,6 @@ class DeclaredProgram:
     """Program to package.
 
     Attributes:
-        command: Options of the command.
-        app: Name of the program.
-        definitions: CRDs of its kinds.
-        controllers: Controllers.
-        webhooks: Webhooks.
-        settings: Own settings of the program.
         notes: Notes for its author.
     """
 
@@ -157,13 +151,7 @@ class DeclaredProgram:
 
 
 def declared_program(command: PackageCommand) -> DeclaredProgram:
-    """Load a program.
-
-    Raises:
-        LoadError: If the module or its controllers are missing.
-        InvalidKindError: If the classes of a kind are inconsistent.
-        InvalidArgumentError: If a name is invalid, or a CRD file cannot be used.
-    """
+    """Load a program."""
     module, controllers, webhooks = load_declared(command.target)
     app = command.name or target_name(command.target)
     check_name("--name", app)

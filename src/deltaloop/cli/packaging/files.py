@@ -9,15 +9,7 @@ from deltaloop.api.errors import InvalidArgumentError
 
 
 def written(folder: Path, texts: Iterable[str]) -> dict[str, str | None]:
-    """Return the texts of existing files, and None for missing ones.
-
-    Args:
-        folder: Folder of the files.
-        texts: Paths relative to the folder.
-
-    Raises:
-        InvalidArgumentError: If a file cannot be read.
-    """
+    """Return the texts of existing files, and None for missing ones."""
     there: dict[str, str | None] = {}
     for path in texts:
         try:

@@ -58,7 +58,9 @@ def spam_key(event: EventDraft) -> Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatorOptions:
-    """Options for the correlation of core/v1 events. The defaults are those of client-go.
+    """Options for the correlation of core/v1 events.
+
+    The defaults are those of client-go.
 
     Attributes:
         cache_size: Number of keys that each step keeps.

@@ -67,7 +67,6 @@ class Correlated:
     """Event to send.
 
     Attributes:
-        event: Desired state of the Event on the server.
         is_update: Whether the Event exists on the server, so that it must be patched.
     """
 

@@ -34,11 +34,7 @@ _SUBDOMAIN_LIMIT: Final = 253
 
 
 def check_event_type(event_type: str) -> None:
-    """Check the type of an event.
-
-    Raises:
-        InvalidArgumentError: If the type is neither ``Normal`` nor ``Warning``.
-    """
+    """Check the type of an event."""
     if event_type not in EVENT_TYPES:
         raise InvalidArgumentError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
 
@@ -138,7 +134,6 @@ class EventBodies:
     """Request bodies for one event.
 
     Attributes:
-        resource_type: Event kind of the API in use.
         created: Complete object for a create.
         patch: Merge patch that updates the count.
     """

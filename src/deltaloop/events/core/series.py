@@ -37,7 +37,9 @@ SeriesKey: TypeAlias = tuple[Key, Key, Key]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesOptions:
-    """Options for series of events.k8s.io/v1 events. The intervals are those of client-go.
+    """Options for series of events.k8s.io/v1 events.
+
+    The intervals are those of client-go.
 
     Attributes:
         refresh_interval: Seconds after which the count of an active series is written again.

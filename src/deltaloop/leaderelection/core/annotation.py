@@ -39,11 +39,7 @@ def encode_record(record: LeaderElectionRecord) -> str:
 
 
 def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Decode a record, ignoring unknown fields. As in Go, null is an empty record.
-
-    Returns:
-        The record, and the names of unreadable fields (see ``record_from_fields``).
-    """
+    """Decode a record, and return it with the names of unreadable fields. As in Go, null is an empty record."""
     try:
         found: object = json.loads(text)
     except (ValueError, RecursionError):

@@ -377,12 +377,7 @@ class Election:
         return ()
 
     def failed(self, now: float, *, random: float) -> tuple[Fact, ...]:
-        """Process a request without a usable response. A write may nevertheless have succeeded.
-
-        Args:
-            now: Time in seconds on the caller's clock.
-            random: Random number in [0, 1).
-        """
+        """Process a request without a usable response. A write may nevertheless have succeeded."""
         self._forget_request(now)
         if self.phase is not ElectionPhase.RELEASING:
             self._attempt_failed(now, random)

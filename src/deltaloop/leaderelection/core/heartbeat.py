@@ -22,11 +22,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """The loop did not respond before the deadline.
-
-    Attributes:
-        seconds: Duration of the silence in seconds.
-    """
+    """The loop did not respond before the deadline."""
 
     seconds: float
 

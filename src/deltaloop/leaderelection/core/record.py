@@ -76,11 +76,7 @@ def whole_seconds(duration: float) -> int:
 
 
 def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read the record from a Lease. Missing fields and nulls become empty, 0 or None.
-
-    Returns:
-        The record, and the names of unreadable fields (see ``record_from_fields``).
-    """
+    """Read the record and the names of unreadable fields. Missing fields and nulls become empty, 0 or None."""
     found: object = lease.get("spec")
     if found is None:
         return LeaderElectionRecord(), ()
@@ -92,7 +88,9 @@ def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, t
 def record_from_fields(
     fields: Mapping[str, object], *, transitions: str
 ) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read a record leniently, because no content of a record may keep all candidates out.
+    """Read a record leniently, and return it with the names of unreadable fields.
+
+    No content of a record may keep all candidates out.
 
     An unreadable holder is an unknown holder, which keeps the lock as long as the record changes. An unreadable
     duration is 0, so each candidate uses its own setting.
@@ -100,9 +98,6 @@ def record_from_fields(
     Args:
         fields: Fields of the record.
         transitions: Name of the field that counts leader changes.
-
-    Returns:
-        The record, and the names of unreadable fields.
     """
     unreadable: list[str] = []
 

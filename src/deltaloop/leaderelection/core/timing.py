@@ -15,7 +15,9 @@ JITTER_FACTOR: Final = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTiming:
-    """Durations of an election in seconds. The defaults are those of the Kubernetes components.
+    """Durations of an election in seconds.
+
+    The defaults are those of the Kubernetes components.
 
     Attributes:
         lease_duration: Time that other candidates wait after the last change that they observed before they take over.

@@ -24,11 +24,7 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: Kind of the object with group and version.
-        key: Key of the object.
-        child_kind: Kind of the child.
-        child: Key of the child.
         status: kstatus of the child.
-        why: Reason for users.
     """
 
     kind: str
@@ -55,11 +51,7 @@ class ReadyClaims:
         self._ready: set[str] = set()
 
     def turns(self, obj: Resource) -> bool:
-        """Process a stored object, and return whether Ready has turned True.
-
-        Args:
-            obj: Object after a write.
-        """
+        """Process a stored object, and return whether Ready has turned True."""
         says = any(
             each.get("type") == _READY and each.get("status") == "True" and not is_outdated(obj, each)
             for each in conditions_of(obj)
@@ -70,12 +62,7 @@ class ReadyClaims:
 
 
 def early_claims(owner: Resource, others: Iterable[Resource]) -> tuple[EarlyClaim, ...]:
-    """Return the children of an object that are not ready.
-
-    Args:
-        owner: Object whose condition Ready turned True.
-        others: Objects that include its children.
-    """
+    """Return the children of an object that are not ready."""
     found: list[EarlyClaim] = []
     for other in others:
         if not any(reference.uid == owner.uid for reference in other.owner_references):

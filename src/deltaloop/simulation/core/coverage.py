@@ -22,13 +22,7 @@ _SHORT: Final = {FaultKind.CRASH_BEFORE: "crash before", FaultKind.CRASH_AFTER: 
 
 
 def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedule, run: SimulationRun) -> None:
-    """Count the faults of a run that met their writes.
-
-    Args:
-        counts: Counts by write and kind, which are updated.
-        schedule: Faults of the run.
-        run: Result of the run.
-    """
+    """Count the faults of a run that met their writes."""
     missed = {*run.unused_faults}
     for fault in schedule:
         if isinstance(fault, ScheduledFault) and fault.write not in missed:
@@ -37,12 +31,7 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
 
 
 def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
-    """Count the writing reconciles of a run.
-
-    Args:
-        counts: Number of reconciles per path, which is updated.
-        run: Result of the run.
-    """
+    """Count the writing reconciles of a run."""
     paths: dict[tuple[str, int, str, int], list[str]] = {}
     for write in run.writes:
         why = write.reason

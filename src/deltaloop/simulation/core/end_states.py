@@ -76,11 +76,7 @@ class EndDifference(msgspec.Struct, frozen=True):
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:
-    """Normalize objects.
-
-    Args:
-        objects: All objects of the compared kinds.
-    """
+    """Normalize objects."""
     found = [(obj, _key_of(obj)) for obj in objects]
     keys = {(str(obj.resource_type), key): obj for obj, key in found if key == obj.key}
     siblings: dict[tuple[str, str], list[Resource]] = {}

@@ -31,12 +31,7 @@ _NAME: Final = "sample"
 
 @final
 class Edit(msgspec.Struct, frozen=True):
-    """Change of one field of a sample.
-
-    Attributes:
-        way: Path of the field.
-        value: New value.
-    """
+    """Change of one field of a sample."""
 
     way: tuple[str, ...]
     value: object
@@ -59,8 +54,6 @@ class Sample(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: Kind with group and version, for example ``example.com/v1/Database``.
-        fields: Fields of the new object.
-        edits: Changes in order.
         made: Whether the object was generated from the schema.
     """
 
@@ -95,9 +88,6 @@ class MadeScenario(msgspec.Struct, frozen=True):
 
 def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
     """Create the plan of a scenario.
-
-    Args:
-        objects: Objects of the manifests.
 
     Raises:
         InvalidArgumentError: If there is no CRD, or no object can be generated for one.
@@ -199,11 +189,7 @@ def _smallest_object(kind: str, schema: Mapping[str, object]) -> dict[str, objec
 
 
 def _smallest(rules: Mapping[str, object], place: str) -> object:
-    """Return the smallest value that a schema allows by its types, lengths and bounds.
-
-    Raises:
-        InvalidArgumentError: If other rules of the schema decide, for example a pattern.
-    """
+    """Return the smallest value that a schema allows by its types, lengths and bounds."""
     choices = items(rules.get("enum"))
     if "default" in rules or choices:
         return rules["default"] if "default" in rules else choices[0]

@@ -3,7 +3,7 @@
     end state    the objects at the end equal those of the run without faults
     recreated    objects that the run keeps are not deleted or recreated with another uid
     settles      the programs settle
-    always       invariants of the scenario hold after every write (``Harness.invariant``)
+    invariant    invariants of the scenario hold after every write (``Harness.invariant``)
     leadership   programs do not write after they have lost their Lease
     ready        objects turn Ready after their children, unless the run without faults is early too
     scenario     checks of the scenario succeed

@@ -293,13 +293,7 @@ def _failure_fields(failure: Failure) -> dict[str, object]:
 
 
 def annotation_lines(report: SimulationReport, *, file: str, line: int) -> Iterator[str]:
-    """Yield a line for each failure that GitHub's log shows as an annotation of the code.
-
-    Args:
-        report: Report.
-        file: File of the scenario.
-        line: Line of the scenario.
-    """
+    """Yield a line for each failure that GitHub's log shows as an annotation of the code."""
     for failure in report.failures:
         wrong = "; ".join(str(problem) for problem in failure.problems)
         message = f"{failure.story}: {wrong}\nagain: {failure.replay}"
@@ -316,13 +310,7 @@ def _property(text: str) -> str:
 
 
 def replaying_test(report: SimulationReport, *, module: str, scenario: str) -> str:
-    """Return a file with a test for each failure, which fails until the problem is fixed.
-
-    Args:
-        report: Report.
-        module: Module of the scenario.
-        scenario: Name of the scenario in the module.
-    """
+    """Return a file with a test for each failure, which fails until the problem is fixed."""
     seeded = any(failure.seed for failure in report.failures)
     imported = ", ".join(["Simulation", *(["SimulationOptions"] if seeded else []), "parse_schedule"])
     head = (
@@ -350,12 +338,7 @@ def _test_of(failure: Failure, scenario: str, names: set[str]) -> str:
 
 
 def report_page(report: SimulationReport, *, title: str) -> str:
-    """Return a self-contained HTML page with all failures and the run without faults.
-
-    Args:
-        report: Report.
-        title: Title of the page.
-    """
+    """Return a self-contained HTML page with all failures and the run without faults."""
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1><p>{escape(report.summary)}.</p>",

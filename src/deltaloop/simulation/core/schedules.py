@@ -220,7 +220,9 @@ Schedule: TypeAlias = tuple[ScheduledFault | ScheduledOrder, ...]
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Parse faults that are separated by commas. An empty text is a run without faults.
+    """Parse faults that are separated by commas.
+
+    An empty text is a run without faults.
 
     Raises:
         InvalidArgumentError: If a fault is invalid.
@@ -278,11 +280,7 @@ ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind
 
 
 def parse_kinds(text: str) -> tuple[Kind, ...]:
-    """Parse names of kinds that are separated by commas. ``order`` means both kinds of task orders.
-
-    Raises:
-        InvalidArgumentError: If a name is unknown or missing.
-    """
+    """Parse names of kinds that are separated by commas. ``order`` means both kinds of task orders."""
     names = {name.strip() for name in text.split(",") if name.strip()}
     known = {kind.value: (kind,) for kind in FaultKind} | {_ORDER: tuple[Kind, ...](OrderKind)}
     unknown = sorted(names - {*known})
@@ -294,12 +292,7 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
 
 
 def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
-    """Return the kinds that can occur.
-
-    Args:
-        kinds: Requested kinds.
-        webhooks: Whether programs serve webhooks.
-    """
+    """Return the kinds that can occur."""
     return tuple(kind for kind in kinds if webhooks or kind not in WEBHOOK_FAULTS)
 
 

@@ -36,9 +36,6 @@ class ChartValue:
 
     Attributes:
         path: Path with at most two names, for example ``image.tag``.
-        default: Default value.
-        description: Description for users.
-        schema: JSON schema of the value.
     """
 
     path: str

@@ -40,27 +40,16 @@ class PackagedProgram:
 
     Attributes:
         app: Value of the label ``app.kubernetes.io/name`` of all its objects.
-        name: Name of its objects.
-        namespace: Namespace of the program.
         image: Container image whose entry point is ``deltaloop run`` with the module.
-        version: Version for the label.
-        definitions: CRDs of its kinds.
         roles: Roles named ``name``.
         arguments: Additional flags of ``deltaloop run``.
-        replicas: Number of Pods.
-        log_level: DEBUG, INFO, WARNING or ERROR.
-        resources: Resource requests and limits of its container.
         pull_policy: Image pull policy. Empty means the default of Kubernetes.
         pod: Additional fields of its Pods.
         container: Additional fields of its container.
         spread: Function from the default topology spread constraint to all constraints of its Pods.
-        pod_labels: Additional labels of its Pods.
-        pod_annotations: Annotations of its Pods.
-        account_annotations: Annotations of its service account.
         admitted: Peers that its network policy admits to metrics and health. None means all.
         settings: Own settings, which it reads from environment variables.
         more_labels: Additional labels of its objects.
-        service_monitor: Whether to create a ServiceMonitor.
         webhooks: Configurations of its webhooks, which call the Service named ``name``.
         authority: Empty Secret for their certificates, or None without webhooks.
     """

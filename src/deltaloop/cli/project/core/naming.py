@@ -38,9 +38,6 @@ class ProjectNames:
 
     Attributes:
         name: Name of the project, its controller and its deployed objects.
-        module: Python module.
-        kind: Kind of its objects.
-        group: API group of the kind.
     """
 
     name: str
@@ -56,9 +53,6 @@ class ProjectNames:
             name: Name of the project, for example ``paint-operator``.
             kind: Kind. Empty means the kind in the name, for example ``Paint``.
             group: API group.
-
-        Raises:
-            InvalidArgumentError: If a name is invalid.
         """
         if label_problems(name):
             raise InvalidArgumentError(f"{name!r} is no name: lower-case letters, digits and inner '-', first a letter")
