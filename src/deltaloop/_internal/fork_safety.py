@@ -57,7 +57,8 @@ def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
     Args:
         lock: Lock to register.
         in_child: Method that each forked process calls after it released the lock. The argument is True if another
-            thread held the lock, so that its data can be inconsistent. Only a weak reference to its object is kept.
+            thread held the lock, so that its data can be inconsistent. deltaloop keeps only a weak reference to its
+            object.
     """
     known: _Lock = lock  # type: ignore[assignment]  # all locks of threading have _at_fork_reinit
     if in_child is None:

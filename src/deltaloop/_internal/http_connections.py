@@ -1,7 +1,8 @@
 """HTTP servers with limited connections and memory, for ports that others can reach.
 
-A new connection replaces the one that has waited longest for a request, and a new TLS handshake replaces the oldest
-one, so idle clients cannot block others. Connections without requests, idle connections and unread responses time out.
+A new connection replaces the connection that has waited longest for a request, and a new TLS handshake replaces the
+oldest handshake, so idle clients cannot block others. Connections without requests, idle connections and unread
+responses time out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _Connection:
 
 @final
 class BoundedServer(web.Server):
-    """Server with a connection limit. A new connection replaces the one that has waited longest for a request."""
+    """Server with a connection limit, in which a new connection replaces the longest-waiting idle connection."""
 
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, most: int, logger: logging.Logger
@@ -83,7 +84,7 @@ class BoundedServer(web.Server):
             connection.answering = False
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Add a connection, and close another one if there are too many."""
+        """Add a connection, and close a waiting connection if there are too many."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(FIRST_REQUEST, transport.abort)
         self._open[handler] = _Connection(transport, timer)

@@ -1,4 +1,4 @@
-"""Short log records for errors: the error, and the lines of the program's own code that led to it.
+"""Short log records for errors, with the lines of the program's own code from their tracebacks.
 
 A failing reconcile repeats, and most frames of its traceback belong to asyncio and deltaloop. Therefore, each failure
 is one line. The whole traceback is added to the first error of a kind, and again after a minute.
@@ -142,7 +142,7 @@ def defined_at(function: object) -> str:
 def thread_frames(thread_id: int) -> list[str]:
     """Return the current frames of a thread with their source lines, innermost last.
 
-    For an event loop, return only the current callback, if there is one. If the thread has ended, the list is empty.
+    For an event loop, return only the current callback, if it exists. If the thread has ended, the list is empty.
     """
     stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - documented API
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)

@@ -131,7 +131,7 @@ def server_context() -> ssl.SSLContext:
 
 
 def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a key and a certificate into a context, for new handshakes. Open connections keep the old ones.
+    """Load a key and a certificate into a context, for new handshakes. Open connections keep the old certificate.
 
     Raises:
         ssl.SSLError: If they are invalid or do not match.

@@ -27,10 +27,10 @@ def connect(
     Use it as ``with connect() as client:``.
 
     Args:
-        kubeconfig: Path or content of a kubeconfig. By default, ``KUBECONFIG``, ``~/.kube/config`` or the pod's service
-            account.
-        context: Name of the context. By default, the current context.
-        namespace: Default namespace. By default, the namespace of the context.
+        kubeconfig: Path or content of a kubeconfig. The default is ``KUBECONFIG``, ``~/.kube/config`` or the pod's
+            service account.
+        context: Name of the context. The default is the current context.
+        namespace: Default namespace. The default is the namespace of the context.
         options: Client options, such as rate limit, field manager, warnings and metrics.
         loop: Loop for the client. By default, the client creates a loop and stops it when it is closed.
 

@@ -175,7 +175,7 @@ class SharedInformer(Generic[T]):
 
         Args:
             handler: Handler to call. The coroutines of an ``async def`` handler run on the loop and must not block.
-            name: Name in the log. By default, the name of its class or functions.
+            name: Name in the log. The default is the name of its class or functions.
             options: Options for the resync period and the buffer.
 
         Raises:

@@ -79,7 +79,7 @@ class Candidate(Protocol):
 
 @final
 class Candidacy:
-    """Candidate whose requests run on the calling event loop."""
+    """Candidate that sends its requests on the calling event loop."""
 
     def __init__(
         self,

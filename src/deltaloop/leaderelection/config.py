@@ -49,7 +49,7 @@ class LeaderElectionConfig:
         release_on_cancel: Whether to release the lock at the end of a term, so that the next leader does not wait until
             the lease expires.
         rejoin: Whether to contend again after leadership is lost. If False, ``terms()`` ends, as in client-go.
-        name: Name in logs and metrics. By default, the description of the lock.
+        name: Name in logs and metrics. The default is the description of the lock.
         on_started_leading: Function called when a term is entered.
         on_stopped_leading: Function called when the body of a term has ended, before the lock is released.
         on_new_leader: Function called with the identity of each new leader, including this candidate.

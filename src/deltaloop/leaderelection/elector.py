@@ -57,7 +57,7 @@ class LeaderElector:
     Args:
         lock: Lock that stores the record. Do not share it with another elector.
         config: Durations, callbacks and the behavior at the end.
-        client: Client that ``term.client`` guards. By default, the client of the lock.
+        client: Client that ``term.client`` guards. The default is the client of the lock.
         metrics: Hooks for metrics.
         clock: Clock in seconds that measures leadership. It must run during suspend. In virtual time, pass the loop's
             clock.
@@ -109,7 +109,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Last observed leader, or an empty string if there is none or the lock was not read yet."""
+        """Last observed leader, or an empty string without a leader or before the first read."""
         return self._election.leader
 
     @property
@@ -123,7 +123,7 @@ class LeaderElector:
 
         Thread-safe.
 
-        The check passes if there is no term, or if the lease was renewed within the lease duration plus ``tolerance``
+        The check passes without a term, or if the lease was renewed within the lease duration plus ``tolerance``
         seconds. If it fails, the work ignores its cancellation or the event loop is blocked, so restart the process.
 
         Raises:
@@ -147,7 +147,7 @@ class LeaderElector:
         """Iterate over the terms that this candidate wins, until leadership is lost if ``rejoin`` is False.
 
         Each step waits until the lock is won. Canceling it releases a lock that was won in the meantime. A term must be
-        over before you request the next one. Terms that were not entered are abandoned.
+        over before you request the next term. Terms that were not entered are abandoned.
         """
         return Terms(self)
 

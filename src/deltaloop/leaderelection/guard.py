@@ -22,7 +22,7 @@ class LeadershipLostError(DeltaloopError):
     Attributes:
         lock: Lock, as ``namespace/name`` of its object.
         identity: Identity of this candidate, as in the lock's ``holderIdentity``.
-        fencing_token: Token of the ended term, or an empty string if there was none.
+        fencing_token: Token of the ended term, or an empty string without a term.
     """
 
     def __init__(self, message: str, *, lock: str, identity: str, fencing_token: str = "") -> None:

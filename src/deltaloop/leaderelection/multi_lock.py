@@ -56,17 +56,17 @@ class MultiLock:
         """Create both locks.
 
         Raises:
-            ConflictError: If one exists. The primary may have been created.
+            ConflictError: If a lock exists. The primary may have been created.
         """
         primary = await self.primary.create(record, timeout=timeout)
         return _both(primary, await self.secondary.create(record, timeout=timeout))
 
     async def update(self, record: LeaderElectionRecord, version: str, *, timeout: float) -> LockState:
-        """Write both locks if their versions are current, and create a missing one.
+        """Write both locks if their versions are current, and create a missing lock.
 
         Raises:
-            ConflictError: If one has changed. The primary may have been written.
-            NotFoundError: If one does not exist any more.
+            ConflictError: If a lock has changed. The primary may have been written.
+            NotFoundError: If a lock does not exist any more.
         """
         first, second = split_version(version)
         primary = await _write(self.primary, record, first, timeout)
@@ -82,7 +82,7 @@ class MultiLock:
         return self.primary.describe()
 
     def on_own_connection(self) -> AbstractAsyncContextManager[MultiLock] | None:
-        """Return a context manager for the same locks with separate connections, or None if one of them cannot move."""
+        """Return a context manager for the same locks with separate connections, or None if a lock cannot move."""
         if not isinstance(self.primary, MovableLock) or not isinstance(self.secondary, MovableLock):
             return None
         primary, secondary = self.primary.on_own_connection(), self.secondary.on_own_connection()

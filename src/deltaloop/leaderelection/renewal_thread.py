@@ -5,8 +5,8 @@ thread that renews for blocked work would keep all other candidates from leading
 work's loop (core/heartbeat.py). If the loop does not respond within the renew deadline, the thread logs its stack,
 closes the guard and lets the lease expire. It does not release the lock, because the work may still be writing.
 
-The thread lives from the start of contending to the end of the term. Calls come from the work's loop, and each one,
-including a canceled one, finishes on the thread before the next one starts.
+The thread lives from the start of contending to the end of the term. Calls come from the work's loop, and each call,
+including a canceled call, finishes on the thread before the next call starts.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Running:
 
 @final
 class RenewalThread:
-    """Candidate whose election runs on a separate thread. Call it from the work's event loop."""
+    """Candidate that runs its election on a separate thread. Call it from the work's event loop."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ async def run_or_die(
         lock: Lock to contend for, for example a ``LeaseLock``.
         work: Function called with the term. It is canceled when leadership is lost.
         config: Durations and callbacks, as in client-go.
-        client: Client that ``term.client`` guards. By default, the client of the lock.
+        client: Client that ``term.client`` guards. The default is the client of the lock.
         metrics: Hooks for metrics.
         watchdog: Health check that watches the elector.
 

@@ -121,12 +121,12 @@ class InformerMetrics(RegisteredCollector):
         """Register the collector.
 
         Args:
-            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
                 collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: If the registry already contains metrics with these names.
+            ValueError: If these metric names are registered already.
         """
         self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
         self._observed: dict[str, dict[tuple[str, ...], Histogram]] = {name: {} for name in _HISTOGRAMS}

@@ -27,11 +27,11 @@ class RegisteredCollector(ABC):
 
         Args:
             what: Description of the metrics for the error message.
-            registry: Prometheus registry. If it is None, prometheus-client's default applies.
+            registry: Prometheus registry. The default (None) is that of prometheus-client.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: If the registry already contains metrics with these names.
+            ValueError: If these metric names are registered already.
         """
         try:
             from prometheus_client import REGISTRY
@@ -42,7 +42,7 @@ class RegisteredCollector(ABC):
         self._registry.register(cast("Collector", self))
 
     def close(self) -> None:
-        """Unregister the collector, so that another one can use the names."""
+        """Unregister the collector, so that a different collector can use the names."""
         self._registry.unregister(cast("Collector", self))
 
     def describe(self) -> Iterator[Metric]:

@@ -20,7 +20,7 @@ class Histogram:
         self.total: float = 0.0
 
     def observe(self, value: float) -> None:
-        """Count a value in the first bucket whose bound is not less than it."""
+        """Count a value in the first bucket with a bound that is not less."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 

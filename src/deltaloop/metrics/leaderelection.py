@@ -34,12 +34,12 @@ class LeaderMetrics(RegisteredCollector):
         """Register the collector.
 
         Args:
-            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
                 collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: If the registry already contains metrics with these names.
+            ValueError: If these metric names are registered already.
         """
         self._counters = LeaderElectionCounters()
         super().__init__("Prometheus metrics of leader election", registry)

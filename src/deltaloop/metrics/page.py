@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("deltaloop.metrics")
 
 _STANDARD: Final = (type(GC_COLLECTOR), type(PLATFORM_COLLECTOR), type(PROCESS_COLLECTOR))
-"""Collectors for the process itself. They are equal in all registries, so the page contains only the first of them."""
+"""Collectors for the process itself. They are equal in all registries, so the page contains only the first collector
+of each kind.
+"""
 
 
 @final

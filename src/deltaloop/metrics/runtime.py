@@ -75,12 +75,12 @@ class ReconcileMetrics(RegisteredCollector):
 
         Args:
             queues: Collector for the controllers' work queues. None disables their metrics.
-            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
                 collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: If the registry already contains metrics with these names.
+            ValueError: If these metric names are registered already.
         """
         self._queues = queues
         self._results: dict[tuple[str, str], int] = {}

@@ -41,7 +41,7 @@ def names_of_family(name: str, kind: str) -> tuple[str, ...]:
 
 
 def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
-    """Add names with their owner, or add none of them and return the first collision.
+    """Add names with their owner, or return the first collision without adding a name.
 
     Characters that are not allowed in Prometheus' first format become underscores.
     """

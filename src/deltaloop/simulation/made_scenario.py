@@ -27,7 +27,7 @@ def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[s
             from its schema.
 
     Raises:
-        InvalidArgumentError: If there is no CRD, or no object can be generated for one. The scenario raises it if the
+        InvalidArgumentError: If there is no CRD, or no object can be generated for a CRD. The scenario raises it if the
             server rejects a generated object because of a rule.
     """
     plan = made_from(objects)

@@ -1,8 +1,8 @@
 """Detection of events that the seed does not decide: threads, processes, and connections to the real network.
 
-Audit events (PEP 578) report processes and connections, and a wrapper of ``Thread.start`` reports threads. Only lines
-of the program under test are reported. Functions that the event loop runs in threads do not count, because they take
-turns with it, except in pools with a thread initializer.
+Audit events (PEP 578) report processes and connections, and a wrapper of ``Thread.start`` reports threads. It reports
+only lines of the program under test. Functions that the event loop runs in threads do not count, because both take
+turns, except in pools with a thread initializer.
 
 Audit hooks cannot be removed. Outside of ``detect_nondeterminism``, the hook returns immediately.
 """

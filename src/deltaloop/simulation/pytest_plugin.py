@@ -44,10 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def deltaloop_world(request: pytest.FixtureRequest) -> Harness:
-    """Harness for async tests, with a new one for each run of a simulation.
+    """Harness for async tests, with a new harness for each run of a simulation.
 
     Raises:
-        pytest.UsageError: If anything other than an async test requests it.
+        pytest.UsageError: If the requesting function is not an async test.
     """
     node: object = request.node
     if not isinstance(node, pytest.Function) or not _is_simulation(node):

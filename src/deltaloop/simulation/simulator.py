@@ -132,7 +132,7 @@ class SimulationFailedError(DeltaloopError, AssertionError):
 
 
 class BrokenReferenceError(DeltaloopError):
-    """The run without faults fails, so other runs cannot be compared with it."""
+    """The run without faults fails, so comparisons are not possible."""
 
 
 @final
@@ -214,7 +214,7 @@ class Simulation:
     def explore(self, *, progress: Callable[[int, int], object] | None = None) -> SimulationReport:
         """Try schedules until the budget is used up, and return the report.
 
-        An interruption (Ctrl-C) propagates to the caller, who gets the results so far from ``found``.
+        An interruption (Ctrl-C) propagates to the caller, and ``found`` contains the results so far.
 
         Args:
             progress: Function called after each run with the number of runs and the number of failures.
@@ -269,7 +269,7 @@ class Simulation:
     def _schedules(
         self, names: tuple[WriteName, ...], search: GuidedSearch, kinds: Sequence[Kind], pasts: Pasts
     ) -> Iterator[tuple[bool, Schedule]]:
-        """Yield schedules, each with whether it belongs to those with one fault."""
+        """Yield schedules, each with whether it has a single fault."""
         later = later_crashes(names, self.reference.others)
         for schedule in systematic(names, kinds, pasts, later=later):
             yield True, schedule
@@ -552,7 +552,7 @@ def _runs_a_loop() -> bool:
 
 
 async def simulate(scenario: Scenario, options: SimulationOptions | None = None) -> SimulationReport:
-    """Run a scenario with faults, and raise if it fails with any of them.
+    """Run a scenario with faults, and raise if it fails with any fault.
 
     First, each kind of fault strikes each write of the run without faults. Combinations follow. See
     ``SimulationOptions`` for the seed and the budget. The call blocks the event loop that awaits it, because each run
@@ -565,7 +565,7 @@ async def simulate(scenario: Scenario, options: SimulationOptions | None = None)
     Raises:
         SimulationFailedError: If the scenario fails. It describes the failures and how to repeat them.
         BrokenReferenceError: If the scenario fails without faults.
-        SimulationRunningError: If another simulation runs in this process, in another thread or around this one.
+        SimulationRunningError: If another simulation runs in this process, in another thread or around this call.
     """
     report = Simulation(scenario, options).explore()
     if report.failures:

@@ -84,7 +84,7 @@ class BackoffManager:
         self._last_call_at: float | None = None
 
     def next_delay(self, now: float, *, random: float) -> float:
-        """Return the delay in seconds before the next attempt, and increase the following one."""
+        """Return the delay in seconds before the next attempt, and increase the following delay."""
         numbers = self.backoff
         if self._last_call_at is None or now - self._last_call_at > numbers.reset_after:
             self._base = numbers.initial

@@ -9,7 +9,7 @@ def require_positive(owner: str, **numbers: float) -> None:
     """Check that numbers are finite and positive.
 
     Raises:
-        ValueError: If one is not. The message contains ``owner`` and the option.
+        ValueError: If a number is not. The message contains ``owner`` and the option.
     """
     for name, number in numbers.items():
         if not (number > 0 and math.isfinite(number)):
@@ -20,7 +20,7 @@ def require_not_negative(owner: str, **numbers: float) -> None:
     """Check that numbers are finite and not negative.
 
     Raises:
-        ValueError: If one is not. The message contains ``owner`` and the option.
+        ValueError: If a number is not. The message contains ``owner`` and the option.
     """
     for name, number in numbers.items():
         if not (number >= 0 and math.isfinite(number)):

@@ -9,7 +9,7 @@ so delays of hours accumulate from deduplicated adds (kubernetes#104554). Here t
 - Gaps at the end of the row are removed, which returns their tokens to the bucket.
 
 In any period of ``t`` seconds, at most ``burst + rate * t`` reservations are covered. Adding a token for each returned
-reservation would break this limit, because a second row would run in parallel with the rest of the first one.
+reservation would break this limit, because a second row would run in parallel with the rest of the first row.
 
 Source: golang.org/x/time/rate (``ReserveN``, ``CancelAt``), as used by client-go util/workqueue.
 """
@@ -103,7 +103,7 @@ class TokenBucket:
         self._tokens = min(float(self.burst), self._tokens + 1.0)
 
     def try_take(self, now: float) -> bool:
-        """Take one token if one is available."""
+        """Take a token if it is available."""
         self._advance(now)
         if self._tokens < 1.0:
             return False

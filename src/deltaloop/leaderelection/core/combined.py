@@ -1,6 +1,6 @@
-"""State of two locks that are used as one, to migrate candidates from one kind of lock to another.
+"""Combined state of two locks, to migrate candidates from one kind of lock to another.
 
-The holder of the combined lock holds both locks, so it excludes candidates that know only one of them. A migration has
+The holder of the combined lock holds both locks, so it excludes candidates that know only one lock. A migration has
 three steps: all candidates use the old kind, then all use both, then all use the new kind.
 
 If the two locks name different holders, the leader is unknown. Then all candidates wait until neither lock has changed

@@ -7,7 +7,7 @@ leader renews the record. Another candidate takes over after it has seen no chan
       ▲                │                  │                                 │
       └── DONE ◀── RELEASING ◀────────────┴──────────── release ────────────┘
 
-Five rules together prevent two leaders at the same time. A seeded bug in the tests breaks each of them.
+Five rules together prevent two leaders at the same time. The tests break each rule with a seeded bug.
 
 1. Leadership counts from the START of the last successful write. The server stored the write later, and other
    candidates observed it even later. The response does not show when the write happened.
@@ -116,7 +116,7 @@ class Election:
 
     @property
     def leader(self) -> str:
-        """Last observed leader, or an empty string if there is none or the lock was not read yet."""
+        """Last observed leader, or an empty string without a leader or before the first read."""
         return self._observed.record.holder_identity if self._observed is not None else ""
 
     @property
@@ -134,7 +134,7 @@ class Election:
 
     @property
     def renewed_at(self) -> float:
-        """Start of the last successful write as the leader, or -inf if there was none."""
+        """Start of the last successful write as the leader, or -inf before the first write."""
         return self._renewed_at
 
     def is_leading(self, now: float) -> bool:

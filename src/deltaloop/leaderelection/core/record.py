@@ -30,7 +30,7 @@ class LeaderElectionRecord:
     """Record of the current leader.
 
     Attributes:
-        holder_identity: Identity of the leader. If it is empty, there is no leader.
+        holder_identity: Identity of the leader. It is empty without a leader.
         lease_duration_seconds: Seconds without a change after which another candidate can take over. With 0, each
             candidate uses its own setting.
         acquire_time: Time at which the holder became the leader, on the holder's clock. None if it is not recorded.

@@ -20,7 +20,7 @@ _READY: Final = "Ready"
 
 @final
 class EarlyClaim(msgspec.Struct, frozen=True):
-    """Object whose condition Ready was True before its child was ready.
+    """Object that claimed to be ready before its child was ready.
 
     Attributes:
         kind: Kind of the object with group and version.
@@ -45,7 +45,7 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
 @final
 class ReadyClaims:
-    """Objects whose condition Ready is True in a run."""
+    """Objects that claim to be ready in a run."""
 
     def __init__(self) -> None:
         self._ready: set[str] = set()

@@ -14,7 +14,7 @@ from deltaloop.testing.injected_faults.core.program_writes import WEBHOOK_FAULTS
 
 Coverage: TypeAlias = Mapping[WriteName, Mapping[FaultKind, int]]
 Path: TypeAlias = tuple[str, ...]
-"""Controller, then the writes of one reconcile in order, with the codes of failed ones."""
+"""Controller, then the writes of one reconcile in order, with the codes of failed writes."""
 
 _MOST_PATHS: Final = 12  # lines in a terminal
 _MOST_STEPS: Final = 40

@@ -36,7 +36,7 @@ class Findings:
         self._nondeterminism |= dict.fromkeys(run.nondeterminism)
 
     def failed(self, failure: Failure) -> None:
-        """Keep a failure, unless a similar one is known."""
+        """Keep a failure, unless a similar failure is known."""
         self.failures.setdefault(_signature(failure), failure)
 
     def report(self, runs: int) -> SimulationReport:

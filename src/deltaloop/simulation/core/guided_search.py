@@ -91,7 +91,7 @@ class GuidedSearch:
 
 
 def _after(writes: Sequence[ProgramWrite], struck: set[WriteName]) -> tuple[WriteName, ...]:
-    """Return the names of the writes after the last one that was struck."""
+    """Return the names of the writes after the last struck write."""
     last = max((place for place, write in enumerate(writes) if write.name in struck), default=len(writes))
     return names_of(writes[last + 1 :])
 

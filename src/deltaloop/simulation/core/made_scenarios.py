@@ -90,7 +90,7 @@ def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
     """Create the plan of a scenario.
 
     Raises:
-        InvalidArgumentError: If there is no CRD, or no object can be generated for one.
+        InvalidArgumentError: If there is no CRD, or no object can be generated for a CRD.
     """
     definitions = [obj for obj in objects if obj.get("kind") == _CRD]
     if not definitions:

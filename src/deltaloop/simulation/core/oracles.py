@@ -1,4 +1,4 @@
-"""Problems of a run, most of them found by comparing it with the run without faults.
+"""Problems of a run, most of which are found by comparison with the run without faults.
 
     end state    the objects at the end equal those of the run without faults
     recreated    objects that the run keeps are not deleted or recreated with another uid
@@ -87,7 +87,7 @@ class Problem(msgspec.Struct, frozen=True):
     Attributes:
         oracle: Check that failed.
         text: Description for users.
-        place: Object or field, or empty if there is none.
+        place: Object or field. It is empty for problems of the whole run.
     """
 
     oracle: Oracle
@@ -178,7 +178,7 @@ def _without_lease(reference: SimulationRun, found: SimulationRun) -> list[Probl
 
 
 def _too_early(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
-    """Return problems of early claims, unless the run without faults has similar ones."""
+    """Return problems of early claims, unless the run without faults has similar claims."""
     usual = {claim.kinds for claim in reference.claims}
     return [
         Problem(Oracle.READY, str(claim), (claim.kind, claim.key))

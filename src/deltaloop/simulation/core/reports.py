@@ -99,7 +99,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _is_of(self, problem: Problem, write: ProgramWrite) -> bool:
-        """Return whether a write is the last relevant one for the object of a problem."""
+        """Return whether a write is the last relevant write for the object of a problem."""
         if problem.oracle not in _WRONG or len(problem.place) < _WHICH:
             return False
         kind, key = problem.place[:_WHICH]
