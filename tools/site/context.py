@@ -1,18 +1,12 @@
-"""Writes docs/context.md: all that a reconcile reaches from ``ctx``, with signatures and first lines of docstrings.
-
-The page is true as long as the docstrings are. ``--check`` changes nothing, and fails if the page would be another.
-"""
+"""Generate the reference page of ``ctx``: its members with signatures and the first lines of their docstrings."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import inspect
 import re
-import sys
 import typing
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -25,18 +19,15 @@ from deltaloop.runtime.objects.children import DeclaredChildren
 from deltaloop.runtime.program.lifespans import Lifespan
 from deltaloop.runtime.reconcile.context import ReconcileLogger
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
-_MARKS: Final = ("<!-- members -->\n", "<!-- end -->\n")
-
 _STARS: Final[dict[object, str]] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 PARTS: Final[dict[str, tuple[type, str]]] = {
-    "ctx": (Context, "The surroundings of one reconcile."),
-    "ctx.client": (ReconcileClient, "Reads from caches, writes to the server, and sees its own writes at once."),
-    "ctx.children": (Children, "The children of the object: what `children=` declares."),
-    "applied": (AppliedChildren, "What `await ctx.children.apply(...)` returns; references name the children."),
+    "ctx": (Context, "The context of one reconcile."),
+    "ctx.client": (ReconcileClient, "Client that reads from caches, writes to the server, and sees its own writes immediately."),
+    "ctx.children": (Children, "The children of the object, of the kinds in `children=`."),
+    "applied": (AppliedChildren, "The result of `await ctx.children.apply(...)`. References identify the children."),
     "ctx.recorder": (ComponentRecorder, "Records Events as the controller."),
-    "trigger": (Trigger, "One of `ctx.triggers`: why the reconcile runs."),
+    "trigger": (Trigger, "An item of `ctx.triggers`: a cause of the reconcile."),
 }
 """What is on the page: how a reconcile writes it, its class, and one line."""
 
@@ -149,36 +140,17 @@ def missing_parts() -> list[str]:
     return found
 
 
-def render() -> str:
-    """Return what is between the marks of the page."""
-    parts: list[str] = []
+def page() -> str:
+    """Return the page."""
+    parts = [
+        "# The context of a reconcile",
+        "",
+        "This page lists the members of `ctx`, the second argument of a reconcile function, and of the objects that you",
+        "get from it. [`dl.Context`][deltaloop.runtime.reconcile.context.Context] describes them in detail.",
+        "",
+    ]
     for written, (cls, line) in PARTS.items():
         rows = [f"| `{call}` | {text.replace('``', '`').replace('|', chr(92) + '|')} |" for call, text in members(cls)]
         rows = [row.replace(" | None", " or None") for row in rows]
-        parts.append("\n".join([f"## `{written}`", "", line, "", "| | |", "| --- | --- |", *rows, ""]))
+        parts += [f"## `{written}`", "", line, "", "| member | description |", "| --- | --- |", *rows, ""]
     return "\n".join(parts)
-
-
-def written(page: str) -> str:
-    """Return a page with its part between the marks made anew."""
-    begin, end = _MARKS
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{render()}\n{end}{after}"
-
-
-def main() -> None:
-    """Write the page, or check it."""
-    parser = argparse.ArgumentParser(prog="python -m tools.context_page", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if the page would be another")
-    only_checks: bool = parser.parse_args().check
-    present = PAGE.read_text(encoding="utf-8")
-    now = written(present)
-    if only_checks and now != present:
-        sys.exit("docs/context.md does not say what the code does: make generate")
-    if not only_checks:
-        PAGE.write_text(now, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
