@@ -11,7 +11,11 @@ from tests.docs.running import open_page
 from tests.docs.snippets import blocks
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for folder in ("docs", "internals") for path in (ROOT / folder).rglob("*.md")),
+]
 TESTS = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
 
 

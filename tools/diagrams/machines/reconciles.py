@@ -10,6 +10,7 @@ from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.runtime.core.outcomes import ROWS, Action
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
     Change,
@@ -260,9 +261,21 @@ def readinesses() -> Table:
     return Table("readiness", "reconciles", "runtime/core/readiness.py", heads, rows)
 
 
+def outcomes() -> Table:
+    """List what each end of a reconcile does to its key."""
+    rows: list[tuple[str, ...]] = []
+    for row in ROWS.values():
+        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
+        counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
+        result = f"`{row.result}`" if row.result else "not counted"
+        rows.append((row.returned, row.raised, row.action.value, failures, result, counters))
+    heads = ("returned", "raised", "key", "failures so far", "`result`", "counters")
+    return Table("outcomes", "reconciles", "runtime/core/outcomes.py", heads, rows)
+
+
 def tables() -> list[Table]:
-    """Make both."""
-    return [predicates(), readinesses()]
+    """Return the tables of this module."""
+    return [predicates(), outcomes(), readinesses()]
 
 
 def diagrams() -> list[Diagram]:

@@ -343,17 +343,3 @@ def _decision(case: Case, *, delay: float = 0.0, jitter: float = 0.0, error: Exc
     if case is Case.NOTHING:
         return _NOTHING
     return KeyDecision(case=case, row=ROWS[case], delay=delay, jitter=jitter, error=error)
-
-
-def table() -> str:
-    """Return the table as Markdown, as the documentation has it."""
-    lines = [
-        "| The reconciler returned | or raised | The key | Failures so far | `result` | Counted, too |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in ROWS.values():
-        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
-        counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
-        result = f"`{row.result}`" if row.result else "not counted"
-        lines.append(f"| {row.returned} | {row.raised} | {row.action.value} | {failures} | {result} | {counters} |")
-    return "\n".join(lines) + "\n"
