@@ -102,7 +102,7 @@ def _delta_view(machine: _DeltaQueue) -> str:
     types = machine.types
     if not types:
         return f"{known}; queue empty"
-    return f"{known}; queued, last delta is {'a deletion' if types[-1] is DeltaType.DELETED else 'no deletion'}"
+    return f"{known}; queued, last delta is {'a deletion' if types[-1] is DeltaType.DELETED else 'an update'}"
 
 
 def _delta_identity(machine: _DeltaQueue) -> Hashable:

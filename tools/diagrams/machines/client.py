@@ -66,5 +66,5 @@ def _moves(stream: _Stream) -> Iterable[Move[_Stream]]:
 def diagrams() -> list[Diagram]:
     """Walk one stream that was asked for 300 s."""
     machine = Machine(_Stream, _moves, view=_view, identity=_identity)
-    title = "A watch stream, asked for 300 s, and its limits"
+    title = "A watch stream of 300 s and its limits"
     return [walked("watch-limits", "reflector", title, "client/core/watch_limits.py", machine)]

@@ -230,7 +230,7 @@ def diagrams() -> list[Diagram]:
         walked(
             "waiting",
             "client",
-            "A wait until an object is there",
+            "A wait for the creation of an object",
             "client/core/waiting.py",
             Machine(_Wait, _wait_moves, view=_wait_view, identity=_wait_view),
         ),
