@@ -30,6 +30,17 @@ def test_every_snippet_runs(page: str, tmp_path: Path) -> None:
             running.run(block)
 
 
+WIDEST = 76
+"""Columns of code that a page can show next to the navigation."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("internals/")])
+def test_code_fits_the_page(page: str) -> None:
+    shown = [block for block in blocks(page, (ROOT / page).read_text()) if not block.hidden]
+    lines = [(number, line) for block in shown for number, line in enumerate(block.text.splitlines(), block.line)]
+    assert [f"{page}:{number}: {line}" for number, line in lines if len(line.expandtabs(4)) > WIDEST] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_what_other_tests_run_is_named_by_them(page: str) -> None:
     for block in blocks(page, (ROOT / page).read_text()):
