@@ -24,7 +24,6 @@ from lab.world.settled import is_settled
 from lab.world.world import World
 
 
-
 @pytest.mark.parametrize(
     ("text", "normal"),
     [
