@@ -7,7 +7,6 @@ from tests.conftest import (
     pytest_collection_finish,
     pytest_plugins,
     pytest_sessionfinish,
-    pytest_sessionstart,
     warm_interpreter,
 )
 
@@ -16,6 +15,5 @@ __all__ = [
     "pytest_collection_finish",
     "pytest_plugins",
     "pytest_sessionfinish",
-    "pytest_sessionstart",
     "warm_interpreter",
 ]

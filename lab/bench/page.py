@@ -1,6 +1,6 @@
-"""Writes the figures of a summary into ``docs/performance.md``, between its markers, and the pictures beside it.
+"""Write the figures of a summary between the markers of ``lab/bench/RESULTS.md``, and its pictures.
 
-What is between ``<!-- figures: NAME -->`` and ``<!-- end -->`` is made here; the rest of the page is written by hand.
+What is between ``<!-- figures: NAME -->`` and ``<!-- end -->`` is generated; the rest of the page is written by hand.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lab.bench.chart import bars, number, stacks
 from lab.bench.controller import section
 from lab.bench.peers.catalogue import FLOOR, OURS
 
-PAGE: Final = Path("docs/performance.md")
-PICTURES: Final = Path("docs/performance")
+PAGE: Final = Path("lab/bench/RESULTS.md")
+PICTURES: Final = Path("lab/bench/pictures")
 _BLOCK: Final = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _VARIANTS: Final = ("", "-stripped", "-compressed", "-delta-fifo")
 

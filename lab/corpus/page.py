@@ -1,4 +1,4 @@
-"""Writes the figures of a run into ``docs/corpus.md``, between its markers; the rest of the page is written by hand."""
+"""Writes the figures of a run into ``lab/corpus/README.md``, between its markers; the rest of the page is written by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from lab.bench.page import fill, table
 from lab.corpus.counting import FEW, GROUPS
 
-PAGE: Final = Path("docs/corpus.md")
+PAGE: Final = Path("lab/corpus/README.md")
 _PROJECT: Final = ("project", "writes", "same verdict", "equal", "mutations", "same verdict", "equal")
 
 Figures = Mapping[str, Any]

@@ -20,7 +20,7 @@ from lab.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "src" / "deltaloop" / "apiserver"
-FOLDERS = ("src", "tests", "tools", "examples", "docs")
+FOLDERS = ("src", "tests", "tools", "examples", "docs", "internals")
 SUFFIXES = (".py", ".md", ".toml")
 # Since when there is what a KEP is about stays as it is.
 SAID = re.compile(

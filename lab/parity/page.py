@@ -1,4 +1,4 @@
-"""Write ``docs/parity.md`` from the tables: ``python -m lab.parity.page``."""
+"""Write ``lab/parity/README.md`` from the tables: ``python -m lab.parity.page``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.parity.tables import Row, Table, read_tables
 
-PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
+PAGE = Path(__file__).with_name("README.md")
 
 INTRODUCTION = """\
 # Upstream's tests and ours

@@ -1,4 +1,4 @@
-"""Makes a run of the whole suite fail if a test that docs/parity.md names did not pass: ``-p lab.parity.plugin``."""
+"""Makes a run of the whole suite fail if a test that lab/parity/README.md names did not pass: ``-p lab.parity.plugin``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 It writes the one number, the Go modules that follow from it, builds a real server of that version, and has everything
 made anew that is made from published types or from what such a server answers. What it leaves is to be read with ``git
-diff``; the page ``docs/how-to/raise-kubernetes.md`` says how to go on.
+diff``; the page ``internals/raising-kubernetes.md`` says how to go on.
 """
 
 from __future__ import annotations

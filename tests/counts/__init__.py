@@ -1,0 +1,1 @@
+"""Counts of the calls on the hot path, compared with committed numbers: ``python -m tests.counts``."""
