@@ -54,8 +54,8 @@ def test_the_page_has_a_place_for_every_block(tmp_path: Path) -> None:
     for name in page.blocks(SUMMARY):
         assert f"<!-- figures: {name} -->" in written
     assert "| list-10k | floor | json | 10,000 | 30.0 / 20.0 = 1.500 |" in written
-    pictures = sorted((tmp_path / page.PICTURES).iterdir())
-    assert [each.name for each in pictures if f"pictures/{each.name}" not in written] == []
+    pictures = sorted((tmp_path / page.PICTURES).iterdir()) + sorted((tmp_path / page.SITE_PICTURES).iterdir())
+    assert [each.name for each in pictures if f"/{each.name})" not in written] == []
     for picture in pictures:
         ET.fromstring(picture.read_text())
 

@@ -66,7 +66,7 @@ def text(rows: Rows, summary: Mapping[str, Any]) -> str:
         if name in run["versions"]
     )
     found = [
-        f"![A whole controller: CPU](pictures/{PICTURE}.svg)",
+        f"![A whole controller: CPU](../../docs/performance/{PICTURE}.svg)",
         "",
         f"Commit {run['commit']}; {run['rounds']} rounds; "
         f"load average {run['machine']['load_average']:.1f} at the end; {versions}."
