@@ -1,11 +1,10 @@
-"""The short form of the suite, and with ``NIGHTLY=1`` the long one: all examples, both transports, marked tests."""
+"""The short form of the suite, and with ``NIGHTLY=1`` the long one: all examples, marked tests."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Sequence
 from typing import Any, Final, TypeVar
-from zlib import crc32
 
 import pytest
 
@@ -26,13 +25,8 @@ def share(rows: Sequence[T]) -> Sequence[T]:
 
 
 def is_for_the_night(item: pytest.Item) -> bool:
-    """Tell whether a test is left out by day: it says so, or it runs over the other one of two transports."""
-    if item.get_closest_marker("nightly") is not None:
-        return True
-    callspec = getattr(item, "callspec", None)
-    transport = callspec.params.get("each_transport") if callspec is not None else None
-    name = item.nodeid.partition("[")[0]
-    return transport is not None and transport != ("aiohttp", "asyncio")[crc32(name.encode()) % 2]
+    """Tell whether a test is left out by day."""
+    return item.get_closest_marker("nightly") is not None
 
 
 def by_day(parameters: Iterable[Any], chosen: Container[Any]) -> list[Any]:

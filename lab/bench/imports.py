@@ -1,6 +1,6 @@
 """What a running controller imports, and what of it is ours: CPU time and memory on top of its dependencies alone.
 
-    python -m lab.bench.imports [--runs 21] [--http asyncio] [--names] [--write]
+    python -m lab.bench.imports [--runs 21] [--names] [--write]
 
 The operator of the bench runs in a process of its own, against the server that answers at once, until it has done its
 first objects; then it says what it has imported. In fresh processes that is imported again, in its order, in three
@@ -55,11 +55,8 @@ for before, after in zip(seen, seen[1:]):
 """
 
 
-def modules_of_a_controller(http: str) -> list[str]:
+def modules_of_a_controller() -> list[str]:
     """Run the operator until it has done its first objects; return the names of its modules, as they were imported.
-
-    Args:
-        http: What speaks HTTP, as ``ClientOptions.http``.
 
     Raises:
         RuntimeError: If it does not do its work.
@@ -70,7 +67,7 @@ def modules_of_a_controller(http: str) -> list[str]:
             name=OURS,
             built=Path(),
             command=(sys.executable, "-m", _PROGRAM),
-            environment={"BENCH_FORM": http, FILE: str(file)},
+            environment={FILE: str(file)},
         )
         asyncio.run(_first_objects(operator, server))
         return file.read_text().split()
@@ -143,7 +140,7 @@ def imports(*, runs: int) -> dict[str, Any]:
 
     With them is the CPU time of a loop that does nothing, which tells how fast the machine was.
     """
-    found = measured(steps(modules_of_a_controller("aiohttp")), runs=runs)
+    found = measured(steps(modules_of_a_controller()), runs=runs)
     began = time.process_time()
     for _ in range(_TURNS):
         pass
@@ -155,7 +152,6 @@ def main() -> None:
     """Print what is measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=21)
-    parser.add_argument("--http", default="aiohttp", choices=("aiohttp", "asyncio"))
     parser.add_argument("--names", action="store_true", help="print the names of the modules as well")
     parser.add_argument("--write", action="store_true", help="put it into the committed summary and the page")
     arguments = parser.parse_args()
@@ -165,7 +161,7 @@ def main() -> None:
         page.write(ROOT, json.loads(SUMMARY.read_text()))
         print(json.dumps(found, indent=2))
         return
-    names = steps(modules_of_a_controller(arguments.http))
+    names = steps(modules_of_a_controller())
     for name, each in measured(names, runs=arguments.runs).items():
         size = f"{each['bytes'] / 2**20:6.2f} MiB"
         print(f"{name:<17} {each['modules']:4.0f} modules {each['cpu'] * 1e3:6.1f} ms {size}")

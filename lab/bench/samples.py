@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import subprocess
+import sysconfig
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib import metadata
@@ -138,7 +139,9 @@ def machine() -> dict[str, Any]:
 
 def versions(root: Path) -> dict[str, str]:
     """Return the versions of all that takes part, as far as they can be had."""
-    found = {"python": platform.python_version()}
+    configured = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    optimized = "with" if "--enable-optimizations" in configured else "without"
+    found = {"python": platform.python_version(), "python-build": f"{optimized} profile-guided optimization"}
     found |= {name: metadata.version(name) for name in ("deltaloop", "aiohttp", "msgspec")}
     foreign = "import importlib.metadata as m; print(*(f'{n}={m.version(n)}' for n in ("
     foreign += "'kubernetes','kubernetes_asyncio','kopf','kr8s','lightkube')))"

@@ -183,11 +183,11 @@ def test_both_forms_of_ours_are_beside_every_peer_and_not_beside_each_other() ->
     found = rounds([1.0, 1.0], [2.0, 2.0])
     ours = found["real"]["deltaloop"]
     halves = {number: {phase: replace(of, cpu=0.5) for phase, of in phases.items()} for number, phases in ours.items()}
-    rows = rows_of({"real": {**found["real"], "deltaloop-asyncio": halves}}, 3000)
+    rows = rows_of({"real": {**found["real"], "deltaloop-uvloop": halves}}, 3000)
     cpu = {(row.case, row.peer): row.ratio for row in rows if row.metric == "cpu"}
     assert len({peer for _, peer in cpu}) == len(found["real"]) - 1
     for (case, peer), ratio in cpu.items():
-        assert ratio == (0.25 if case.endswith("-asyncio") else 0.5), (case, peer)
+        assert ratio == (0.25 if case.endswith("-uvloop") else 0.5), (case, peer)
 
 
 def test_a_ratio_is_of_rounds_and_its_interval_holds_it() -> None:
@@ -268,6 +268,7 @@ def test_the_section_begins_with_its_picture(tmp_path: Path) -> None:
     text, picture = section.text(by, found), section.picture(by)
     assert text.startswith(f"![A whole controller: CPU](performance/{section.PICTURE}.svg)")
     assert "Not built: kube-rs." in text
+    assert "-uvloop" not in text
     assert "| start | kopf | 2.00 / 2.00 = 1.00 |" in text
     assert picture is not None
     ET.fromstring(picture)

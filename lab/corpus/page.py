@@ -1,4 +1,4 @@
-"""Writes the figures of a run into ``lab/corpus/README.md``, between its markers; the rest of the page is written by hand."""
+"""Write the figures of a run between the markers of ``lab/corpus/README.md``."""
 
 from __future__ import annotations
 

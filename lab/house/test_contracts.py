@@ -60,7 +60,7 @@ SEEDS = [
     ("cache/seeded.py", "import deltaloop.events", LAYERS),
     ("workqueue/seeded.py", "import deltaloop.api.keys", "The work queue knows no Kubernetes"),
     ("apiserver/seeded.py", "import deltaloop.client.errors", APART),
-    ("runtime/seeded.py", "import aiohttp", "aiohttp only in the client's transport and in the embedded server"),
+    ("runtime/seeded.py", "import aiohttp", "aiohttp only in the servers"),
 ]
 
 

@@ -1,4 +1,6 @@
-"""Try the driver's side on several versions: ``python -m lab.versions 1.33.13 1.37.2``, and write docs/project/versions.md.
+"""Test the client side on several versions, and write docs/project/versions.md.
+
+    python -m lab.versions 1.33.13 1.37.2
 
 Each version is built if it is not there (``lab.kube.build``). The page gets a column for each version that was tried.
 """

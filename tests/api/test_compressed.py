@@ -15,7 +15,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.kinds import POD
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.path import field_path
-from deltaloop.api.resource import Resource, compress_in_place
+from deltaloop.api.resource import Resource, compress_in_place, with_stored
 
 RAW = msgspec.json.encode(
     {
@@ -121,7 +121,7 @@ def test_another_content_is_unequal_in_either_form() -> None:
 def test_what_was_damaged_is_a_clear_error_and_metadata_still_reads() -> None:
     obj = compressed()
     assert isinstance(obj.stored, Compressed)
-    broken = Resource(Compressed(obj.stored.data[:-9], ZlibCodec(dictionary=b"wrong")), obj.metadata, POD)
+    broken = with_stored(obj, Compressed(obj.stored.data[:-9], ZlibCodec(dictionary=b"wrong")))
     assert broken.key == "default/a"
     assert repr(broken) == repr(obj)
     for read in (lambda: broken.raw, lambda: broken["spec"], lambda: broken.annotations, lambda: broken.decode(Spec)):

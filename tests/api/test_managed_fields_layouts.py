@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import managed_fields
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.resource import ReceivedMetadata, Resource
+from deltaloop.api.resource import ReceivedMetadata, Resource, with_stored
 from tests.nightly import examples
 
 KEY = "managedFields"
@@ -103,7 +103,7 @@ def test_it_is_what_decoding_and_deleting_gives(
     inner = written(metadata, space=space, ascii_only=ascii_only)
     place = raw.rindex(f'"metadata"{space}:{space}null,')
     raw = raw[:place] + raw[place:].replace("null", inner, 1)
-    obj = Resource(raw.encode(), Resource.from_dict({"metadata": {"name": "a"}}).metadata)
+    obj = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), raw.encode())
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw.encode())
 
 
@@ -173,7 +173,7 @@ SEEDED: dict[str, tuple[Any, bytes]] = {
 @pytest.mark.parametrize("bug", SEEDED)
 def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, raw = SEEDED[bug]
-    obj = Resource(raw, Resource.from_dict({"metadata": {"name": "a"}}).metadata)
+    obj = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), raw)
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw)
     monkeypatch.setattr(managed_fields, "_decode_marked", broken)
     try:
@@ -187,5 +187,5 @@ def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None
 @given(text=st.text(st.sampled_from('"]}[{,:\\1a'), max_size=30))
 def test_no_end_of_the_list_is_right_by_chance(text: str) -> None:
     raw = msgspec.json.encode({"metadata": {"name": "a", KEY: [text, [text]], "x": text}, text: {"y": [text]}})
-    obj = Resource(raw, Resource.from_dict({"metadata": {"name": "a"}}).metadata)
+    obj = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), raw)
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw)

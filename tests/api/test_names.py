@@ -26,7 +26,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.references import ObjectReference, Trigger, controller_reference, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.resource_version import compare_resource_versions, is_comparable, parse_resource_version
+from deltaloop.api.resource_version import compare_resource_versions, is_comparable, version_number
 from deltaloop.api.times import format_micro_time, format_time, from_epoch, parse_time
 from deltaloop.crds import custom_resource
 from deltaloop.errors import DeltaloopError
@@ -100,7 +100,7 @@ def test_versions_outside_of_the_contract_are_not_comparable(version: str) -> No
 
 @given(st.integers(1, 2**128 - 1), st.integers(1, 2**128 - 1))
 def test_versions_compare_as_numbers(left: int, right: int) -> None:
-    assert parse_resource_version(str(left)) == left
+    assert version_number(str(left)) == left
     assert compare_resource_versions(str(left), str(right)) == (left > right) - (left < right)
 
 

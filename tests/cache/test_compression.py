@@ -16,7 +16,7 @@ from deltaloop.api.compressed import Compressed
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError, MissingExtraError
 from deltaloop.api.kinds import POD
 from deltaloop.api.path import field_path
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, with_stored
 from deltaloop.api.watch_event import EventType
 from deltaloop.cache.compression import CacheCompression, ZstdCodec, train
 from deltaloop.cache.core.dictionary_training import ZstdOptions
@@ -356,7 +356,7 @@ class MixesObjects(CacheCompression):  # type: ignore[misc]  # a mutant of a fin
     def compressed(self, obj: Resource) -> Resource:
         own = super().compressed(obj)
         before, self.last = self.last or own.stored, own.stored
-        return Resource(before, own.metadata, own.resource_type) if isinstance(before, Compressed) else own
+        return with_stored(own, before) if isinstance(before, Compressed) else own
 
 
 def with_compression(kind: type[CacheCompression]) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from deltaloop.api.kinds import POD
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, with_stored
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
@@ -101,7 +101,7 @@ async def test_what_the_source_gives_out_is_not_changed() -> None:
 async def test_an_object_that_cannot_be_read_is_cached_as_it_is() -> None:
     source = FakeSource()
     broken = b'{"metadata":{"name":"a","managedFields"'  # no client gives such an object
-    source.objects["a"] = Resource(broken, pod("a", 1).metadata, POD)
+    source.objects["a"] = with_stored(pod("a", 1), broken)
     informer = Informer(source, POD, options=STILL)
     async with running(informer):
         (obj,) = informer.indexer.list()

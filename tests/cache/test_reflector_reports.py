@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from deltaloop.api.kinds import POD
@@ -256,11 +257,11 @@ async def test_a_page_is_not_held_twice() -> None:
     class OnePage(FakeSource):
         async def list(self, options: ListOptions) -> ResourceList[Resource]:
             made = (pod(f"p{number}", number) for number in range(count))
-            return ResourceList(tuple(Page(obj.stored, obj.metadata, POD) for obj in made), "50")
+            return ResourceList(tuple(Page(*msgspec.structs.astuple(obj)) for obj in made), "50")
 
     def receive(obj: Resource) -> Resource:
         alive.append(Page.alive)
-        return Resource(obj.stored, obj.metadata, obj.resource_type)
+        return Resource.from_json(obj.raw, POD)
 
     async with running(Reflector(OnePage(), Store[Resource](), options=PAGED, receive=receive)):
         await settle()

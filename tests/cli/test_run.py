@@ -195,7 +195,6 @@ def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
         (["--webhook-name", "No"], ["--webhook-name", "'No'"]),
         (["--lease-duration", "1"], ["--lease-duration", "--renew-deadline", "--retry-period"]),
         (["--event-api", "v2"], ["--event-api", "'v2'", "events.k8s.io/v1"]),
-        (["--http", "httpx"], ["--http", "'httpx'", "aiohttp", "asyncio"]),
         (["--drain-timeout", "-1"], ["--drain-timeout", "-1"]),
         (["--shutdown-timeout", "nan"], ["--shutdown-timeout", "nan"]),
         (["--webhook-grace", "inf"], ["--webhook-grace", "inf"]),
@@ -233,7 +232,7 @@ def test_flags_become_options(module: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert [each.__name__ for each in modules] == [module]
 
     monkeypatch.setattr("deltaloop.cli.run.run_program", run)
-    flags = "--embedded --load a --load b -n prod --no-preflight --event-api events.k8s.io/v1 --http asyncio --context="
+    flags = "--embedded --load a --load b -n prod --no-preflight --event-api events.k8s.io/v1 --context="
     answer = CliRunner().invoke(app, ["run", module, *flags.split()], catch_exceptions=False)
     assert answer.exit_code == 0, answer.output
     [(names, options)] = seen
@@ -244,7 +243,6 @@ def test_flags_become_options(module: str, monkeypatch: pytest.MonkeyPatch) -> N
         namespace="prod",
         preflight=False,
         event_api=EventApi.EVENTS_V1,
-        http="asyncio",
         context="",
         webhook_name="some-operator",
     )
@@ -309,7 +307,7 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
     file = tmp_path / "last_words.py"
     file.write_text(LAST_WORDS)
     # Leadership, events, a reconcile that must be cancelled: none of it is cut short by a signal that comes twice.
-    flags = ["--leader-elect", "--drain-timeout", "0.2", "--event-api", "events.k8s.io/v1", "--http", "asyncio"]
+    flags = ["--leader-elect", "--drain-timeout", "0.2", "--event-api", "events.k8s.io/v1"]
     async with (
         ApiServer(ServerOptions(insecure_http=True)) as server,
         dl.Client(dl.ClientConfig(server=server.url)) as client,

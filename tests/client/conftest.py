@@ -8,9 +8,6 @@ import pytest
 import trustme
 
 from tests.client.authority import Authority
-from tests.client.transports import each_transport
-
-__all__ = ["each_transport"]
 
 
 @pytest.fixture(scope="session")

@@ -30,9 +30,8 @@ from deltaloop.errors import CredentialsError, TransportError
 from tests.client.authority import Authority, base64_text
 from tests.client.loopback import serving
 from tests.client.tokens import id_token
-from tests.client.transports import open_transport
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "temporary_files", "each_transport")]
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "temporary_files")]
 
 GET = HttpRequest(method="GET", path="/version", timeout=5.0)
 
@@ -72,7 +71,7 @@ async def ask(transport: HttpTransport) -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened(config: ClientConfig) -> AsyncGenerator[HttpTransport, None]:
-    transport = open_transport(config)
+    transport = HttpTransport(config)
     try:
         yield transport
     finally:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.client import AiohttpTransport, load_kubeconfig
+from deltaloop.client import HttpTransport, load_kubeconfig
 from deltaloop.errors import ConfigError
 from tests.client.authority import Authority, base64_text
 from tests.nightly import examples
@@ -74,7 +74,7 @@ def check(load: Any) -> None:
     """Load, and make a transport of what was loaded; look at everything that comes out."""
     try:
         config = load()
-        shown = repr(config) + repr(AiohttpTransport(config))
+        shown = repr(config) + repr(HttpTransport(config))
     except ConfigError as error:
         shown = "".join(traceback.format_exception(error))
     assert SECRET not in shown

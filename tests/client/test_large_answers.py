@@ -16,8 +16,6 @@ from deltaloop.client import Client, ClientConfig, LogStream
 from deltaloop.errors import ResponseTooLargeError, TransportError
 from tests.client.loopback import serving
 
-pytestmark = pytest.mark.usefixtures("each_transport")
-
 MIB = 1024 * 1024
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default", "resourceVersion": "1"}}
 

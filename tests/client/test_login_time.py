@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deltaloop.client.transport.http_transport import _Outside
+from deltaloop.client.transport.base_transport import _Outside
 
 
 async def slow(seconds: float, error: Exception | None = None) -> str:

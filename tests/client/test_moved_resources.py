@@ -22,7 +22,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client import Client, ClientConfig, ClientOptions, HttpRequest, HttpResponse
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
 from tests.client.fake_transport import FakeTransport, json_answer, text_answer
 from tests.client.test_against_embedded import WIDGET_CRD
 
@@ -102,7 +102,7 @@ async def serving(fields: dict[str, Any]) -> AsyncGenerator[tuple[Client, Callab
         made: list[Client] = []
 
         def make() -> Client:
-            made.append(Client(config, options=ClientOptions(http="asyncio")))
+            made.append(Client(config))
             stack.push_async_callback(made[-1].close)
             return made[-1]
 

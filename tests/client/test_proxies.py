@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.client import ClientConfig
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.errors import ConfigError
 from tests.nightly import by_day
 
@@ -49,7 +49,7 @@ def test_proxy_that_cannot_be_used_is_a_config_error(variable: str, monkeypatch:
         if variable != "proxy-url":
             monkeypatch.setenv(variable, proxy)
         with pytest.raises(ConfigError, match=f"^{variable} .*write {variable} as http:// or https://") as caught:
-            open_transport(ClientConfig(server=server, proxy_url=proxy if variable == "proxy-url" else ""))
+            HttpTransport(ClientConfig(server=server, proxy_url=proxy if variable == "proxy-url" else ""))
         assert "pla" not in str(caught.value)
         assert "nted" not in str(caught.value)
 
@@ -70,4 +70,4 @@ def test_proxy_that_is_not_used_is_no_error(
 ) -> None:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    open_transport(ClientConfig(server=server))
+    HttpTransport(ClientConfig(server=server))

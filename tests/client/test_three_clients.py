@@ -1,4 +1,4 @@
-"""The verbs are the same on all three clients. Other members are listed in a table of docs/reference/client.md, held to the classes."""
+"""The verbs are the same on all three clients. A table in docs/reference/client.md lists the other members."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ from aiohttp import web
 from deltaloop.api.redaction import SecretText
 from deltaloop.client import ClientConfig, Credential, HttpRequest, Pool, StaticToken, TlsConfig
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.transport.http_transport import HttpTransport, make_socket
+from deltaloop.client.transport.base_transport import make_socket
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.errors import CredentialsError, RequestTimeoutError, TransportError
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 from tests.client.loopback import free_port, raw_server, serving
-from tests.client.transports import open_transport
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "each_transport")]
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy")]
 
 GET = HttpRequest(method="GET", path="/x", timeout=5.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -35,7 +35,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def failure(config: ClientConfig, request: HttpRequest = GET) -> TransportError:
-    transport = open_transport(config)
+    transport = HttpTransport(config)
     try:
         with pytest.raises(TransportError) as caught:
             await transport.request(request)
@@ -64,7 +64,7 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
         return web.Response(text="ok")
 
     async with serving(slow) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         for path, timeout in (("/x", None), ("/slow", 0.05)):  # on a connection that stands, it is sent at once
             request = HttpRequest(method="PUT", path=path, timeout=timeout)
             reading = HttpRequest(method="GET", path=path, timeout=timeout)
@@ -86,7 +86,7 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
 
 
 async def test_after_close_the_request_is_named() -> None:
-    transport = open_transport(ClientConfig(server="http://127.0.0.1:1"))
+    transport = HttpTransport(ClientConfig(server="http://127.0.0.1:1"))
     await transport.close()
     with pytest.raises(TransportError, match="the client is closed") as caught:
         await transport.request(HttpRequest(method="PUT", path="/y"))
@@ -103,7 +103,7 @@ async def test_without_a_time_limit(timeout: float | None) -> None:
         writer.write(OK)
 
     async with raw_server(script) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         request = HttpRequest(method="GET", path="/x", timeout=timeout)
         assert (await transport.request(request)).body == b"ok"
         async with transport.stream(request) as answer:
@@ -122,7 +122,7 @@ async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
         writer.write(b"ok")
 
     async with raw_server(script) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         for timeout in (None, 0.5):
             async with transport.stream(HttpRequest(method="GET", path="/x", timeout=timeout)) as answer:
                 await asyncio.sleep(0.55 if timeout else 0)
@@ -148,7 +148,7 @@ async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() ->
             raise
 
     async with serving(endless) as address, asyncio.timeout(20):
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         asked = asyncio.create_task(transport.request(GET))
         await begun.wait()
         asked.cancel()
@@ -236,7 +236,7 @@ async def test_what_becomes_of_a_401(
         first, gate = bearer("old"), Gate("new", endless=second is not None)
         credentials = Scripted(first, second)
         async with serving(gate.serve, tls=tls) as address:
-            transport = open_transport(
+            transport = HttpTransport(
                 ClientConfig(server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem), credentials=credentials)
             )
             if isinstance(second, Exception):
@@ -259,7 +259,7 @@ async def test_what_the_credentials_raise_is_raised_and_nothing_is_sent(error: E
     gate = Gate("x")
     async with serving(gate.serve, tls=authority.server_context()) as address:
         tls = TlsConfig(ca_data=authority.pem)
-        transport = open_transport(ClientConfig(server=f"https://{address}", tls=tls, credentials=Scripted(error)))
+        transport = HttpTransport(ClientConfig(server=f"https://{address}", tls=tls, credentials=Scripted(error)))
         with pytest.raises(type(error)) as caught:
             await transport.request(GET)
         assert caught.value is error
@@ -284,7 +284,7 @@ async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time
             tls=TlsConfig(ca_data=authority.pem),
             credentials=Slow(bearer("old"), bearer("new")),
         )
-        transport = open_transport(config)
+        transport = HttpTransport(config)
         assert (await transport.request(GET)).status == 200
         gate.token = "new"
         assert (await transport.request(HttpRequest(method="GET", path="/x", timeout=0.5))).status == 200
@@ -292,8 +292,8 @@ async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time
 
 
 async def test_unsent_credentials_are_named_with_their_server(caplog: pytest.LogCaptureFixture) -> None:
-    open_transport(ClientConfig(server="http://h:1", credentials=StaticToken(SecretText("planted"))))
-    open_transport(ClientConfig(server="http://h:1"))
+    HttpTransport(ClientConfig(server="http://h:1", credentials=StaticToken(SecretText("planted"))))
+    HttpTransport(ClientConfig(server="http://h:1"))
     (record,) = logged(caplog)
     assert (record.levelname, record.__dict__["server"]) == ("WARNING", "http://h:1")
 
@@ -310,7 +310,7 @@ async def test_each_kind_of_call_has_connections_of_its_own() -> None:
         return web.Response(text="ok")
 
     async with serving(who) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         elected = Pool.LEADER_ELECTION
         await transport.request(HttpRequest(method="GET", path="/a"))
         await transport.request(HttpRequest(method="GET", path="/b", pool=elected))
@@ -336,7 +336,7 @@ async def test_a_read_on_a_dead_connection_is_sent_once_more_and_not_for_ever(me
             writer.write(OK)
 
     async with raw_server(die_from_the_second_on) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         await transport.request(GET)
         with pytest.raises(TransportError) as caught:
             await transport.request(HttpRequest(method=method, path="/x", timeout=5.0))
@@ -359,7 +359,7 @@ async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() 
         writer.close()
 
     async with raw_server(half) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         await transport.request(GET)
         with pytest.raises(TransportError) as caught:
             await transport.request(GET)
@@ -381,7 +381,7 @@ async def test_nothing_is_sent_unasked(monkeypatch: pytest.MonkeyPatch, tmp_path
     (tmp_path / "netrc").chmod(0o600)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     async with serving(tempt) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address.replace('127.0.0.1', 'localhost')}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address.replace('127.0.0.1', 'localhost')}"))
         for _ in range(2):
             await transport.request(GET)
         await transport.close()
@@ -408,7 +408,7 @@ async def test_a_client_certificate_that_was_refused_is_looked_at_before_the_nex
     tls = TlsConfig(ca_data=authority.pem, client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
     request = HttpRequest(method=method, path="/x", timeout=5.0, body=b"{}" if method == "POST" else None)
     async with serving(Gate("x").serve, tls=authority.server_context(wants_client_certificate=True)) as address:
-        transport = open_transport(ClientConfig(server=f"https://{address}", tls=tls))
+        transport = HttpTransport(ClientConfig(server=f"https://{address}", tls=tls))
         with pytest.raises(TransportError) as caught:
             await transport.request(request)
         assert caught.value.cut
@@ -424,7 +424,7 @@ async def test_a_failure_that_is_not_for_tlss_sake_reads_no_certificates_again(
     caplog.set_level(logging.INFO, "deltaloop.client")
     (tmp_path / "ca").write_bytes(authority.pem)
     config = ClientConfig(server=f"https://127.0.0.1:{free_port()}", tls=TlsConfig(ca_file=tmp_path / "ca"))
-    transport = open_transport(config)
+    transport = HttpTransport(config)
     for _ in range(3):
         with pytest.raises(TransportError):
             await transport.request(GET)
@@ -438,7 +438,7 @@ async def test_large_bodies_go_in_pieces() -> None:
         return web.Response(text=f"{len(await request.read())} {request.headers.get('Content-Length')}")
 
     async with serving(size) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         for length in (0, 1, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1):
             answer = await transport.request(HttpRequest(method="POST", path="/x", body=b"x" * length, timeout=5.0))
             assert answer.body == b"%d %d" % (length, length)
@@ -450,7 +450,7 @@ async def test_a_path_goes_as_it_was_quoted() -> None:
         return web.Response(text=request.raw_path)
 
     async with serving(path) as address:
-        transport = open_transport(ClientConfig(server=f"http://{address}"))
+        transport = HttpTransport(ClientConfig(server=f"http://{address}"))
         answer = await transport.request(HttpRequest(method="GET", path="/api/a%3Ab%7E", query={"x": "a/b"}))
         assert answer.body == b"/api/a%3Ab%7E?x=a/b"
         await transport.close()

@@ -23,8 +23,6 @@ from deltaloop.errors import RequestTimeoutError, TransportError, WaitTimeoutErr
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, Relay, Reset, Stall, Throttle
 from tests.client.loopback import serving
 
-pytestmark = pytest.mark.usefixtures("each_transport")
-
 OBJECT: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",

@@ -120,7 +120,7 @@ class _Server:
 
     def client(self) -> contextlib.AbstractAsyncContextManager[Client]:
         """Connect a client to the server."""
-        return dl.connect(kubeconfig=self.kubeconfig, options=dl.ClientOptions(http="asyncio"))
+        return dl.connect(kubeconfig=self.kubeconfig)
 
     def write_all(self, message: str) -> None:
         """Write a message into all Greetings."""
@@ -190,7 +190,7 @@ async def _change(server: _Server) -> Numbers:
     """Change each Greeting once: three watch events, two reconciles, a PUT and a PATCH."""
     counter = CallCounter()
     server.write_all("first")
-    os.environ |= {"KUBECONFIG": str(server.kubeconfig), "BENCH_FORM": "asyncio"}
+    os.environ |= {"KUBECONFIG": str(server.kubeconfig)}
     async with _running(controller()):
         await server.done()
         server.write_all("second")  # values that are computed once are computed by now

@@ -129,9 +129,7 @@ def pages() -> list[str]:
 def test_every_core_is_named_on_a_page() -> None:
     every = cores.all_cores()
     assert len(every) > 150
-    assert cores.without_page(pages(), every) == [], (
-        "name it in a `Cores:` paragraph of a page in internals/machines"
-    )
+    assert cores.without_page(pages(), every) == [], "name it in a `Cores:` paragraph of a page in internals/machines"
 
 
 def test_a_new_core_without_a_page_is_found() -> None:

@@ -10,7 +10,12 @@ from pathlib import Path
 import deltaloop as dl
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "internals").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "internals").rglob("*.md"),
+    *(ROOT / "examples").rglob("*.md"),
+]
 _NAME = re.compile(r"(?<![\w.])dl\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 

@@ -10,11 +10,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from deltaloop.api.managed_fields import decode_stripped
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_version import parse_resource_version
+from deltaloop.api.resource import Resource, _viewed, make_resource
 from deltaloop.api.watch_event import decode_watch_event_in
 
-_MAKERS = (Resource.from_json, Resource.from_dict, decode_stripped, decode_watch_event_in)
+_MAKERS = (Resource.from_json, Resource.from_dict, make_resource, decode_stripped, decode_watch_event_in)
 _CACHE = 4_000  # interned texts and the like; an informer that is kept is much more
 _ALL = 64_000  # and tables of TLS, pools and settings that live as long as the process
 
@@ -27,8 +26,7 @@ def nothing_kept() -> Generator[None, None, None]:
     tracemalloc.start()
     try:
         yield
-        parse_resource_version.cache_clear()  # the last versions that were compared, too
-        Resource._decoded._entries.clear()  # the last few decoded objects are kept on purpose, whatever comes of them
+        _viewed.clear()  # the last few decoded objects are kept on purpose, whatever comes of them
         gc.collect()
         kept = tracemalloc.take_snapshot()
     finally:

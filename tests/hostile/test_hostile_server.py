@@ -22,8 +22,6 @@ from tests.hostile.scene import Scene, scene
 from tests.hostile.scripted_server import HTML, Reply, WatchList, event_line, status_reply
 from tests.nightly import by_day
 
-pytestmark = pytest.mark.usefixtures("each_transport")
-
 
 def errors(made: Scene) -> list[type[BaseException]]:
     return [type(reaction.error) for reaction in made.reactions]

@@ -502,7 +502,7 @@ async def test_what_fails_before_a_run_begins_is_told_as_it_is(
 ) -> None:
     async with alone(sleeper(0.0)) as a:
 
-        def fails(context: Context) -> None:
+        def fails(context: Context, *, now: float) -> None:
             raise OSError("a tracer of somebody else's fails")
 
         monkeypatch.setattr(a.loop._observer, "begins", fails)

@@ -12,7 +12,7 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.transport.aiohttp_transport import AiohttpTransport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, StreamResponse, Transport
 from deltaloop.leaderelection import LeaderElector
 from deltaloop.runtime import Context, Request, controller
@@ -103,7 +103,7 @@ async def lose(w: World, elector: LeaderElector) -> None:
 async def begin_and_lose(w: World, *, warm_standbys: bool, held: int | None) -> list[str]:
     """Run a manager that loses its lease while one request of its start is held back; return what it asked for."""
     work, config = Work(), ClientConfig(server=w.server.url, namespace="default")
-    gate = Gate(AiohttpTransport(config), held=held)
+    gate = Gate(HttpTransport(config), held=held)
     async with Client(config, transport=gate) as client, w.another_client() as own:
         elector = w.elector(own, f"held {held}, warm {warm_standbys}")
         manager = w.manager(work.controller, client=client, elector=elector, warm_standbys=warm_standbys)

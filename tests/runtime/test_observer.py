@@ -130,7 +130,7 @@ async def test_a_write_is_kept_with_the_first_fields_that_it_changed() -> None:
         await h.client.patch(CM, "a", {})
         run = Watched().ended(context(client=h.client), decide(Returned(None)))
     assert run.writes[0].paths == tuple(f"data.k{number}" for number in range(5))
-    assert (run.writes[0].version, run.writes[1].version) == (stored.resource_version, "")
+    assert [write["version"] for write in run.to_dict(0.0)["writes"]] == [stored.resource_version, ""]
     assert run.writes[1].paths == ()
 
 
@@ -330,8 +330,12 @@ def traced(monkeypatch: pytest.MonkeyPatch, tracer: Tracer) -> Tracing:
 async def test_nothing_is_made_while_nobody_collects_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     monkeypatch.setattr(trace, "get_tracer", tracer.of)
-    assert Tracing().start(context(), name="maps") is None  # the API alone is installed
+    watched = Watched()
+    assert watched.observer.begins(context(), now=5.0) is None  # the API alone is installed
     assert tracer.spans == []
+    monkeypatch.setattr(trace, "get_tracer_provider", object)  # now a program sets something up
+    assert watched.observer.begins(context(), now=5.9) is None
+    assert watched.observer.begins(context(), now=6.0) is tracer.spans[0]
 
 
 def why(source: str, verb: str, origin: str = "") -> Trigger:

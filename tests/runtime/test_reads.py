@@ -310,11 +310,11 @@ async def test_an_informer_has_one_view() -> None:
         for view in h.caches:
             views.add(CM, view)
             views.add(CM, CacheView(view.informer, namespace=view.namespace, transform=None, clock=now))
-        assert views.of_kind(CM) == h.caches
-        assert views.of_kind(kinds.SECRET) == []
-        assert views.find(CM, "kube-system") is h.caches[1]
-        assert views.find(CM, None) is None
-        assert views.find(kinds.SECRET, None) is None
+        assert views.of(CM).views == h.caches
+        assert views.of(kinds.SECRET).views == []
+        assert views.of(CM).find("kube-system") is h.caches[1]
+        assert views.of(CM).find(None) is None
+        assert views.of(kinds.SECRET).find(None) is None
 
 
 async def test_what_the_cache_has_caught_up_with_is_forgotten_although_nobody_reads_it() -> None:

@@ -30,7 +30,7 @@ from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import may_have_been_carried_out
 from tests.client.fake_transport import FakeTransport, json_answer
-from tests.runtime.worlds import CM, Held, cm, held
+from tests.runtime.worlds import CM, Held, cm, held, writer
 
 SUCCESS = json_answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 DRY = WriteOptions(dry_run=True, field_manager="me")
@@ -187,7 +187,7 @@ async def test_each_write_is_remembered_with_what_it_changed() -> None:
         assert [write.after and write.after.resource_version for write in h.client.writes] == [
             str(version) for version in range(90_000, 90_006)
         ]
-        assert h.attribution.writer("u1", "90004") == ("maps", 41)
+        assert writer(h.attribution, "u1", "90004") == ("maps", 41)
 
 
 async def test_an_answer_of_another_kind_is_no_write_of_the_object() -> None:
@@ -259,7 +259,7 @@ async def test_a_deletion_names_the_object_that_was_seen_and_keeps_the_other_opt
         assert (body["preconditions"], body["propagationPolicy"]) == ({"uid": seen.uid}, "Foreground")
         assert noted(h.client) == ("delete", "default/a", seen.uid, "")
         assert h.client.writes[0].kind == "v1/ConfigMap"
-        assert h.attribution.writer(seen.uid, "") == ("maps", 41)
+        assert writer(h.attribution, seen.uid, "") == ("maps", 41)
         assert await h.client.find(CM, "a") is None
         assert not h.view.is_uncertain("default/a")
 
@@ -304,7 +304,7 @@ async def test_the_deletion_of_a_successor_that_answers_with_it_is_of_the_succes
         transport.answers.append(json_answer(stored(uid="successor")))
         await h.client.delete(CM, "a", options=DeleteOptions(uid="successor"))
         assert not h.view.is_uncertain("default/a")
-        assert h.attribution.writer("successor", "") == ("maps", 41)
+        assert writer(h.attribution, "successor", "") == ("maps", 41)
 
 
 async def test_an_object_that_the_deletion_answers_with_is_the_one_that_is_gone() -> None:
@@ -312,7 +312,7 @@ async def test_an_object_that_the_deletion_answers_with_is_the_one_that_is_gone(
         transport.answers.append(json_answer(stored()))
         await h.client.delete(CM, "a")
         assert noted(h.client) == ("delete", "default/a", "", "")
-        assert h.attribution.writer("u1", "") == ("maps", 41)
+        assert writer(h.attribution, "u1", "") == ("maps", 41)
         assert not h.view.is_uncertain("default/a")
         assert len(h.view.overlay) == 1
         assert await h.client.find(CM, "a") is None
@@ -344,8 +344,8 @@ async def test_what_finalizers_or_time_hold_is_still_there(metadata: dict[str, A
         (write,) = h.client.writes
         assert (write.before == seen) is there
         assert (write.after is not None) is there
-        assert h.attribution.writer(seen.uid, "90000" if there else "") == ("maps", 41)
-        assert h.attribution.writer(seen.uid, "" if there else "90000") is None
+        assert writer(h.attribution, seen.uid, "90000" if there else "") == ("maps", 41)
+        assert writer(h.attribution, seen.uid, "" if there else "90000") is None
 
 
 async def test_a_dry_run_of_a_deletion_deletes_nothing() -> None:

@@ -28,6 +28,12 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def writer(attribution: Attribution, uid: str, version: str) -> tuple[str, int] | None:
+    """Return the controller and the reconcile that wrote a version; an empty version means the deletion."""
+    found = attribution._writers.get((uid, version))
+    return None if found is None else (found.controller, found.number)
+
+
 @dataclass
 class World:
     server: ApiServer

@@ -153,4 +153,4 @@ def test_a_harness_hands_requests_over_unless_its_server_has_tls() -> None:
             return type(state_of(harness).open_transport(harness.client.config)).__name__
 
     assert in_memory(main(default_server_options())) == "DirectTransport"
-    assert in_memory(main(ServerOptions())) == "AiohttpTransport"
+    assert in_memory(main(ServerOptions())) == "HttpTransport"

@@ -15,7 +15,7 @@ from typing import Final
 
 SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"
 _PARAGRAPH: Final = re.compile(r"^Cores: (.*?)\.$", re.MULTILINE | re.DOTALL)
-_ENTRY: Final = re.compile(r"(not )?`([^`]+)`")
+_ENTRY: Final = re.compile(r"(not\s+)?`([^`]+)`")
 
 
 def all_cores(source: Path = SOURCE) -> list[str]:

@@ -22,7 +22,11 @@ from deltaloop.api.kubernetes_version import KUBERNETES
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Where the number itself is written.
-NUMBER: Final = ("src/deltaloop/api/kubernetes_version.py", "docs/reference/embedded-server.md", "docs/project/versions.md")
+NUMBER: Final = (
+    "src/deltaloop/api/kubernetes_version.py",
+    "docs/reference/embedded-server.md",
+    "docs/project/versions.md",
+)
 MODULES: Final = ("lab/kube/apiserver", "lab/world/controllers", "tools/protobuf_table", "lab/interop/go_client")
 # Each reads what those before it have written.
 STEPS: Final = (

@@ -23,7 +23,10 @@ _STARS: Final[dict[object, str]] = {inspect.Parameter.VAR_POSITIONAL: "*", inspe
 
 PARTS: Final[dict[str, tuple[type, str]]] = {
     "ctx": (Context, "The context of one reconcile."),
-    "ctx.client": (ReconcileClient, "Client that reads from caches, writes to the server, and sees its own writes immediately."),
+    "ctx.client": (
+        ReconcileClient,
+        "Client that reads from caches, writes to the server, and sees its own writes immediately.",
+    ),
     "ctx.children": (Children, "The children of the object, of the kinds in `children=`."),
     "applied": (AppliedChildren, "The result of `await ctx.children.apply(...)`. References identify the children."),
     "ctx.recorder": (ComponentRecorder, "Records Events as the controller."),
@@ -145,8 +148,8 @@ def page() -> str:
     parts = [
         "# The context of a reconcile",
         "",
-        "This page lists the members of `ctx`, the second argument of a reconcile function, and of the objects that you",
-        "get from it. [`dl.Context`][deltaloop.runtime.reconcile.context.Context] describes them in detail.",
+        "This page lists the members of `ctx`, the second argument of a reconcile function, and of the objects that",
+        "you get from it. [`dl.Context`][deltaloop.runtime.reconcile.context.Context] describes them in detail.",
         "",
     ]
     for written, (cls, line) in PARTS.items():

@@ -1,4 +1,4 @@
-"""Look at every page of the built site with headless Chromium, on a telephone and a desk, in the light and dark palette.
+"""Look at every page of the built site with headless Chromium: telephone and desk, light and dark palette.
 
     python -m tools.site.look [--pictures FOLDER]
 

@@ -105,7 +105,13 @@ def metrics_page() -> str:
     registry = CollectorRegistry()
     for collector in _subclasses(RegisteredCollector):
         room = collector.__module__.rpartition(".")[2]
-        lines += ["", f"## {_TITLES.get(room, room)}", "", "| metric | type | labels | meaning |", "| --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"## {_TITLES.get(room, room)}",
+            "",
+            "| metric | type | labels | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
         made = collector(registry=registry)
         for family in made.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -142,8 +148,8 @@ def facade_page() -> str:
     lines = [
         "# API",
         "",
-        "Programs start with `import deltaloop as dl`. This table lists the names of `dl`. The packages below export more",
-        "names, for programs that use single parts.",
+        "Programs start with `import deltaloop as dl`. This table lists the names of `dl`. The packages below export",
+        "more names, for programs that use single parts.",
         "",
         "| name | description |",
         "| --- | --- |",

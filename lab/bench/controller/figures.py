@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Final
 
+from lab.bench.controller.operators import DUTIES
 from lab.bench.controller.phases import IDLE, PHASES, SINGLE, Measured
 from lab.bench.controller.servers import EMBEDDED, REAL
 from lab.bench.peers.catalogue import OURS
 
 PREFIX: Final = "controller-"
-FORMS: Final[Mapping[str, str]] = {OURS: "", f"{OURS}-asyncio": "-asyncio"}
-"""Ours, as its defaults have it and over connections of our own: the end of a case's name."""
+FORMS: Final[Mapping[str, str]] = {OURS: "", f"{OURS}-uvloop": "-uvloop"}
+"""Ours, on asyncio's event loop and on uvloop's: the end of a case's name."""
 _RESAMPLES, _SEED, _LEAST = 2_000, 20, 5
 
 # By server, operator and round, what each phase took.
@@ -154,13 +155,21 @@ class Bound:
 
 _WORK: Final = ("controller-start", "controller-change")
 _KOPF: Final = ("kopf", "kopf-indexed")
+_GO: Final = ("controller-runtime",)
 BOUNDS: Final = (
-    Bound(_WORK, ("controller-runtime",), "cpu", 1.0),
+    Bound(("controller-start-replayed",), _GO, "cpu", 0.6),
+    Bound(("controller-change-replayed",), _GO, "cpu", 0.75),
+    Bound(("controller-single-replayed",), _GO, "cpu", 0.65),
+    Bound(("controller-single-replayed",), _GO, "p50", 0.8),
+    Bound(("controller-restart-replayed",), _GO, "cpu", 0.8),
+    Bound(("controller-start",), _GO, "cpu", 0.5),
+    Bound(("controller-change",), _GO, "cpu", 0.55),
+    Bound(("controller-change-replayed",), (DUTIES,), "cpu", 1.9),
+    Bound(("controller-change",), (DUTIES,), "cpu", 1.5),
+    Bound(("controller-change",), _GO, "rss", 0.95),
     Bound(_WORK, ("kube-rs",), "cpu", 1.7),
     Bound(_WORK, _KOPF, "cpu", 0.22),
-    Bound(("controller-single-replayed",), ("controller-runtime",), "p50", 1.2),
-    Bound(("controller-restart",), ("controller-runtime",), "cpu", 1.4),
-    Bound((f"controller-{IDLE}",), ("controller-runtime",), "rss", 1.10),
+    Bound((f"controller-{IDLE}",), _GO, "rss", 1.10),
 )
 
 

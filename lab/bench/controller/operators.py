@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from lab.bench.peers.catalogue import BUILD, FOREIGN_PYTHON, OURS
+from lab.bench.peers.catalogue import BUILD, FLOOR, FOREIGN_PYTHON, OURS
 
 GO_OPERATOR: Final = BUILD / "go/controller"
 RUST_OPERATOR: Final = BUILD / "rust/release/kube-rs-operator"
+DUTIES: Final = "duties"
+"""The anchor with the duties of a runtime; the other one, ``floor``, does the least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +47,20 @@ def _kopf(name: str, form: str) -> Operator:
     )
 
 
-def _ours(name: str, http: str) -> Operator:
+def _python(name: str, program: str, *, usual: bool = True) -> Operator:
     return Operator(
         name=name,
-        built=Path("lab/bench/controller/programs/deltaloop_operator.py"),
-        command=(sys.executable, "-m", f"{_PROGRAMS}.deltaloop_operator"),
-        environment={"BENCH_FORM": http},
+        built=Path(f"lab/bench/controller/programs/{program}.py"),
+        command=(sys.executable, "-m", f"{_PROGRAMS}.{program}"),
+        usual=usual,
     )
 
 
 OPERATORS: Final = (
-    _ours(OURS, "aiohttp"),
-    _ours("deltaloop-asyncio", "asyncio"),
+    _python(OURS, "deltaloop_operator"),
+    _python(f"{OURS}-uvloop", "uvloop_operator", usual=False),  # needs uvloop in the environment
+    _python(FLOOR, "floor_operator"),
+    _python(DUTIES, "duties_operator"),
     Operator(name="controller-runtime", built=GO_OPERATOR, command=(str(GO_OPERATOR),)),
     Operator(
         name="controller-runtime-consistent",  # with its option, experimental, to read its own writes

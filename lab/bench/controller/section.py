@@ -65,6 +65,8 @@ def text(rows: Rows, summary: Mapping[str, Any]) -> str:
         for name in ("controller-runtime", "kube", "kopf", "go", "rust", "python")
         if name in run["versions"]
     )
+    if "python-build" in run["versions"]:
+        versions += f" ({run['versions']['python-build']})"
     found = [
         f"![A whole controller: CPU](../../docs/performance/{PICTURE}.svg)",
         "",
@@ -85,6 +87,8 @@ def _reached(rows: Rows) -> list[list[str]]:
     for bound in BOUNDS:
         for case, form, peer in product(bound.cases, FORMS.values(), bound.peers):
             row = rows.get((case + form, peer, bound.metric))
+            if form and row is None:
+                continue
             measured, ends = ("", "") if row is None else (_ratio(row), _ends(row))
             limit = f"{bound.limit:.2f}"
             lines.append([case + form, peer, bound.metric, limit, measured, ends, word(row, bound.limit)])

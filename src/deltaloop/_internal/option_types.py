@@ -52,8 +52,8 @@ def check_types(options: Any) -> None:
     if known is None:
         known = _known[cls] = tuple((name, hint, _fitting(hint), set()) for name, hint in _hints(cls).items())
     for name, hint, fits, fitting in known:
-        value = getattr(options, name)
-        kind = cast("type[object]", type(value))
+        value: object = getattr(options, name)
+        kind = type(value)
         if kind in fitting:
             continue
         if not fits(value):

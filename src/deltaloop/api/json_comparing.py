@@ -5,6 +5,7 @@ Python's ``==`` is no help: to it ``1``, ``1.0`` and ``True`` are equal, and a s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
@@ -18,45 +19,25 @@ def is_same_json(value: object, other: object) -> bool | None:
         a view of an object or a typed one: what it is as JSON shows when it is written.
     """
     kind = type(value)
-    if kind is str and type(other) is str:
-        return value == other
     if kind not in _PLAIN or type(other) not in _PLAIN:
         return None
     if kind is not type(other):
         return False
-    this: Any = value  # a cast is a call, and this is where a reconcile without work spends its time
+    this: Any = value
     that: Any = other
     if kind is dict:
-        return _is_same_mapping(this, that)
-    if kind is list:
-        return _is_same_list(this, that)
-    return bool(this == that)
-
-
-def _is_same_list(items: list[object], others: list[object]) -> bool | None:
-    if len(items) != len(others):
-        return False
-    told: bool | None = True
-    for item, other in zip(items, others, strict=True):
-        same = is_same_json(item, other)
-        if same is False:
+        if this.keys() != that.keys():
+            return False if all(type(name) is str for name in this) else None
+        pairs: Iterable[tuple[Any, Any]] = ((item, that[name]) for name, item in this.items())
+    elif kind is list:
+        if len(this) != len(that):
             return False
-        if same is None:
-            told = None
-    return told
-
-
-def _is_same_mapping(fields: dict[Any, object], others: dict[Any, object]) -> bool | None:
-    if fields.keys() != others.keys():
-        return False if all(type(name) is str for name in fields) else None
+        pairs = zip(this, that, strict=True)
+    else:
+        return bool(this == that)
     told: bool | None = True
-    for name, item in fields.items():
-        other = others[name]
-        if type(item) is str and type(other) is str:
-            if item != other:
-                return False
-            continue
-        same = is_same_json(item, other)
+    for item, its_other in pairs:
+        same = item == its_other if type(item) is str is type(its_other) else is_same_json(item, its_other)
         if same is False:
             return False
         if same is None:

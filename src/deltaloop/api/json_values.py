@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeGuard, TypeVar, cast
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeGuard, TypeVar, cast
 
 _JSON_TYPES: Final[dict[type, str]] = {
     str: "string",
@@ -24,6 +25,14 @@ _VALUE_TYPES: Final[dict[type, str]] = {
 
 T = TypeVar("T")
 _CONTAINERS: Final = (dict, list)
+_IsMapping: TypeAlias = Callable[[object], TypeGuard[dict[str, object]]]
+_IsList: TypeAlias = Callable[[object], TypeGuard[list[object]]]
+
+# As ``isinstance``, which tells type checkers nothing about the contents, and without a frame of Python.
+is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
+"""Return whether the value is an object."""
+is_list: Final = cast("_IsList", list.__instancecheck__)
+"""Return whether the value is a list."""
 
 
 def value_type(value: object) -> str:
@@ -44,19 +53,14 @@ def json_type(value: object) -> str:
     return _JSON_TYPES.get(type(value), "null")
 
 
-def is_mapping(value: object) -> TypeGuard[dict[str, object]]:
-    """Tell whether the value is an object."""
-    return isinstance(value, dict)
-
-
 def mapping(value: object) -> dict[str, object]:
     """Return the value if it is an object, else an empty one."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return value if is_mapping(value) else {}
 
 
 def items(value: object) -> list[object]:
     """Return the value if it is a list, else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return value if is_list(value) else []
 
 
 def text(value: object) -> str:
@@ -72,7 +76,9 @@ def integer(value: object) -> int:
 def at(value: object, *fields: str) -> object:
     """Return a nested field, or None where any part of the way is missing or no object."""
     for field in fields:
-        value = mapping(value).get(field)
+        if not is_mapping(value):
+            return None
+        value = value.get(field)
     return value
 
 
@@ -82,11 +88,10 @@ def copied(value: T) -> T:
 
 
 def _copied(value: object) -> object:
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        return {name: _copied(inner) if type(inner) in _CONTAINERS else inner for name, inner in fields.items()}
-    if isinstance(value, list):
-        return [_copied(item) if type(item) in _CONTAINERS else item for item in cast("list[object]", value)]
+    if is_mapping(value):
+        return {name: _copied(inner) if type(inner) in _CONTAINERS else inner for name, inner in value.items()}
+    if is_list(value):
+        return [_copied(item) if type(item) in _CONTAINERS else item for item in value]
     return value
 
 

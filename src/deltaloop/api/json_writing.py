@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -72,19 +72,15 @@ def write_json(value: object, what: str) -> bytes:
     Raises:
         MalformedObjectError: If it holds what JSON cannot say; ``path`` says where.
     """
+    encoded = plain_json(value)
+    if encoded is not None:
+        return encoded
     try:
-        try:
-            encoded = msgspec.json.encode(value, enc_hook=_known_view)
-        except _FAILURES:
-            encoded = None
-        if encoded is not None:
-            if _is_plain(value):
-                return encoded
-            if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
-                with suppress(*_FAILURES):  # what it is, and where, is found below
-                    fields = plain_fields(value)
-                    if _is_plain(fields):
-                        return msgspec.json.encode(fields)
+        if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
+            with suppress(*_FAILURES):  # what it is, and where, is found below
+                encoded = plain_json(plain_fields(value))
+                if encoded is not None:
+                    return encoded
         return msgspec.json.encode(_plain(value, ""))
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
@@ -129,29 +125,32 @@ def _known_view(value: object) -> object:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
-def _is_plain(value: object) -> bool:
-    """Tell whether the encoder's answer says all: quick, because every write passes here."""
-    if type(value) not in _CONTAINERS:
-        return type(value) in _SCALARS
-    containers = [value]
+_encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
+sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
+"""Encodes decoded JSON so that equal objects have equal bytes."""
+
+
+def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> bytes | None:
+    """Return a value as JSON if the encoder says all that is in it; else None."""
+    try:
+        encoded = encode(value)
+    except _FAILURES:
+        return None
+    containers: list[Any] = [(value,)]
     for container in containers:  # it grows meanwhile
         if type(container) is dict:
-            fields = cast("dict[Any, object]", container)
-            for key in fields:
+            for key in container:
                 if type(key) is not str:
-                    return False
-            items: Iterable[object] = fields.values()
-        else:
-            items = cast("Iterable[object]", container)
-        for item in items:
+                    return None
+        for item in container.values() if type(container) is dict else container:
             kind = type(item)
             if kind in _SCALARS:
                 continue
             if kind in _CONTAINERS:
                 containers.append(item)
-            elif not (kind is float and math.isfinite(cast("float", item))) and kind not in _VIEWS:
-                return False
-    return True
+            elif not (kind is float and math.isfinite(item)) and kind not in _VIEWS:
+                return None
+    return encoded
 
 
 def _plain(value: Any, path: str) -> Any:

@@ -19,12 +19,12 @@ What is cut out is thrown away unread: whether it is JSON is checked only for ob
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import DECODE_ERRORS, ReceivedMetadata, Resource, is_text
+from deltaloop.api.resource import DECODE_ERRORS, ReceivedMetadata, Resource, is_text, make_resource, typed, with_stored
 from deltaloop.api.resource_type import ResourceType
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def strip_managed_fields(obj: Resource) -> Resource:
     if raw.find(_NAME) < 0 and not _has_escaped_letters(raw):
         return obj
     stripped = decode_stripped(raw, 0, len(raw), obj.resource_type)
-    return _strip_slowly(obj, raw) if stripped is None else Resource(stripped.stored, obj.metadata, obj.resource_type)
+    return _strip_slowly(obj, raw) if stripped is None else with_stored(obj, stripped.stored)
 
 
 def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
@@ -80,8 +80,7 @@ def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearra
     resource = decode_stripped(kept, 0, len(kept), resource_type)
     if resource is None:
         resource = strip_managed_fields(Resource.from_json(kept, resource_type))
-    model = resource_type.model
-    return cast("T", resource) if model is None or model is Resource else resource.decode(model)
+    return typed(resource_type, resource)
 
 
 def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceType[Any] | None) -> Resource | None:
@@ -95,8 +94,10 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
         member = raw.find(_NAME, start, end)
         if member < 0:
             kept = raw[start:end]
-            metadata_without = _decode_without(kept)
-            return Resource(kept, metadata_without, resource_type) if is_text(kept) else None
+            metadata = _decode_marked(kept).metadata
+            if metadata.managed_fields is not msgspec.UNSET:
+                return None
+            return make_resource(kept, metadata, resource_type) if is_text(kept) else None
         place = _place_of(raw, member, end)
         if place is None:
             return None
@@ -106,26 +107,7 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
     if metadata.managed_fields is msgspec.UNSET:
         return None
     kept = raw[start : place[0]] + raw[place[1] : end]
-    return Resource(kept, _plain(metadata), resource_type) if is_text(kept) else None
-
-
-def _decode_without(raw: bytes) -> ReceivedMetadata:
-    metadata = _decode_marked(raw).metadata
-    if metadata.managed_fields is not msgspec.UNSET:
-        raise msgspec.ValidationError("the mark was there before")
-    return _plain(metadata)
-
-
-def _plain(metadata: _MarkedMeta) -> ReceivedMetadata:
-    return ReceivedMetadata(
-        metadata.name,
-        metadata.namespace,
-        metadata.uid,
-        metadata.resource_version,
-        metadata.generation,
-        metadata.label_map,
-        metadata.deletion_timestamp,
-    )
+    return make_resource(kept, metadata, resource_type) if is_text(kept) else None
 
 
 def _place_of(raw: bytes, member: int, end: int) -> tuple[int, int, int] | None:
@@ -162,4 +144,4 @@ def _strip_slowly(obj: Resource, raw: bytes) -> Resource:
     if metadata.pop(_KEY, None) is None:
         return obj
     parts["metadata"] = metadata
-    return Resource(msgspec.json.encode(parts), obj.metadata, obj.resource_type)
+    return with_stored(obj, msgspec.json.encode(parts))

@@ -1,40 +1,29 @@
 """A Kubernetes object as its JSON bytes plus decoded metadata.
 
-Keeping the bytes and decoding only the metadata costs about a fifth of the time and a quarter of the memory of an
-object graph, and what cannot be reached cannot be changed by accident. The rest is decoded when it is asked for:
-
-* ``obj["spec"]["replicas"]`` reads through a deep read-only view, decoded once and kept in a small bounded LRU;
-* ``obj.edit()`` and ``obj.to_dict()`` give a mutable copy, ``obj.decode(T)`` a typed one;
-* ``Path`` (deltaloop.api.path) decodes one field and nothing else.
-
-A cache may keep the bytes compressed (deltaloop.api.compressed): everything reads the same, a few microseconds later.
-
-The structs have ``gc=False``: they hold bytes, strings and each other, never a cycle, so the garbage collector need not
-walk a large cache.
-
-JSON's null is read as Go reads it: a field that is null is a field that is not set. A server never writes such
-metadata, but other clients' dumps and hand-written manifests do, so it is decoded on a second, slower way.
+The rest is decoded on demand. Structs have ``gc=False``: they hold bytes, strings and each other, never a cycle.
+A null field is read as an absent one, as Go reads it; such metadata takes a slower path.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast, get_origin
+from sys import intern
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_origin
 
 import msgspec
+from msgspec.structs import force_setattr, replace
 
-from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.views import READ_ONLY, ReadOnlyMap
+from deltaloop.api.resource_version import version_number
+from deltaloop.api.views import READ_ONLY, ReadOnlyMap, freeze
 
 T = TypeVar("T")
 
@@ -51,9 +40,9 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, 
 
 
 class ReceivedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of an object's metadata that is decoded when the object arrives: ``Resource.metadata``.
+    """The part of an object's metadata that is decoded when the object arrives.
 
-    ``label_map`` belongs to this object alone; read labels through ``labels``, which cannot be written to.
+    Read labels through ``labels``, which cannot be written to.
     """
 
     name: str = ""
@@ -140,52 +129,43 @@ def is_text(raw: bytes) -> bool:
     return True
 
 
-class _DecodedLru:
-    """The last few decoded objects, by identity. Holding the object keeps its id from being used again."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        # Re-entrant: a destructor or a signal handler may read an object while this very thread has the lock.
-        self._lock = fork_safe(threading.RLock(), self._in_child)
-        self._entries: OrderedDict[int, tuple[Resource, dict[str, Any]]] = OrderedDict()
-
-    def _in_child(self, held: bool) -> None:
-        if held:
-            self._entries.clear()
-
-    def get(self, resource: Resource) -> dict[str, Any]:
-        identity = id(resource)
-        with self._lock:
-            entry = self._entries.get(identity)
-            if entry is not None:
-                self._entries.move_to_end(identity)
-                return entry[1]
-        decoded = resource.to_dict()
-        with self._lock:
-            self._entries[identity] = (resource, decoded)
-            while len(self._entries) > self._size:
-                self._entries.popitem(last=False)
-        return decoded
+_VIEWS_KEPT: Final = 256
+_viewed: Final[deque[Resource]] = deque()  # objects that keep their decoded fields, oldest first
 
 
 class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One object, immutable, safe to share between tasks and threads.
 
-    Equality is by content; the hash covers what equal objects share (namespace, name, uid, resource version). The
-    ``repr`` names the object and shows none of its data. Objects can be pickled.
+    Make one with ``from_json`` or ``from_dict``. Equality is by content; the hash covers the fields that equal objects
+    share (namespace, name, uid, resource version). The ``repr`` names the object and shows none of its data. Objects
+    can be pickled.
 
     Attributes:
-        stored: The JSON bytes as received, or a compressed form of them; ``raw`` reads either.
-        metadata: The metadata that was decoded at once.
-        resource_type: What kind of object it is, where that is known; list items of built-in kinds do not say it
-            themselves.
+        stored: JSON bytes as received, or a compressed form of them; ``raw`` reads either.
+        key: ``namespace/name`` or ``name``.
+        name: ``metadata.name``; empty for a bookmark.
+        namespace: ``metadata.namespace``, or the empty string.
+        uid: ``metadata.uid``; distinguishes an object from its successor of the same name.
+        resource_version: ``metadata.resourceVersion``.
+        version: The resource version as a number; -1 if it cannot be compared (KEP-5504).
+        generation: ``metadata.generation``, or 0 for kinds that have none.
+        label_map: The labels; read them through ``labels``, which cannot be written to.
+        deletion_timestamp: ``metadata.deletionTimestamp`` as written; set while finalizers hold the object.
+        resource_type: Kind of the object, if known; list items of built-in kinds do not contain it.
     """
 
     stored: bytes | Compressed
-    metadata: ReceivedMetadata
+    key: str
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    version: int
+    generation: int
+    label_map: dict[str, str] | None
+    deletion_timestamp: str | None
     resource_type: ResourceType[Any] | None = None
-
-    _decoded: ClassVar[_DecodedLru] = _DecodedLru(size=256)
+    _fields: dict[str, Any] | None = None
 
     @classmethod
     def from_json(cls, raw: bytes | bytearray | memoryview, resource_type: ResourceType[Any] | None = None) -> Resource:
@@ -199,9 +179,10 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not is_text(kept):
             raise _malformed(_NOT_TEXT, kept, resource_type)
         try:
-            return cls(kept, decode_envelope(kept).metadata, resource_type)
+            metadata = decode_envelope(kept).metadata
         except DECODE_ERRORS as error:
-            return cls(kept, _without_nulls(error, kept, resource_type, ReceivedMetadata), resource_type)
+            metadata = _without_nulls(error, kept, resource_type, ReceivedMetadata)
+        return make_resource(kept, metadata, resource_type)
 
     @classmethod
     def from_dict(
@@ -237,7 +218,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             MalformedObjectError: If they are compressed and were damaged; so does what reads more than ``metadata``.
         """
         stored = self.stored
-        return stored if isinstance(stored, bytes) else stored.decompress()
+        return stored if type(stored) is bytes else stored.decompress()  # type: ignore[union-attr]
 
     @property
     def stored_size(self) -> int:
@@ -246,34 +227,17 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return len(stored if isinstance(stored, bytes) else stored.data)
 
     @property
-    def name(self) -> str:
-        """``metadata.name``; empty for a bookmark."""
-        return self.metadata.name
-
-    @property
-    def namespace(self) -> str:
-        """``metadata.namespace``, or the empty string."""
-        return self.metadata.namespace
-
-    @property
-    def key(self) -> str:
-        """``namespace/name`` or ``name``."""
-        return join_key(self.metadata.namespace, self.metadata.name)
-
-    @property
-    def uid(self) -> str:
-        """``metadata.uid``; tells an object from its successor of the same name."""
-        return self.metadata.uid
-
-    @property
-    def resource_version(self) -> str:
-        """``metadata.resourceVersion``."""
-        return self.metadata.resource_version
-
-    @property
-    def generation(self) -> int:
-        """``metadata.generation``, or 0 for kinds that have none."""
-        return self.metadata.generation
+    def metadata(self) -> ReceivedMetadata:
+        """The decoded metadata as one value, made at each call; the same fields are attributes of the object."""
+        return ReceivedMetadata(
+            self.name,
+            self.namespace,
+            self.uid,
+            self.resource_version,
+            self.generation,
+            self.label_map,
+            self.deletion_timestamp,
+        )
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -281,7 +245,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
         Reading only.
         """
-        return self.metadata.labels
+        return ReadOnlyMap(self.label_map) if self.label_map else _EMPTY
 
     @property
     def annotations(self) -> Mapping[str, str]:
@@ -315,11 +279,6 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self._late().creation_timestamp
 
     @property
-    def deletion_timestamp(self) -> str | None:
-        """``metadata.deletionTimestamp`` as written; set while finalizers hold the object."""
-        return self.metadata.deletion_timestamp
-
-    @property
     def api_version(self) -> str:
         """``apiVersion``: the object's own, else its resource type's."""
         return self._type().api_version or (self.resource_type.api_version if self.resource_type else "")
@@ -331,20 +290,21 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def view(self) -> ReadOnlyMap:
         """Return a deep read-only view of the whole object."""
-        return ReadOnlyMap(self._decoded.get(self))
+        return ReadOnlyMap(self._decoded())
 
     def get(self, field: str, default: Any = None) -> Any:
         """Return a top-level field of the view, or ``default``."""
-        return self.view().get(field, default)
+        return freeze(self._decoded().get(field, default))
 
     def __getitem__(self, field: str) -> Any:
-        return self.view()[field]
+        value = (self._fields or self._decoded())[field]
+        return freeze(value)
 
     def __contains__(self, field: object) -> bool:
-        return field in self.view()
+        return field in self._decoded()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.view())
+        return iter(self._decoded())
 
     def edit(self) -> dict[str, Any]:
         """Return a copy as a dict, to change and to send back."""
@@ -361,11 +321,12 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             fields = _decode_dict(self.raw)
         except DECODE_ERRORS as error:
             raise _malformed(error, self.raw, self.resource_type) from None
-        if self.resource_type is not None:
-            if not fields.get("apiVersion"):
-                fields["apiVersion"] = self.resource_type.api_version
-            if not fields.get("kind"):
-                fields["kind"] = self.resource_type.kind
+        kind = self.resource_type
+        if kind is not None:
+            if "apiVersion" not in fields or not fields["apiVersion"]:
+                fields["apiVersion"] = kind.api_version
+            if "kind" not in fields or not fields["kind"]:
+                fields["kind"] = kind.kind
         return fields
 
     def decode(self, model: type[T]) -> T:
@@ -386,7 +347,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             return NotImplemented
         if self is other or (self.raw == other.raw and self.resource_type == other.resource_type):
             return True
-        return self.metadata == other.metadata and self._canonical() == other._canonical()
+        return hash(self) == hash(other) and self._canonical() == other._canonical()
 
     def __ne__(self, other: object) -> bool:
         # msgspec's own would win over the inverse of ours, and it compares identities.
@@ -394,8 +355,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return equal if equal is NotImplemented else not equal
 
     def __hash__(self) -> int:
-        meta = self.metadata
-        return hash((meta.namespace, meta.name, meta.uid, meta.resource_version))
+        return hash((self.namespace, self.name, self.uid, self.resource_version))
 
     def __repr__(self) -> str:
         try:
@@ -412,6 +372,17 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def __deepcopy__(self, memo: object) -> Resource:
         return self
+
+    def _decoded(self) -> dict[str, Any]:
+        """Return the decoded fields, which the last few objects keep."""
+        fields = self._fields
+        if fields is None:
+            fields = self.to_dict()
+            force_setattr(self, "_fields", fields)
+            _viewed.append(self)
+            if len(_viewed) > _VIEWS_KEPT:
+                force_setattr(_viewed.popleft(), "_fields", None)
+        return fields
 
     def _late(self) -> _LateMeta:
         try:
@@ -434,6 +405,36 @@ _EMPTY: Final = ReadOnlyMap({})
 
 
 Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
+
+
+def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
+    """Return the same object with other bytes."""
+    return replace(obj, stored=stored, _fields=None)
+
+
+def make_resource(
+    stored: bytes | Compressed, metadata: ReceivedMetadata, resource_type: ResourceType[Any] | None = None
+) -> Resource:
+    """Return a resource with metadata that was decoded from its bytes."""
+    name, namespace, resource_version = metadata.name, metadata.namespace, metadata.resource_version
+    if namespace:
+        namespace = intern(namespace)  # the same text in most objects
+        key = f"{namespace}/{name}"
+    else:
+        key = name
+    return Resource(
+        stored,
+        key,
+        name,
+        namespace,
+        metadata.uid,
+        resource_version,
+        version_number(resource_version),
+        metadata.generation,
+        metadata.label_map,
+        metadata.deletion_timestamp,
+        resource_type,
+    )
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:
@@ -516,7 +517,7 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
     if isinstance(stored, bytes):
         data = codec.compress(stored)
         if data is not None:
-            msgspec.structs.force_setattr(obj, "stored", Compressed(data, codec))
+            force_setattr(obj, "stored", Compressed(data, codec))
 
 
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
@@ -525,8 +526,7 @@ def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memor
     Raises:
         MalformedObjectError: If the bytes are not such an object.
     """
-    obj, model = Resource.from_json(raw, resource_type), resource_type.model
-    return cast("T", obj) if model is None or model is Resource else decoder(resource_type)(obj)
+    return typed(resource_type, Resource.from_json(raw, resource_type))
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:
@@ -535,8 +535,9 @@ def typed(resource_type: ResourceType[T], obj: Resource) -> T:
     Raises:
         MalformedObjectError: If it does not fit the class.
     """
-    model = resource_type.model
-    return cast("T", obj) if model is None or model is Resource else decoder(resource_type)(obj)
+    model: Any = resource_type.model
+    found: Any = obj
+    return found if model is None or model is Resource else decoder(resource_type)(obj)
 
 
 def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
@@ -551,11 +552,7 @@ def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
         return cast("Callable[[Resource], T]", Resource.to_dict)
     if model is bytes:
         return cast("Callable[[Resource], T]", _raw)
-
-    def decode(obj: Resource) -> T:
-        return cast("T", obj.decode(model))
-
-    return decode
+    return lambda obj: obj.decode(model)
 
 
 def untyped(resource_type: ResourceType[Any]) -> ResourceType[Resource]:

@@ -18,11 +18,10 @@ READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that c
 
 def freeze(value: Any) -> Any:
     """Return a read-only view of decoded JSON; scalars are returned as they are."""
+    data: Any = value
     if isinstance(value, dict):
-        return ReadOnlyMap(cast("dict[str, Any]", value))
-    if isinstance(value, list):
-        return ReadOnlyList(cast("list[Any]", value))
-    return value
+        return ReadOnlyMap(data)
+    return ReadOnlyList(data) if isinstance(value, list) else data
 
 
 def thaw(value: Any) -> Any:
@@ -112,7 +111,8 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a mutable deep copy."""
-        return cast("dict[str, Any]", thaw(self))
+        copy: dict[str, Any] = thaw(self._data)
+        return copy
 
 
 @final
@@ -158,7 +158,8 @@ class ReadOnlyList(_ReadOnly, Sequence[Any]):
 
     def to_list(self) -> list[Any]:
         """Return a mutable deep copy."""
-        return cast("list[Any]", thaw(self))
+        copy: list[Any] = thaw(self._data)
+        return copy
 
 
 def _unpickle_map(raw: bytes) -> ReadOnlyMap:

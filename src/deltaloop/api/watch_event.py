@@ -15,7 +15,7 @@ import msgspec
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
-from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope, is_text
+from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope, is_text, make_resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
 
@@ -110,7 +110,7 @@ def decode_watch_event_in(
                 try:
                     metadata = decode_envelope(raw).metadata
                     if is_text(raw):
-                        return WatchEvent(event_type, Resource(raw, metadata, resource_type))
+                        return WatchEvent(event_type, make_resource(raw, metadata, resource_type))
                 except DECODE_ERRORS:
                     pass
     event = _decode_slowly(data[start:end], resource_type)  # another layout, or a fault: this knows which, and says it

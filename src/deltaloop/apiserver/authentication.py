@@ -234,7 +234,7 @@ def account_of(name: str) -> tuple[str, str] | None:
 def _impersonated_extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for header, value in headers.items():
-        if header.lower().startswith(_EXTRA):
+        if header[0] in "iI" and header.lower().startswith(_EXTRA):
             key = unquote(header[len(_EXTRA) :].lower())
             found[key] = (*found.get(key, ()), value)
     return found

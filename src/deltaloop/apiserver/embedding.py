@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import unquote
 
 from deltaloop.apiserver.core.controllers.manifests import in_order, manifests_of
 from deltaloop.apiserver.core.fault_rules import FaultBook, Strike
 from deltaloop.apiserver.core.storage.store import StoreState
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.apiserver.core.wire.requests import path_segments
 from deltaloop.apiserver.direct_connections import DirectConnection
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.apiserver.tls import CertificateAuthority
@@ -38,4 +38,4 @@ def describe_request(method: str, path: str, query: Mapping[str, str]) -> Reques
         path: Path without its query, quoted.
         query: Query parameters.
     """
-    return describe(method, path, tuple(map(unquote, path.strip("/").split("/"))), query)
+    return describe(method, path, path_segments(path), query)

@@ -13,7 +13,6 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, final
-from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -31,6 +30,7 @@ from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe, wanted_by
+from deltaloop.apiserver.core.wire.requests import path_segments
 from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import Exchange, add_warnings
@@ -101,7 +101,7 @@ class Filters:
 
         Cancellation (the client went away) cannot split a write.
         """
-        segments = tuple(unquote(part) for part in request.raw_path.partition("?")[0].strip("/").split("/"))
+        segments = path_segments(request.raw_path.partition("?")[0])
         info = describe(request.method, request.path, segments, request.query)
         record = _Record(info=info, arrived_at=asyncio.get_running_loop().time())
         code = 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from deltaloop.api.errors import MalformedObjectError, MissingExtraError
-from deltaloop.api.resource import Resource, compress_in_place
+from deltaloop.api.resource import Resource, compress_in_place, with_stored
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, ZstdOptions
 from deltaloop.cache.turns import in_turns
 
@@ -141,7 +141,7 @@ class CacheCompression:
 
         It is a new object, because the caller may have passed ``obj`` on to others, too.
         """
-        own = Resource(obj.stored, obj.metadata, obj.resource_type)
+        own = with_stored(obj, obj.stored)
         if self._codec is not None:
             compress_in_place(own, self._codec)
             return own

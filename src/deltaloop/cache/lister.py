@@ -88,7 +88,7 @@ class Lister(Generic[T_co]):
         found = self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
         if parsed is None or parsed.empty:
             return [self._decode(obj) for obj in found]
-        return [self._decode(obj) for obj in found if parsed.matches(obj.metadata.labels)]
+        return [self._decode(obj) for obj in found if parsed.matches(obj.labels)]
 
     def by_index(self, name: str, value: str) -> builtins.list[T_co]:
         """Return the objects filed under an index value, by key.

@@ -438,7 +438,7 @@ class Reflector:
                     (
                         _DELTA_TYPES[event.type],
                         event.object if receive is None else receive(event.object),
-                        event.object.metadata.resource_version,
+                        event.object.resource_version,
                     )
                     for event in changed
                 ]

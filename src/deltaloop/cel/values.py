@@ -1,7 +1,7 @@
 """Values that Python has no type of its own for; the others are plain: bool, int, float, str, bytes, None, list, dict.
 
 An integer is an ``int`` of 64 bits, signed; ``Uint`` is one without a sign: a subclass, so that comparing and hashing
-are Python's own, at a third of what a wrapper costs (internals/dependencies.md). Instants and spans count nanoseconds, as Go
+are Python's own, at a third of what a wrapper costs. Instants and spans count nanoseconds, as Go
 does; Python's own types end at microseconds. Types are values, too: ``types.Type``.
 """
 

@@ -30,8 +30,7 @@ from deltaloop.client.options import PatchType as PatchType
 from deltaloop.client.options import ServerWarning as ServerWarning
 from deltaloop.client.options import WriteCheck as WriteCheck
 from deltaloop.client.options import WriteOptions as WriteOptions
-from deltaloop.client.transport.aiohttp_transport import AiohttpTransport as AiohttpTransport
-from deltaloop.client.transport.asyncio_transport import AsyncioTransport as AsyncioTransport
+from deltaloop.client.transport.http_transport import HttpTransport as HttpTransport
 from deltaloop.client.transport.protocol import Headers as Headers
 from deltaloop.client.transport.protocol import HttpRequest as HttpRequest
 from deltaloop.client.transport.protocol import HttpResponse as HttpResponse
@@ -50,4 +49,4 @@ from deltaloop.client.verbs.request_keywords import SubresourceWriteKeywords as 
 from deltaloop.client.verbs.request_keywords import WaitKeywords as WaitKeywords
 from deltaloop.client.verbs.request_keywords import WriteKeywords as WriteKeywords
 from deltaloop.client.verbs.resource_list import ResourceList as ResourceList
-from deltaloop.client.verbs.writing import OperationResult as OperationResult
+from deltaloop.client.verbs.verbs import OperationResult as OperationResult

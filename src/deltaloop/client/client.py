@@ -11,11 +11,12 @@ All verbs raise ``ApiError`` if the server refuses, ``TransportError`` if there 
 if an answer cannot be read, ``UnknownResourceError`` if a text names nothing, and ``InvalidArgumentError`` for what
 cannot be asked. A cancelled write may have been carried out.
 
-The verbs are in ``read_verbs``, ``write_verbs`` and ``subresource_verbs``.
+The verbs are in ``verbs/verbs.py``, what they ask in ``verbs/server.py``.
 """
 
 from __future__ import annotations
 
+import copy
 from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
@@ -23,11 +24,11 @@ from urllib.parse import urlsplit
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import Pool, Transport
 from deltaloop.client.transport.sender import RequestSender
-from deltaloop.client.verbs.base_client import both_checks
-from deltaloop.client.verbs.subresources import Verbs
+from deltaloop.client.verbs.server import Server, both_checks
+from deltaloop.client.verbs.verbs import Verbs
 
 _DEFAULTS: Final = ClientOptions()
 
@@ -48,7 +49,7 @@ class Client(Verbs):
 
         Args:
             config: Where the server is and who is asking.
-            transport: The way to the server; by default HTTP as ``config`` and ``options`` say.
+            transport: The way to the server; by default HTTP as ``config`` says.
             options: Its manners: rate, field manager, warnings, metrics.
 
         Raises:
@@ -56,12 +57,14 @@ class Client(Verbs):
         """
         self._transport_is_given = transport is not None
         sender = RequestSender(
-            transport if transport is not None else open_transport(config, options.http),
+            transport if transport is not None else HttpTransport(config),
             default_timeout=config.request_timeout,
             host=urlsplit(config.server).netloc,
             options=options,
         )
-        super().__init__(config, sender, Discovery(sender), options=options)
+        discovery = Discovery(sender)
+        self._server = Server(config, sender, discovery, options)
+        super().__init__(self._server, discovery.kinds)
 
     @property
     def drops_managed_fields(self) -> bool:
@@ -71,16 +74,16 @@ class Client(Verbs):
     @property
     def config(self) -> ClientConfig:
         """The configuration; its ``repr`` shows no secret."""
-        return self._config
+        return self._server.config
 
     @property
     def options(self) -> ClientOptions:
         """The manners of this client."""
-        return self._options
+        return self._server.options
 
     def with_pool(self, pool: Pool) -> Self:
         """Return the same client with other connections for its ordinary calls; closing either closes both."""
-        return self._with(_pool=pool)
+        return self._on_server(self._server.replaced(pool=pool))
 
     def with_write_check(self, check: WriteCheck) -> Self:
         """Return the same client with a check before each write; closing either closes both.
@@ -92,7 +95,7 @@ class Client(Verbs):
         Args:
             check: Called on the client's event loop with what is to be sent, such as ``PUT /api/v1/...``.
         """
-        return self._with(_write_check=both_checks(self._write_check, check))
+        return self._on_server(self._server.replaced(write_check=both_checks(self._server.write_check, check)))
 
     def with_access_check(self, check: AccessCheck) -> Self:
         """Return the same client with a check of what each request needs to be allowed; closing either closes both.
@@ -103,14 +106,14 @@ class Client(Verbs):
         Args:
             check: Called on the client's event loop with verb, kind, namespace and subresource.
         """
-        return self._with(_access_check=check)
+        return self._on_server(self._server.replaced(access_check=check))
 
     def with_warnings(self, handler: WarningHandler | None) -> Self:
         """Return the same client with another handler of the server's warnings; closing either closes both.
 
         To have the warnings of a few calls: ``warned = []``, then ``client.with_warnings(warned.append)`` for those.
         """
-        return self._with(_on_warning=handler)
+        return self._on_server(self._server.replaced(on_warning=handler))
 
     def with_field_manager(self, name: str) -> Self:
         """Return the same client with another field manager for its writes; closing either closes both.
@@ -118,7 +121,7 @@ class Client(Verbs):
         Raises:
             InvalidArgumentError: If the name is longer than 128 characters, or not printable.
         """
-        return self._with(_options=self._options.replace(field_manager=name))
+        return self._on_server(self._server.with_options(self.options.replace(field_manager=name)))
 
     def with_own_connections(self) -> Client | None:
         """Return a client of the same server with connections of its own, for another event loop; close it there.
@@ -128,9 +131,14 @@ class Client(Verbs):
         """
         if self._transport_is_given:
             return None
-        other = Client(self._config, options=self._options)
-        other._write_check = self._write_check
-        other._access_check = self._access_check
+        other = Client(self.config, options=self.options)
+        server = other._server.replaced(write_check=self._server.write_check, access_check=self._server.access_check)
+        return other._on_server(server)
+
+    def _on_server(self, server: Server) -> Self:
+        """Return the same client in another manner; closing either closes both."""
+        other = copy.copy(self)
+        other._way = other._server = server  # noqa: SLF001 - of the same class
         return other
 
     async def __aenter__(self) -> Self:
@@ -143,7 +151,7 @@ class Client(Verbs):
 
     async def close(self) -> None:
         """Close all connections; a second call does nothing."""
-        await self._sender.close()
+        await self._server.sender.close()
 
     def __repr__(self) -> str:
-        return f"<Client {self._config.server} namespace={self.namespace}>"
+        return f"<Client {self.config.server} namespace={self.namespace}>"

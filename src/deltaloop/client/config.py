@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import re
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -183,11 +184,14 @@ def _is_sendable(host: str, url: str) -> bool:
         return False
     if _PLAIN_URL.fullmatch(url):
         return True
-    from yarl import URL  # it knows all the others, and takes a while to import
-
+    name, is_scoped, zone = host.partition("%")
     try:
-        URL(url)
-        host.partition("%")[0].encode("idna")
+        if ":" in name:
+            IPv6Address(name)
+        else:
+            name.encode("idna")
     except ValueError:
+        return False
+    if is_scoped and not zone:
         return False
     return all(character.isalnum() or character in "-._~:%" for character in host)

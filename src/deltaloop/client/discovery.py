@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
 from deltaloop._internal.pacing import TokenBucket
-from deltaloop.api.errors import DeltaloopError, MalformedObjectError
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError
+from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.resource import Resource, decoder, untyped
+from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.api.status import NotAcceptableError, NotFoundError
 from deltaloop.client.transport.protocol import HttpResponse
 from deltaloop.client.transport.sender import RequestSender
@@ -38,23 +40,72 @@ T = TypeVar("T")
 _log = logging.getLogger("deltaloop.client")
 
 _AT_ONCE: Final = 16
+_MOST_KINDS: Final = 1000
 _REFRESHES: Final = 3
 _REFRESH_INTERVAL: Final = 5.0
 _LEGACY: Final = "application/json"
 
 
 @final
+class BoundKind:
+    """A kind as verbs use it: found out once, and from then on looked up by the very object that names it.
+
+    Attributes:
+        given: What names it in a call of a verb; it is kept, so that nothing else gets its ``id``.
+        type: The kind as the server serves it.
+        untyped: The same kind, whose objects come as they are.
+        namespaced: Whether its objects live in a namespace.
+        text: Such as ``apps/v1/Deployment``.
+        decode: Makes what a verb returns of an object; None if that is the object itself.
+    """
+
+    __slots__ = ("decode", "given", "namespaced", "text", "type", "untyped")
+
+    def __init__(self, given: TypedKind[Any] | str, type: ResourceType[Any]) -> None:  # noqa: A002 - what it is
+        """Bind ``given`` to the kind that it names."""
+        self.given: TypedKind[Any] | str = given
+        self.type: ResourceType[Any] = type
+        self.untyped: ResourceType[Resource] = untyped(type)
+        self.namespaced: bool = type.namespaced
+        self.text: str = str(type)
+        self.decode: Callable[[Resource], Any] | None = None if type.model in (None, Resource) else decoder(type)
+
+
+@final
 class Discovery:
-    """The resources of one server."""
+    """The resources of one server.
+
+    Attributes:
+        kinds: The kinds that verbs have met, by the ``id`` of what names them.
+    """
 
     def __init__(self, sender: RequestSender) -> None:
         """Ask through ``sender``, when something is asked for."""
         self._sender = sender
+        self.kinds: dict[int, BoundKind] = {}
         self._index: ResourceIndex | None = None
         self._lock = asyncio.Lock()
         self._found: dict[ResourceType[Any], tuple[ResourceType[Any], str]] = {}
         self._moved: dict[ResourceType[Any], ResourceType[Any]] = {}
         self._refreshes = TokenBucket(rate=1 / _REFRESH_INTERVAL, burst=_REFRESHES)
+
+    async def bind(self, given: TypedKind[Any] | str, *, timeout: float | None = None) -> BoundKind:
+        """Return a kind, by whatever names it: of classes and built-in kinds without a question."""
+        kind = as_kind(given)
+        if isinstance(kind, ResourceType):
+            return self.bound(given, self.current(kind))
+        try:
+            return self.bound(given, parse_resource_type(kind))
+        except UnknownResourceError:
+            found = await self.find(kind, timeout=timeout)
+        return self.kinds.get(id(found)) or self.bound(found, found)
+
+    def bound(self, given: TypedKind[Any] | str, kind: ResourceType[Any]) -> BoundKind:
+        """Remember a kind, so that verbs find it by what names it."""
+        if len(self.kinds) >= _MOST_KINDS:
+            self.kinds.clear()
+        known = self.kinds[id(given)] = BoundKind(given, kind)
+        return known
 
     async def find(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
         """Find a resource by any of its names.
@@ -123,6 +174,7 @@ class Discovery:
         for old in [known, *(old for old, now in self._moved.items() if now == known)]:
             self._moved[old] = found
         self._moved.pop(found, None)
+        self.kinds.clear()
         return replace(cast("ResourceType[Any]", found), model=known.model)
 
     async def resources(self, *, timeout: float | None = None) -> ResourceIndex:

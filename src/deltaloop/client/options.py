@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self
 
 import msgspec
 
@@ -14,7 +14,6 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
-from deltaloop.client.transport.opening import Http
 
 PropagationPolicy = Literal["", "Orphan", "Background", "Foreground"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
@@ -197,9 +196,6 @@ class ClientOptions:
             it must not block.
         metrics: Where requests are counted.
         on_request: Called with each request, once however often it is sent; on the loop, so it must not block.
-        http: What speaks HTTP: ``aiohttp``, or ``asyncio`` for connections of our own, which cost a third of the CPU
-            for each request, and some 14 MiB less memory. It is new in 0.2, and is to be the default once a release
-            has shown that nothing is missing.
     """
 
     qps: float | None = None
@@ -209,7 +205,6 @@ class ClientOptions:
     on_warning: WarningHandler | None = None
     metrics: ClientMetrics = NO_METRICS
     on_request: RequestHook | None = None
-    http: Http = "aiohttp"
 
     def __post_init__(self) -> None:
         """Refuse numbers that let nothing through."""
@@ -220,8 +215,6 @@ class ClientOptions:
             raise ValueError(f"ClientOptions.burst is {self.burst}; 1 or more is needed")
         check_field_manager("ClientOptions", self.field_manager)
         _check_field_validation("ClientOptions", self.field_validation)
-        if self.http not in get_args(Http):
-            raise ValueError(f"ClientOptions.http is {self.http!r}; {' or '.join(get_args(Http))} is needed")
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some options changed."""

@@ -99,39 +99,39 @@ class Enqueue:
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
         """Queue for an object that is new, or that was there when the informer began."""
-        self._add("initial" if is_in_initial_list else "add", old=None, new=as_resource(obj))
+        new = obj if type(obj) is Resource else as_resource(obj)
+        self._changed("initial" if is_in_initial_list else "add", None, new)
 
     def on_update(self, old: object, new: object) -> None:
         """Queue for a changed object; both states are asked for keys."""
-        self._add("update", old=as_resource(old), new=as_resource(new))
+        before = old if type(old) is Resource else as_resource(old)
+        self._changed("update", before, new if type(new) is Resource else as_resource(new))
 
     def on_delete(self, obj: object, *, final_state_known: bool) -> None:
         """Queue for a deleted object; its last known state is asked for keys."""
-        self._add("delete" if final_state_known else "delete-missed", old=as_resource(obj), new=None)
+        self._changed("delete" if final_state_known else "delete-missed", as_resource(obj), None)
 
-    def _add(self, verb: str, *, old: Resource | None, new: Resource | None) -> None:
-        change = Change(verb=verb, old=old, new=new)
-        if self._on_gone is not None and old is not None and (new is None or new.uid != old.uid):
+    def _changed(self, verb: str, old: Resource | None, new: Resource | None) -> None:
+        if old is not None and self._on_gone is not None and (new is None or new.uid != old.uid):
             self._on_gone(old)
-        subject = change.subject
-        if subject is None or not self._allows(change):
+        if self._predicates and not self._allows(Change(verb=verb, old=old, new=new)):
             return
-        if not self._unmapped or subject.key not in self._unmapped:
+        if not self._unmapped.changes or _key_of(old, new) not in self._unmapped.changes:
             try:
-                self._map(change)
+                self._map(verb, old, new)
             except Exception:
                 if not self._can_retry():
                     raise
             else:
                 return
         # It is asked once more, by the queue: that counts the failure, logs it, and says when to ask again.
-        self._unmapped.add(subject.key, change)
-        self._failed_mappings().add(subject.key)
+        key = _key_of(old, new)
+        self._unmapped.add(key, Change(verb=verb, old=old, new=new))
+        self._failed_mappings().add(key)
 
-    def _map(self, change: Change) -> None:
-        for key, trigger in requests_for(
-            self._mapper, self._source, change.verb, old=change.old, new=change.new, now=self._clock()
-        ):
+    def _map(self, verb: str, old: Resource | None, new: Resource | None) -> None:
+        keys, trigger = requests_for(self._mapper, self._source, verb, old=old, new=new, now=self._clock())
+        for key in keys:
             self._queue.add(key, trigger=trigger)
             if self._on_trigger is not None:
                 self._on_trigger(trigger.source, trigger.verb)
@@ -166,11 +166,11 @@ class Enqueue:
             with work:
                 while (change := self._unmapped.first(work.key)) is not None:
                     try:
-                        self._map(change)
+                        self._map(change.verb, change.old, change.new)
                     except Exception as error:
                         if is_terminal(error):
                             self._unmapped.mapped(work.key)  # given up; those behind it have their turn
-                            if work.key in self._unmapped:
+                            if work.key in self._unmapped.changes:
                                 retries.add(work.key)
                         raise
                     self._unmapped.mapped(work.key)
@@ -189,6 +189,11 @@ class Enqueue:
 
     def __repr__(self) -> str:
         return f"<Enqueue source={self._source}>"
+
+
+def _key_of(old: Resource | None, new: Resource | None) -> str:
+    subject = old if new is None else new
+    return "" if subject is None else subject.key
 
 
 def enqueue(

@@ -25,11 +25,11 @@ Source: Kubernetes pkg/apis/*/validation; apimachinery pkg/api/validate; KEP-507
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, TypeAlias, cast, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_list, is_mapping, items, mapping, text
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
@@ -219,7 +219,7 @@ NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
 
 
 def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
-    fields, passed = place.fields, frozenset[str]()
+    fields, passed = mapping(place.value), frozenset[str]()
     for field in place.type.fields:
         if field.name in passed:
             continue
@@ -231,7 +231,7 @@ def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
         elif (new or not field.rule.new) and not (field.name == "status" and place.holder is None):
             value = fields.get(field.name)
             yield from _field_errors(field, value, place)
-            if not field.rule.aside:
+            if field.below.fields and not field.rule.aside:
                 for inner, _ in _below(field, value, place):
                     yield from _struct_errors(inner, new=new)
 
@@ -247,7 +247,7 @@ def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
         if field.rule.fixed and is_mapping(old):
             yield invalid_value(place.below(field.name), "null", IMMUTABLE)
             continue
-        for inner, inner_old in _below(field, value, place, before):
+        for inner, inner_old in _below(field, value, place, before) if field.below.fields else ():
             if inner_old is None or inner.value != inner_old:
                 yield from _changed_errors(inner, inner_old)
 
@@ -264,8 +264,6 @@ def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iter
 
 def _below(field: RuledField, value: object, place: Place, old: object = None) -> Iterator[tuple[Place, object]]:
     """Yield the structs that a field has or holds, and what they were."""
-    if not field.below.fields:
-        return
     name, called, type_ = field.name, field.rule.called, field.below
     where = place.path if called == "." else place.below(called or name)
     if field.held_in == "list":
@@ -296,14 +294,16 @@ def _union_errors(rule: FieldRule, place: Place) -> Iterator[SchemaError]:
 def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[SchemaError]:
     rule = field.rule
     value = field.zero if value is None else value
-    place = Place(value, holder.below(field.name), field.name, holder)
     nothing = value is None or value == [] or (value == field.zero and value is not False)
     if rule.required and (nothing or (value == {} and field.held_in)):
-        yield required(place.path, "" if rule.required is True else str(rule.required))
+        yield required(holder.below(field.name), "" if rule.required is True else str(rule.required))
     elif value is not None and not (rule.optional and value in ("", 0, field.zero)):
-        yield from _value_errors(rule, place.path, value)
-        for check in field.checks:
-            yield from check(place)
+        path = holder.below(field.name)
+        yield from _value_errors(rule, path, value)
+        if field.checks:
+            place = Place(value, path, field.name, holder)
+            for check in field.checks:
+                yield from check(place)
 
 
 def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[SchemaError]:
@@ -323,7 +323,7 @@ def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[Schema
 
 
 def _listed(value: object) -> list[object] | None:
-    return cast("list[object]", value) if isinstance(value, list) else None
+    return value if is_list(value) else None
 
 
 def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[SchemaError]:

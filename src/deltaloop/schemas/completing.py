@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
+from deltaloop.api.json_values import copied, is_list, is_mapping, mapping
 from deltaloop.schemas.quantity import canonical_quantity
 from deltaloop.schemas.types import Completion, TypeNode
 
@@ -93,7 +94,7 @@ def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
     for name, value, over_zero in plan.fill:
         present = fields.get(name)
         if present is None or (over_zero and _is_zero(present)):
-            fields[name] = copy.deepcopy(value)
+            fields[name] = copied(value)
     if plan.rule is not None:
         plan.rule(fields)
     for name, value in plan.zeros.items():
@@ -116,15 +117,15 @@ def _complete_below(node: TypeNode, value: object) -> None:
     plan = struct.completion
     if plan is None:
         return
-    if isinstance(value, list):
-        held = cast("list[object]", value)
+    if is_list(value):
+        held = value
     elif struct is node or node.form == "schema":
         held = [value]
     else:
-        held = [*cast("dict[str, object]", value).values()] if isinstance(value, dict) else []
+        held = [*mapping(value).values()]
     for member in held:
-        if isinstance(member, dict):
-            _complete(plan, cast("Fields", member))
+        if is_mapping(member):
+            _complete(plan, member)
 
 
 def _is_zero(value: object) -> bool:

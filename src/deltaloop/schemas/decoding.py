@@ -20,6 +20,7 @@ from typing import Final, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import is_list, is_mapping
 from deltaloop.schemas import pruning, validating
 from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.types import NO_DEFAULT, Schema, TypeNode
@@ -60,27 +61,23 @@ class _Room:
 
 def _fill(node: TypeNode, value: object, room: _Room) -> bool:
     changed = False
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
+    if is_mapping(value):
         for name, child in node.fields.items():
             if not child.has_defaults:
                 continue
-            if child.default is not NO_DEFAULT and (
-                name not in fields or (fields[name] is None and not child.nullable)
-            ):
-                fields[name] = room.default(child, name)
+            if child.default is not NO_DEFAULT and (name not in value or (value[name] is None and not child.nullable)):
+                value[name] = room.default(child, name)
                 changed = True
-            if name in fields:
-                changed = _fill(child, fields[name], room) or changed
+            if name in value and type(value[name]) in _CONTAINERS:
+                changed = _fill(child, value[name], room) or changed
         other = node.other
         if other is not None and other.has_defaults:
-            for name in fields:
+            for name in value:
                 if name not in node.fields:
-                    changed = _fill_item(other, fields, name, room) or changed
-    elif isinstance(value, list) and node.items is not None and node.items.has_defaults:
-        entries = cast("list[object]", value)
-        for position in range(len(entries)):
-            changed = _fill_item(node.items, entries, position, room) or changed
+                    changed = _fill_item(other, value, name, room) or changed
+    elif is_list(value) and node.items is not None and node.items.has_defaults:
+        for position in range(len(value)):
+            changed = _fill_item(node.items, value, position, room) or changed
     return changed
 
 
@@ -94,24 +91,24 @@ def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: st
 
 def _drop_nulls(node: TypeNode, value: object) -> bool:
     changed = False
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        for name in list(fields):
+    if is_mapping(value):
+        for name in list(value):
+            inner = value[name]
+            if inner is not None and (type(inner) not in _CONTAINERS or not inner):
+                continue
             child = node.fields.get(name) or node.other
             if child is None:
                 continue
-            inner = fields[name]
-            if type(inner) is str:
-                continue
             if inner is None:
                 if not child.nullable and child.default is NO_DEFAULT:
-                    del fields[name]
+                    del value[name]
                     changed = True
-            elif isinstance(inner, _CONTAINERS):
-                changed = _drop_nulls(child, cast("object", inner)) or changed
-    elif isinstance(value, list) and node.items is not None:
-        for item in cast("list[object]", value):
-            changed = _drop_nulls(node.items, item) or changed
+            else:
+                changed = _drop_nulls(child, inner) or changed
+    elif is_list(value) and node.items is not None:
+        for item in value:
+            if type(item) in _CONTAINERS:
+                changed = _drop_nulls(node.items, item) or changed
     return changed
 
 

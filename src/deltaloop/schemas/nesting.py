@@ -9,12 +9,13 @@ Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.json_values import is_list, is_mapping
+from deltaloop.schemas.json_in_parts import decode_in_parts
 
 MAX_DEPTH: Final = 128
 MAX_PARTS: Final = 150_000
@@ -50,7 +51,7 @@ def decode_json(content: bytes | str) -> Any:
     """
     _check_parts(content)
     try:
-        value = msgspec.json.decode(content)
+        value = decode_in_parts(content)
     except RecursionError:
         raise TooDeepError from None
     check_depth(value)
@@ -75,13 +76,12 @@ def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:
     """
     level: list[object] = [value]
     for _ in range(most):
-        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, _CONTAINERS)]
-        if not level:
+        below: list[object] = []
+        for outer in level:
+            for inner in outer.values() if is_mapping(outer) else outer if is_list(outer) else ():
+                if type(inner) in _CONTAINERS:
+                    below.append(inner)  # noqa: PERF401 - a comprehension is a call for each of many small values
+        if not below:
             return
+        level = below
     raise TooDeepError
-
-
-def _inside(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()

@@ -9,8 +9,9 @@ Source: sigs.k8s.io/json, strict decoding; apiextensions-apiserver pkg/apiserver
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
+from deltaloop.api.json_values import is_list, is_mapping
 from deltaloop.schemas.types import NOTHING, TypeNode
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
@@ -44,12 +45,12 @@ def prune_value(node: TypeNode, value: object) -> list[str]:
 def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bool = False) -> bool:
     """Tell quickly whether there is anything to drop, without making paths; items of a list that keeps all are kept."""
     kept = kept or node.open
-    if isinstance(value, dict):
+    if is_mapping(value):
         fields, other = node.fields, node.other
         if kept and not fields and other is None:
             return False
         whole = whole or node.embedded
-        for name, inner in cast("dict[str, object]", value).items():
+        for name, inner in value.items():
             child = fields.get(name) or other
             if child is None:
                 if not (kept or (whole and name in _IDENTITY)):
@@ -58,9 +59,9 @@ def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bo
                 continue
             elif _has_unknown(child, inner):
                 return True
-    elif isinstance(value, list) and not (node.items is None and kept):
+    elif is_list(value) and not (node.items is None and kept):
         below = node.items or NOTHING
-        for item in cast("list[object]", value):
+        for item in value:
             if type(item) in _CONTAINERS and item and _has_unknown(below, item, kept=kept):
                 return True
     return False
@@ -69,8 +70,8 @@ def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bo
 def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: bool, kept: bool = False) -> list[str]:
     found: list[str] = []
     kept = kept or node.open
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
+    if is_mapping(value):
+        fields = value
         whole = whole or node.embedded
         for name in list(fields):
             if whole and name in _IDENTITY:
@@ -84,9 +85,9 @@ def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: b
                 found.append(f"{path}.{name}" if path else name)
                 if remove:
                     del fields[name]
-    elif isinstance(value, list) and not (node.items is None and kept):
+    elif is_list(value) and not (node.items is None and kept):
         item_node = node.items or NOTHING
-        for position, item in enumerate(cast("list[object]", value)):
+        for position, item in enumerate(value):
             if type(item) in _CONTAINERS:
                 found += _unknown(item_node, item, f"{path}[{position}]", remove=remove, whole=False, kept=kept)
     return found

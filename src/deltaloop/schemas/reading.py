@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
-from deltaloop.api.json_values import value_type
+from deltaloop.api.json_values import is_list, is_mapping, value_type
 from deltaloop.schemas.field_errors import DecodingFault
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.types import TypeNode
@@ -196,6 +196,13 @@ class _Reading:
     writes: bool = True
     whole: bool = False
 
+    def struct(self, node: TypeNode, fields: dict[str, object], path: str) -> None:
+        """Read all fields of a struct, and drop those that are empty."""
+        for name in list(fields):
+            child = node.fields.get(name)
+            if fields[name] is None or not (child is None or (child.form == "string" and type(fields[name]) is str)):
+                self.field(node, fields, name, path)
+
     def field(self, struct: TypeNode, fields: dict[str, object], name: str, path: str) -> None:
         """Read a field of a struct, and drop it if it is empty."""
         value = fields[name]
@@ -216,22 +223,19 @@ class _Reading:
         """Return a value as Go writes it; containers are changed in place."""
         match node.form:
             case "object":
-                if not isinstance(value, dict):
+                if not is_mapping(value):
                     raise _wrong(node, value, struct, path)
-                fields = cast("dict[str, object]", value)
                 if node.other is not None:
-                    self._items(node.other, fields, fields.items(), struct, path)
+                    self._items(node.other, value, value.items(), struct, path)
                 else:
-                    for name in list(fields):
-                        self.field(node, fields, name, path)
-                return fields
+                    self.struct(node, value, path)
+                return value
             case "list":
-                if not isinstance(value, list):
+                if not is_list(value):
                     raise _wrong(node, value, struct, path)
-                values = cast("list[object]", value)
                 if node.items is not None:
-                    self._items(node.items, values, enumerate(values), struct, path)
-                return values
+                    self._items(node.items, value, enumerate(value), struct, path)
+                return value
             case "any":
                 return value
             case "schema":
@@ -255,6 +259,8 @@ class _Reading:
         held = cast("dict[str | int, object]", holder)
         zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
+            if type(item) is str and node.form == "string":
+                continue
             if item is not None:
                 read = self.value(node, item, struct, path)
                 if read is not item and self.writes:

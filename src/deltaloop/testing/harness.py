@@ -23,7 +23,7 @@ from deltaloop.apiserver.embedding import FaultBook, in_order, manifests_of
 from deltaloop.client import Client, ClientConfig
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.crds import generate_crd
 from deltaloop.crds.declaring import by_kind
 from deltaloop.events import EventDraft
@@ -487,7 +487,7 @@ async def running_harness(server: ApiServer, *, seed: int = 0, direct: bool = Fa
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         direct = direct and server.options.insecure_http
         config = load_config(kubeconfig=cluster.kubeconfig)
-        noting = NotingTransport(DirectTransport(config, server) if direct else open_transport(config))
+        noting = NotingTransport(DirectTransport(config, server) if direct else HttpTransport(config))
         async with (
             closing_in_time(Client(config, transport=noting)) as client,
             Harness(cluster, client, seed=seed, server=server) as harness,

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from deltaloop.client.core.broken_tries import AfterBreak, Reuse, after_break
+from deltaloop.client.core.connection_failures import AfterBreak, Reuse, after_break
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import msgspec
 
@@ -16,10 +17,9 @@ from deltaloop.runtime.core.history import (
     MOST_ANSWERS,
     MOST_BYTES,
     History,
-    KeptChange,
     Reconciled,
-    WrittenObject,
 )
+from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.core.review_answers import ReviewAnswers
 
 CM = kinds.CONFIG_MAP
@@ -33,8 +33,8 @@ POD = ObjectReference(api_version="v1", kind="Pod", namespace="default", name="p
 
 
 def run(key: str, number: int, *, controller: str = "foo", at: float = 0.0) -> Reconciled:
-    change = KeptChange(resource(spec={}), resource(spec={"x": 1}))
-    made = WrittenObject(verb="create", kind="v1/Service", key=key, subresource="", version="7", change=change)
+    before, after = resource(spec={}), resource(spec={"x": 1})
+    made = OwnWrite(verb="patch", kind="v1/Service", key=key, uid="u", version="7", before=before, after=after)
     return Reconciled(
         controller=controller,
         kind="example.com/v1/Foo",
@@ -85,7 +85,7 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
         "triggersDropped": 0,
         "writes": [
             {
-                "verb": "create",
+                "verb": "patch",
                 "kind": "v1/Service",
                 "key": "default/a",
                 "subresource": "",
@@ -99,14 +99,15 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
 
 def test_what_changed_is_compared_when_it_is_asked_for_and_the_oldest_objects_make_room() -> None:
     history, large = History(), "x" * (MOST_BYTES // 20)
-    changes = [
-        KeptChange(resource(data={"a": large}), resource(data={"a": f"{number}{large}"})) for number in range(12)
-    ]
-    for number, change in enumerate(changes):
-        write = WrittenObject(verb="patch", kind="v1/ConfigMap", key="x", subresource="", version="1", change=change)
-        history.add(msgspec.structs.replace(run(f"default/{number}", number), writes=(write,)))
-    known = [change.paths() for change in changes]
-    assert sum(change.size for change in changes if change.paths() is not None) <= MOST_BYTES
+    writes: list[OwnWrite] = []
+    for number in range(12):
+        before, after = resource(data={"a": large}), resource(data={"a": f"{number}{large}"})
+        of: dict[str, Any] = {"kind": "v1/ConfigMap", "key": "x", "uid": "u", "version": "1"}
+        writes.append(OwnWrite(verb="patch", before=before, after=after, **of))
+        history.add(msgspec.structs.replace(run(f"default/{number}", number), writes=(writes[-1],)))
+    known = [write.paths for write in writes]
+    kept = [obj for write in writes for obj in (write.before, write.after) if obj is not None]
+    assert sum(obj.stored_size for obj in kept) <= MOST_BYTES
     assert known == [None] * 3 + [("data.a",)] * 9
     [oldest] = history.about("", frozenset({"default/0"}))
     assert [write["paths"] for write in oldest.to_dict(now=0.0)["writes"]] == [None]

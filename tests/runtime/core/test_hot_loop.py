@@ -625,7 +625,7 @@ def other(
     def owned(version: int, entries: Sequence[dict[str, Any]]) -> Resource:
         return fought_over(version, 3, *entries)
 
-    earlier = None if last is None else wrote(owned(1, []), owned(2, last))
+    earlier = None if last is None else owned(2, last)
     write = wrote(owned(3, before), owned(4, after))
     return _other(write, triggers, earlier, [("spec", "replicas")], seen=seen)
 

@@ -31,7 +31,6 @@ from deltaloop.runtime.core.outcomes import (
 from deltaloop.workqueue.errors import TerminalError
 
 
-
 @pytest.mark.parametrize(
     ("ended", "case", "action", "result", "delay"),
     [

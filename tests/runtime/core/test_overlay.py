@@ -322,7 +322,7 @@ def test_a_second_write_replaces_the_first() -> None:
     overlay.wrote(obj("default/a", 7), reached="4", now=0.0)
     overlay.wrote(obj("default/a", 9), reached="4", now=0.0)
     assert version_of(overlay.show("default/a", None, reached="4", now=1.0)) == "9"
-    assert ("default/a" in overlay, overlay.uid_of_gone("default/a")) == (True, "")
+    assert ("default/a" in overlay.entries, overlay.uid_of_gone("default/a")) == (True, "")
 
 
 def test_an_unknown_write_that_is_over_by_time_does_not_count_as_a_second_one() -> None:

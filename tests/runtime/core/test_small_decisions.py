@@ -24,6 +24,7 @@ from deltaloop.runtime.core.access import (
 )
 from deltaloop.runtime.core.attribution import LIMIT, Attribution
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness
+from tests.runtime.worlds import writer
 
 
 def ready(*caches: CacheState, leadership: Leadership = Leadership.NONE, **changes: bool) -> dict[str, Check]:
@@ -190,20 +191,20 @@ def test_own_writes_are_labelled_and_others_are_not() -> None:
     attribution = Attribution()
     attribution.wrote("u", "7", controller="foos", number=41)
     attribution.deleted("v", controller="foos", number=42)
-    assert attribution.label(trigger("u", "7"), controller="foos").origin == "self, reconcile 41"
-    assert attribution.label(trigger("u", "7"), controller="bars").origin == "foos, reconcile 41"
-    assert attribution.label(trigger("v", ""), controller="foos").origin == "self, reconcile 42"
-    assert attribution.label(trigger("u", "8"), controller="foos").origin == ""
-    assert attribution.label(Trigger("timer", "tick"), controller="foos").origin == ""
-    assert str(attribution.label(trigger("u", "7"), controller="foos")).endswith("(1→7) by self, reconcile 41")
+    triggers = (trigger("u", "7"), trigger("v", ""), trigger("u", "8"), Trigger("timer", "tick"))
+    labelled = attribution.labelled((*triggers, "a text"), controller="foos")
+    assert [each.origin for each in labelled] == ["self, reconcile 41", "self, reconcile 42", "", ""]
+    assert labelled[2:] == triggers[2:]
+    assert attribution.labelled(triggers[:1], controller="bars")[0].origin == "foos, reconcile 41"
+    assert str(labelled[0]).endswith("(1→7) by self, reconcile 41")
 
 
 def test_the_oldest_writes_are_forgotten_first() -> None:
     attribution = Attribution()
     for number in range(LIMIT + 1):
         attribution.wrote("u", str(number), controller="foos", number=number)
-    assert attribution.writer("u", "0") is None
-    assert attribution.writer("u", str(LIMIT)) == ("foos", LIMIT)
+    assert writer(attribution, "u", "0") is None
+    assert writer(attribution, "u", str(LIMIT)) == ("foos", LIMIT)
     assert len(attribution) == LIMIT
 
 

@@ -768,7 +768,7 @@ async def test_an_owner_that_goes_meanwhile_ends_it(before: int, problem: str) -
             await p.children().apply(cm("old"))
             await caught_up()
             p.writes()
-            view = p.views.of_kind(CM)[0]
+            view = p.views.of(CM).views[0]
             metadata = {**mother.edit()["metadata"], "resourceVersion": "999999"}
 
             def meanwhile(writes: int) -> None:

@@ -720,7 +720,7 @@ async def test_a_plain_function_says_with() -> None:
 
     async with desk() as d, d.run(reconcile):
         await d.w.client.create(DB, {"metadata": {"name": "a"}})
-        await until(lambda: d.views.newest(DB, "default", "a"), timeout=5.0)
+        await until(lambda: d.views.of(DB).views[0].newest_whole("default/a"), timeout=5.0)
         d.sent.clear()
         await d.w.put("go")
         await until(lambda: done, timeout=5.0)

@@ -150,17 +150,17 @@ async def test_what_is_released_sees_no_writes_and_closing_waits_for_the_end() -
         )
         for name in ("one", "two"):
             await tracker.track("v1/Secret", name, "default", key="a", client=w.client, check=lambda _: None)
-        assert [len(views.written(SECRET, "default", name)) for name in ("one", "two", "three", "")] == [1, 1, 0, 2]
-        assert not views.written(SECRET, "other", "one")
-        assert views.find(SECRET, "default") is None, "they answer no lists"
+        assert [len(views.of(SECRET).written("default", name)) for name in ("one", "two", "three", "")] == [1, 1, 0, 2]
+        assert not views.of(SECRET).written("other", "one")
+        assert views.of(SECRET).find("default") is None, "they answer no lists"
         tracker.ended("a", succeeded=True, exists=True)
         await tracker.track("v1/Secret", "one", "default", key="a", client=w.client, check=lambda _: None)
         tracker.ended("a", succeeded=True, exists=True)
-        assert [len(views.written(SECRET, "default", name)) for name in ("one", "two")] == [1, 0]
+        assert [len(views.of(SECRET).written("default", name)) for name in ("one", "two")] == [1, 0]
         [informer] = tracker.informers
         await tracker.close()
         assert informer.stopped
-        assert not views.written(SECRET, "default", "")
+        assert not views.of(SECRET).written("default", "")
         assert len(tracker) == 0
 
 

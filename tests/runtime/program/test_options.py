@@ -26,7 +26,6 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
         ({"drain_timeout": -1.0}, ("drain_timeout",)),
         ({"webhook_url": "https://192.0.2.7:9443/path?query"}, ("webhook_url",)),
         ({"metrics_bind_address": "{nowhere}"}, ("metrics_bind_address",)),
-        ({"http": "httpx"}, ("http",)),
         ({"retry_period": 20.0}, ("lease_duration", "renew_deadline", "retry_period")),
     ],
 )

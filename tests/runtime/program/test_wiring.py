@@ -272,11 +272,11 @@ async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed:
     )
     async with world() as w, InformerFactory(w.client, namespace=managed) as factory:
         _, views = await connected(w, factory, made, managed)
-        held = {kind: [view.namespace for view in views.of_kind(kind)] for kind in (CM, kinds.SECRET, kinds.NODE)}
+        held = {kind: [view.namespace for view in views.of(kind).views] for kind in (CM, kinds.SECRET, kinds.NODE)}
         assert held == {CM: [managed], kinds.SECRET: ["kube-system"], kinds.NODE: [None]}
-        assert views.of_kind(kinds.SERVICE) == views.of_kind(kinds.SERVICE_ACCOUNT) == []
-        assert "team" in views.of_kind(CM)[0].informer.indexer.get_indexers()
-        assert views.of_kind(CM)[0].informer.indexer.index_keys("namespace", "x") == []
+        assert views.of(kinds.SERVICE).views == views.of(kinds.SERVICE_ACCOUNT).views == []
+        assert "team" in views.of(CM).views[0].informer.indexer.get_indexers()
+        assert views.of(CM).views[0].informer.indexer.index_keys("namespace", "x") == []
 
 
 async def test_a_closed_loop_maps_nothing_any_more() -> None:

@@ -17,11 +17,11 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
 from deltaloop.cache import InformerFactory
 from deltaloop.client import (
-    AiohttpTransport,
     Client,
     DeleteOptions,
     HttpRequest,
     HttpResponse,
+    HttpTransport,
     OperationResult,
     StreamResponse,
     Transport,
@@ -36,7 +36,7 @@ from deltaloop.runtime import (
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.program.wiring import cached_form
-from tests.runtime.worlds import CM, Held, cm, held, now, world
+from tests.runtime.worlds import CM, Held, cm, held, now, world, writer
 
 
 async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_them() -> None:
@@ -60,8 +60,8 @@ async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_
         await h.catch_up()
         assert await h.client.find(CM, "a") is None
         assert len(h.view.overlay) == 0
-        assert h.attribution.writer(created.uid, updated.resource_version) == ("maps", 41)
-        assert h.attribution.writer(created.uid, "") == ("maps", 41)
+        assert writer(h.attribution, created.uid, updated.resource_version) == ("maps", 41)
+        assert writer(h.attribution, created.uid, "") == ("maps", 41)
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -164,7 +164,7 @@ async def losing(
     transports: list[Losing] = []
 
     def over(client: Client) -> Client:
-        transports.append(Losing(AiohttpTransport(client.config), carry_out=carry_out, error=error))
+        transports.append(Losing(HttpTransport(client.config), carry_out=carry_out, error=error))
         return Client(client.config, transport=transports[0])
 
     async with held(over) as h, h.client.live:

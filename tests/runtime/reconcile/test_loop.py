@@ -371,10 +371,10 @@ async def test_whatever_fails_before_a_reconcile_begins_gives_its_slot_back(monk
     async with world() as w, w.running(reconcile) as manager:
         begins = manager.loops[0]._observer.begins
 
-        def fails_once(context: Context) -> object:
+        def fails_once(context: Context, *, now: float) -> object:
             if failures:
                 raise failures.pop()
-            return begins(context)
+            return begins(context, now=now)
 
         monkeypatch.setattr(manager.loops[0]._observer, "begins", fails_once)
         await w.put("a")

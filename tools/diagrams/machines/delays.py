@@ -85,7 +85,7 @@ def reactions() -> Table:
 
 def requests_of_states() -> Table:
     """List the request that the reflector sends in each state."""
-    rows = [(state.phase.value, state.asks) for state in STATES]
+    rows: list[tuple[str, ...]] = [(state.phase.value, state.asks) for state in STATES]
     return Table("requests", "reflector", "cache/core/reflector/states.py", ("state", "request"), rows)
 
 

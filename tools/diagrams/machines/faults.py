@@ -133,7 +133,14 @@ def garbage() -> Table:
     for words, second in (("one owner", False), ("two owners", True)):
         policies = ("Background", "Foreground", "Orphan")
         rows += [(words, policy, *_Owned(second_owner=second).delete(policy)) for policy in policies]
-    heads = ("dependent with", "policy", "owner after the delete", "dependent after the delete", "owner at the end", "dependent at the end")
+    heads = (
+        "dependent with",
+        "policy",
+        "owner after the delete",
+        "dependent after the delete",
+        "owner at the end",
+        "dependent at the end",
+    )
     return Table("garbage", "embedded-server", "apiserver/core/controllers/garbage.py", heads, rows)
 
 

@@ -214,7 +214,13 @@ def retries() -> Table:
     for words, error in failures:
         waits = [RetryDecision(method, deadline_at=None).failed(error, now=0.0) for method in ("GET", "PUT")]
         rows.append((words, *("no" if wait is None else f"after {wait:g} s" for wait in waits)))
-    return Table("retries", "client", "client/core/retry.py", ("response or failure", "read is repeated", "write is repeated"), rows)
+    return Table(
+        "retries",
+        "client",
+        "client/core/retry.py",
+        ("response or failure", "read is repeated", "write is repeated"),
+        rows,
+    )
 
 
 def diagrams() -> list[Diagram]:

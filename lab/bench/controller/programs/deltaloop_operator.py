@@ -1,9 +1,8 @@
-"""The operator on deltaloop, as docs/runtime.md and docs/how-to/write-status.md show it."""
+"""The operator on deltaloop, in the style of docs/how-to/children.md and docs/how-to/status.md."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
 import deltaloop as dl
@@ -31,8 +30,7 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
 
 async def main() -> None:
     """Run until the process is told to end."""
-    own = os.environ.get("BENCH_FORM") == "asyncio"
-    async with dl.connect(options=dl.ClientOptions(http="asyncio" if own else "aiohttp")) as client:
+    async with dl.connect() as client:
         await dl.Manager(client, [reconcile]).run()
 
 

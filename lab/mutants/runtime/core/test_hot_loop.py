@@ -16,7 +16,7 @@ LooksAtItsOwnEcho = edited(
 )
 
 
-LooksEachTime = edited("LooksEachTime", HotLoops, ("written.marked = False", "pass"))
+LooksEachTime = edited("LooksEachTime", HotLoops, ("last.marked = False", "pass"))
 
 
 @pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
@@ -35,24 +35,35 @@ NeverForgetsStrikes = edited(
 )
 
 
-SeesNoFight = edited(
-    "SeesNoFight", HotLoops, ("if last is None or write.before is None", "if True or write.before is None")
+ForgetsTheFirstStrike = edited("ForgetsTheFirstStrike", HotLoops, ("last.strikes.insert(0, at)", "pass"))
+
+
+KeepsTheFirstForEver = edited(
+    "KeepsTheFirstForEver", HotLoops, ("last.strikes.insert(0, at)", "last.strikes.insert(0, now)")
 )
+
+
+SeesNoFight = edited("SeesNoFight", HotLoops, ("elif last.uid != write.uid or", "elif True or"))
 
 
 TakesEveryForeignWriteForAFight = edited(
     "TakesEveryForeignWriteForAFight",
     HotLoops,
-    (
-        "if last.uid != write.uid:",
-        "return tuple(changed_paths(write.before, write.after))\n        if last.uid != write.uid:",
-    ),
-    ("write.before is None or write.before.resource_version == last.version:", "False:"),
+    ("elif last.uid != write.uid or write.before.resource_version == last.version:", "elif False:"),
+    ("contested = _changed_by_both(states)", "contested = changed_paths(write.before, write.after)"),
 )
 
 
 @pytest.mark.parametrize(
-    "mutant", [CoolsByTheEchoOfAFight, NeverForgetsStrikes, SeesNoFight, TakesEveryForeignWriteForAFight]
+    "mutant",
+    [
+        CoolsByTheEchoOfAFight,
+        NeverForgetsStrikes,
+        ForgetsTheFirstStrike,
+        KeepsTheFirstForEver,
+        SeesNoFight,
+        TakesEveryForeignWriteForAFight,
+    ],
 )
 def test_seeded_bugs_are_found(mutant: type[HotLoops]) -> None:
     with pytest.raises(AssertionError):

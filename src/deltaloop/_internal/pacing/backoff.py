@@ -3,7 +3,7 @@
 A delay is ``d + random * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
 once ``reset_after`` seconds have passed without a call. client-go 0.36 measures that time from the last reset instead,
 so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured
-it from the last call, and so do we (docs/differences.md).
+it from the last call, and so do we (docs/reference/differences.md).
 
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
 """

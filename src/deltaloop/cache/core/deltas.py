@@ -174,11 +174,8 @@ def deletion_handling_key(obj: object) -> str:
 
     Source: client-go tools/cache/controller.go, ``DeletionHandlingMetaNamespaceKeyFunc``.
     """
-    if isinstance(obj, Resource):  # nearly always, and twice for each event
-        metadata = obj.metadata
-        name, namespace = metadata.name, metadata.namespace
-        if name:
-            return f"{namespace}/{name}" if namespace else name
+    if isinstance(obj, Resource) and obj.name:  # nearly always
+        return obj.key
     if isinstance(obj, DeletedFinalStateUnknown):
         return cast("DeletedFinalStateUnknown[object]", obj).key
     return meta_namespace_key(obj)

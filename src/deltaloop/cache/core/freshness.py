@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.api.resource_version import version_number
 
 
 def is_reached(wanted: str, *, reached: str) -> bool:
     """Tell whether a cache at version ``reached`` holds the effects of ``wanted``."""
-    if is_comparable(wanted) and is_comparable(reached):
-        return compare_resource_versions(reached, wanted) >= 0
-    return wanted == reached
+    return wanted == reached or 0 < version_number(wanted) < version_number(reached)
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, final
 
 MOST_HEAD: Final = 64 * 1024
@@ -28,10 +28,10 @@ MOST_HEAD: Final = 64 * 1024
 _MOST_INTERIM: Final = 16
 _MOST_CHUNK_LINE: Final = 4096
 _KNOWN_LINE: Final = 128
-_STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [^\x00-\x08\x0a-\x1f\x7f]*)?")
-_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
-_LENGTH: Final = re.compile(r"[0-9]{1,18}")
-_CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+_STATUS_LINE: Final = cache(lambda: re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [^\x00-\x08\x0a-\x1f\x7f]*)?"))
+_FIELD: Final = cache(lambda: re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)"))
+_LENGTH: Final = cache(lambda: re.compile(r"[0-9]{1,18}"))
+_CHUNK: Final = cache(lambda: re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\x00-\x08\x0a-\x1f\x7f]*)?"))
 _BODYLESS: Final = frozenset({204, 304})
 
 
@@ -155,7 +155,7 @@ class AnswerReader:
             self._buffer = data[start:]
             return -1
         lines = data[start:found].split(b"\r\n")
-        begins = _STATUS_LINE.fullmatch(lines[0])
+        begins = _STATUS_LINE().fullmatch(lines[0])
         if begins is None:
             raise MalformedAnswerError("it does not begin with a status line of HTTP/1")
         status = int(begins[2])
@@ -180,7 +180,7 @@ class AnswerReader:
         length, encoding, connection = None, None, ""
         for name, value in self.headers:
             if name == "content-length":
-                if length is not None or _LENGTH.fullmatch(value) is None:
+                if length is not None or _LENGTH().fullmatch(value) is None:
                     raise MalformedAnswerError("its Content-Length is given twice, or is no number")
                 length = int(value)
             elif name == "transfer-encoding":
@@ -232,7 +232,7 @@ class AnswerReader:
             return -1
         line = data[start:found]
         if self._at is _At.CHUNK:
-            size = _CHUNK.fullmatch(line)
+            size = _CHUNK().fullmatch(line)
             if size is None:
                 raise MalformedAnswerError("a chunk begins with what is no length")
             self._left = int(size[1], 16)
@@ -258,7 +258,7 @@ def _known_field(line: bytes) -> tuple[str, str]:
 
 
 def _field(line: bytes) -> tuple[str, str]:
-    found = _FIELD.fullmatch(line)
+    found = _FIELD().fullmatch(line)
     if found is None:
         raise MalformedAnswerError("a line of its headers is no name with a value")
     name, value = found.groups()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidArgumentError
 
-_TARGET: Final = re.compile(r"[!-\"$-~]*")
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_TARGET: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
+_TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
+_VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))
 _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
@@ -25,7 +25,7 @@ def target(path: str, query: Mapping[str, str]) -> str:
     Raises:
         InvalidArgumentError: If the path has blanks, control characters, ``#`` or what is not ASCII in it.
     """
-    if _TARGET.fullmatch(path) is None:
+    if _TARGET().fullmatch(path) is None:
         raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
     if not query:
         return path
@@ -40,7 +40,7 @@ def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
     """
     lines: list[str] = []
     for name, value in headers:
-        if _TOKEN.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
+        if _TOKEN().fullmatch(name) is None or _VALUE().fullmatch(value) is None:
             raise InvalidArgumentError(f"the header {name!r} cannot be sent: it has a line break or the like in it")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("utf-8", "surrogateescape")

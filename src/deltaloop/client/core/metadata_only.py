@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, with_stored
 from deltaloop.client.verbs.resource_list import ResourceList
 
 _KIND: Final = b'"PartialObjectMetadata"'
@@ -46,7 +46,7 @@ def metadata_of(obj: Resource) -> Resource:
         raise MalformedObjectError(f"the metadata of {obj!r} cannot be cut out: {type(error).__name__}") from None
     if bytes(parts.kind) == _KIND:
         return obj
-    return Resource(b"".join((_BEFORE, bytes(parts.metadata), b"}")), obj.metadata, obj.resource_type)
+    return with_stored(obj, b"".join((_BEFORE, bytes(parts.metadata), b"}")))
 
 
 def metadata_of_list(page: ResourceList[Resource]) -> ResourceList[Resource]:

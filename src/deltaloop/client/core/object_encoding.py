@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.json_writing import plain_fields, write_json
+from deltaloop.api.json_writing import plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
 from deltaloop.api.set_fields import set_fields
@@ -42,20 +42,21 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
     Raises:
         MalformedObjectError: If it has no metadata, or holds what JSON cannot express.
     """
-    fields = _fields(resource_type, obj)
+    fields = dict(obj) if type(obj) is dict else _fields(resource_type, obj)
     metadata = fields.get("metadata")
-    if not isinstance(metadata, Mapping):
+    if type(metadata) is not dict and not isinstance(metadata, Mapping):
         raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
-    named = cast("Mapping[str, Any]", metadata)
-    name, namespace = named.get("name") or "", named.get("namespace") or ""
+    name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not isinstance(name, str) or not isinstance(namespace, str):
         raise MalformedObjectError(f"{resource_type}: metadata.name and metadata.namespace must be text", given=True)
     if not fields.get("apiVersion"):
         fields["apiVersion"] = resource_type.api_version
     if not fields.get("kind"):
         fields["kind"] = resource_type.kind
-    version, generated = str(named.get("resourceVersion") or ""), "" if name else str(named.get("generateName") or "")
-    return OutgoingObject(write_json(fields, f"the {resource_type} object"), name, namespace, version, generated)
+    version = str(metadata.get("resourceVersion") or "")
+    generated = "" if name else str(metadata.get("generateName") or "")
+    body = plain_json(fields) or write_json(fields, f"the {resource_type} object")
+    return OutgoingObject(body, name, namespace, version, generated)
 
 
 def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from deltaloop.client.core.oidc import (
 )
 from deltaloop.client.credentials.credential_cache import CredentialCache
 from deltaloop.client.errors import ConfigError, CredentialsError, TransportError
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import HttpRequest, HttpResponse, Transport
 
 _log = logging.getLogger("deltaloop.client")
@@ -51,7 +51,7 @@ class OidcCredentials:
         self,
         provider: OidcProvider,
         *,
-        open_transport: Callable[[ClientConfig], Transport] = open_transport,
+        open_transport: Callable[[ClientConfig], Transport] = HttpTransport,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Begin with the tokens that the provider has; nothing is asked yet.

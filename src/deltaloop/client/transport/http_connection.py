@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import select
 import ssl
 from collections.abc import Callable
 from typing import Final, cast, final
 
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
-from deltaloop.client.transport.kept_sockets import input_check
 
 _SLICE: Final = 256 * 1024
 _RECORD: Final = 16 * 1024
@@ -32,6 +32,7 @@ class BrokenOffError(Exception):
 
 
 _NOTHING: Final = ssl.MemoryBIO()
+_poll = getattr(select, "poll", None)  # missing on Windows
 
 
 @final
@@ -248,7 +249,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def quiet(self) -> bool:
         """Whether the socket of a usable connection has no input, such as its end, that the loop has not seen yet."""
         if self._has_input is None:
-            self._has_input = input_check(self.transport)
+            self._has_input = _input_check(self.transport)
         return not self._has_input()
 
     def abort(self) -> None:
@@ -294,3 +295,24 @@ class HttpConnection(asyncio.BufferedProtocol):
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+
+
+def _input_check(transport: asyncio.BaseTransport) -> Callable[[], bool]:
+    """Return a function that reports whether a socket has input that the event loop has not read yet.
+
+    Input is data, the end of the connection, or an error. Between two requests, all of these mean that the server does
+    not read from the connection any more.
+    """
+    made = transport.get_extra_info("socket")
+    if made is None:
+        return _no_input
+    if _poll is None:
+        return lambda: bool(select.select([made.fileno()], [], [], 0)[0])
+    # A poll object that is made once costs a seventh of a new one: this runs before every write.
+    registered = _poll()
+    registered.register(made.fileno(), select.POLLIN)
+    return lambda: bool(registered.poll(0))
+
+
+def _no_input() -> bool:
+    return False

@@ -1,457 +1,432 @@
-"""What every transport over HTTP/1.1 does, whatever speaks it: credentials, time limits, repeats, bodies and errors.
+"""The client's transport: HTTP/1.1 over asyncio's own connections.
 
-Three pools of connections, none with a limit: ordinary calls, leader election, watches. Time limits are ours, one for
-a call. Redirects are not followed, cookies are not kept, ``~/.netrc`` is not read, answers are unpacked within bounds.
-A GET on a kept connection that turns out to be dead is sent once more: nothing can have happened.
-
-Half-open connections: TCP keepalive from 30 s on, and where the system has it TCP_USER_TIMEOUT of 30 s, so that the
-kernel ends a connection whose data nobody acknowledges.
+A connection serves one request at a time. Of the kept connections, the one that was used last is used first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
-import os
+import base64
+import contextlib
 import socket
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
-from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, final
-from urllib.parse import urlsplit
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import msgspec
 
-from deltaloop.client.config import ClientConfig, check_proxy
-from deltaloop.client.core.broken_tries import Reuse, after_break
-from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind
+from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.connection_failures import (
+    REPEATED,
+    ConnectionFailure,
+    FailureKind,
+    of_breaking,
+    of_connecting,
+)
 from deltaloop.client.core.credential import Credential
-from deltaloop.client.core.impersonation import impersonation_headers
-from deltaloop.client.core.proxy import proxy_for, proxy_variable
-from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
-from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, StreamEndedError, TransportError
-from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, StreamResponse
-from deltaloop.client.transport.tls import TlsContexts
+from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
+from deltaloop.client.core.http_request import header_lines, target
+from deltaloop.client.transport.base_transport import (
+    CONNECT_INTERVAL,
+    CONNECTS,
+    IDLE_CONNECTION,
+    READ_BUFFER,
+    Attempt,
+    BaseTransport,
+    HttpAnswer,
+    make_socket,
+)
+from deltaloop.client.transport.http_connection import BrokenOffError, ClosedWithoutAnswerError, HttpConnection
+from deltaloop.client.transport.protocol import Headers, HttpRequest, Pool
 
-_log = logging.getLogger("deltaloop.client")
-_T = TypeVar("_T")
-
-WATCHES: Final = "watches"
-"""The pool of streams that end when their reader wants it."""
-
-IDLE_CONNECTION: Final = 30.0
-"""Seconds for which a connection is kept that nobody uses."""
-
-READ_BUFFER: Final = 256 * 1024
-"""About how many bytes of an answer wait for their reader before no more are taken from the connection."""
-
-CONNECTS: Final = 4
-"""How often leader election begins to connect, a quarter of a second apart; the connection that comes first is taken.
-The system repeats a lost first packet after a second only, which a short renew deadline does not have. With its own
-repeats after a second, there is one each quarter of a second for two."""
-
-CONNECT_INTERVAL: Final = 0.25
-
-_KEEPALIVE_IDLE: Final = 30
-_KEEPALIVE_INTERVAL: Final = 10
-_KEEPALIVE_PROBES: Final = 3
-_USER_TIMEOUT_MS: Final = 30_000
-_OF_THE_WAY: Final = (FailureKind.NAME, FailureKind.REFUSED, FailureKind.CONNECT)
+_IN_PATH: Final = "/%:@!$&'()*+,;=~-._"
+_MOST_PREPARED: Final = 64
+_TIMER_SLACK: Final = 0.001
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
-class Attempt(msgspec.Struct):
-    """How far one try has come, and what has to allow it to be sent.
+class ConnectingError(Exception):
+    """No connection could be made.
 
     Attributes:
-        before_send: Called right before the first byte is sent; what it raises ends the request unsent.
-        sent: Whether the server may have got a part of the request.
-        reused: Whether its connection had served another request before.
+        failure: What went wrong.
+        cause: The system's error, if there is one.
     """
 
-    before_send: Callable[[], object] | None = None
-    sent: bool = False
-    reused: bool = False
-
-    def sends(self) -> None:
-        """The connection stands, and the next thing is the first byte."""
-        if self.before_send is not None:
-            self.before_send()
-        self.sent = True
+    def __init__(self, failure: ConnectionFailure, cause: OSError | None = None) -> None:
+        """Keep both."""
+        super().__init__(failure)
+        self.failure: ConnectionFailure = failure
+        self.cause: OSError | None = cause
 
 
-class HttpAnswer(Protocol):
-    """An answer whose head has come."""
-
-    @property
-    def status(self) -> int:
-        """HTTP status code."""
-        ...
-
-    @property
-    def headers(self) -> Headers:
-        """Its headers."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """Whether its body has been read to the end."""
-        ...
-
-    async def read(self) -> bytes:
-        """Return the next slice of the body as it came; empty at the end. Cancelling loses nothing."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection back if the answer was read to its end, and close it otherwise."""
-        ...
-
-
-class HttpTransport(ABC):
-    """Sends requests to the server of a ``ClientConfig``.
+@final
+class HttpTransport(BaseTransport):
+    """Sends requests to the server of a ``ClientConfig`` over asyncio's connections.
 
     Made anywhere, used on one event loop.
     """
 
-    breaks: ClassVar[tuple[type[Exception], ...]]
-    """What is raised when a connection cannot be made, or breaks."""
+    breaks: ClassVar[tuple[type[Exception], ...]] = (
+        ConnectingError,
+        MalformedAnswerError,
+        ClosedWithoutAnswerError,
+        BrokenOffError,
+        OSError,
+    )
 
     def __init__(self, config: ClientConfig) -> None:
         """Read certificates and environment; connections are made when they are needed.
 
         Raises:
-            ConfigError: If certificates, keys or the proxy of the environment cannot be used.
+            ConfigError: If certificates or keys cannot be used.
         """
-        self._config = config
-        self._tls = TlsContexts(config) if config.is_tls else None
-        parts = urlsplit(config.server)
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if config.is_tls else 80)
-        self._address = f"{self._host}:{self._port}"
-        self._proxy = config.proxy_url or proxy_for(parts.scheme, self._host, self._port, os.environ)
-        if self._proxy is not None:
-            check_proxy(self._proxy, "proxy-url" if config.proxy_url else proxy_variable(parts.scheme, os.environ))
-        self._credentials = config.credentials if config.is_tls else None
-        if config.credentials is not None and not config.is_tls:
-            _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
-        self._identity = impersonation_headers(config.impersonate) if config.impersonate is not None else []
-        self._encoding = "gzip" if config.compression else "identity"
-        self._reuse = Reuse()
-        self._closed = False
+        super().__init__(config)
+        self._buffer = bytearray(READ_BUFFER)
+        self._kept: dict[str, list[HttpConnection]] = {}
+        self._connections: set[HttpConnection] = set()
+        self._prepared: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
+        self._authorized: tuple[Credential, bytes] | None = None
+        self._sweep: asyncio.TimerHandle | None = None
+        self._all_gone: asyncio.Future[None] | None = None
+        server = urlsplit(config.server)
+        host = _host_header(server, self._host)
+        through = urlsplit(self._proxy) if self._proxy is not None else None
+        self._through: SplitResult | None = through
+        # A proxy is asked for the whole URL, but for a server with TLS, which it only connects to.
+        plain_proxy = through is not None and self._tls is None
+        self._prefix = (f"http://{host}" if plain_proxy else "") + quote(server.path.rstrip("/"), _IN_PATH)
+        self._authority = f"{_bracketed(_ascii_host(self._host))}:{self._port}"
+        fixed = [("Host", host), ("User-Agent", config.user_agent), *self._identity]
+        if plain_proxy and through is not None:
+            fixed += _proxy_authorization(through)
+        self._fixed = header_lines(fixed)
 
-    # -- of what speaks HTTP
+    async def close(self) -> None:
+        """Close all connections; requests that are under way fail."""
+        self._closed = True
+        self._kept.clear()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for connection in tuple(self._connections):
+            connection.abort()
+        if self._connections:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            await self._all_gone
 
-    @abstractmethod
     async def _open(
         self, request: HttpRequest, pool: str, encoding: str, credential: Credential, attempt: Attempt
     ) -> HttpAnswer:
-        """Send a request once, on a connection of a pool, and return its answer when the head is there.
-
-        Raises:
-            Exception: One of ``breaks`` if there is none.
-        """
-
-    @abstractmethod
-    def _failure(self, error: Exception) -> tuple[ConnectionFailure, OSError | None]:
-        """Tell what one of ``breaks`` means, and which of the system's errors is the cause, if one is to be named."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Close all connections; requests that are under way fail."""
-
-    # -- Transport
-
-    async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole answer.
-
-        Cancelling closes its connection.
-
-        Raises:
-            TransportError: If there is no answer.
-            ConfigError: If the credentials cannot be read.
-        """
-        attempt = Attempt(request.before_send)
-        limit = asyncio.timeout(_finite(request.timeout))
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        tls = self._tls.context(credential.certificate, now=now) if self._tls is not None else None
+        head = self._head(request, encoding, credential)
+        connection = self._take(pool, tls, now, quiet=request.method not in REPEATED)
+        attempt.reused = connection is not None
+        if connection is None:
+            connection = await self._connect(loop, pool, tls)
         try:
-            async with limit:
-                answer = await self._answer(request, request.pool, self._encoding, attempt, limit)
-                try:
-                    body = await _Body(answer, limit=self._config.max_response_bytes).read()
-                    return HttpResponse(status=answer.status, headers=answer.headers, body=body)
-                except UnpackingError as error:
-                    failure = _unusable(error, request)
-                except self.breaks as error:
-                    failure, _ = self._error(error, request, attempt)
-                finally:
-                    answer.close()
-                raise failure
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise self._timeout(request, attempt) from None
-
-    @asynccontextmanager
-    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; its connection is closed when the context is left.
-
-        Raises:
-            TransportError: If there is no answer.
-            ConfigError: If the credentials cannot be read.
-        """
-        attempt = Attempt()
-        limit = asyncio.timeout(_finite(request.timeout))
-        try:
-            async with limit:
-                pool, encoding = (request.pool, self._encoding) if request.bounded else (WATCHES, "identity")
-                answer = await self._answer(request, pool, encoding, attempt, limit)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise self._timeout(request, attempt) from None
-        most = self._config.max_response_bytes if request.bounded else None
-        try:
-            yield StreamResponse(
-                status=answer.status,
-                headers=answer.headers,
-                chunks=_Chunks(_Body(answer, limit=most), request, self.breaks, self._broke_off),
-            )
-        finally:
-            answer.close()
-
-    # -- how
-
-    async def _answer(
-        self, request: HttpRequest, pool: str, encoding: str, attempt: Attempt, limit: asyncio.Timeout
-    ) -> HttpAnswer:
-        """Send a request; once more with other credentials if the first ones are refused and there are others."""
-        if self._credentials is None:
-            return await self._send(request, pool, encoding, Credential(), attempt)
-        credential = await _Outside(limit, self._credentials.credential())
-        answer = await self._send(request, pool, encoding, credential, attempt)
-        if answer.status != 401:
-            return answer
-        try:
-            renewed = await _Outside(limit, self._credentials.renew(credential))
+            attempt.sends()
         except BaseException:
-            answer.close()
+            self._give_back(connection, pool)
             raise
-        if renewed is None:
-            return answer
-        answer.close()
-        _log.info("credentials were refused and have been renewed", extra={"server": self._address})
-        return await self._send(request, pool, encoding, renewed, attempt)
+        try:
+            answer = await connection.ask(request.method, head, request.body)
+        except BaseException:
+            connection.abort()
+            raise
+        return _Answer(answer, connection, self._done, pool)
 
-    async def _send(
-        self, request: HttpRequest, pool: str, encoding: str, credential: Credential, attempt: Attempt
-    ) -> HttpAnswer:
-        while True:
-            if self._closed:
-                raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
-            attempt.sent = attempt.reused = False
-            try:
-                return await self._open(request, pool, encoding, credential, attempt)
-            except self.breaks as error:
-                failure, how = self._error(error, request, attempt)
-                tls, now = self._tls, asyncio.get_running_loop().time()
-                if attempt.reused and how.cut:
-                    self._reuse.failed(now)
-                then = after_break(
-                    request.method,
-                    reused=attempt.reused,
-                    tls=tls is not None,
-                    in_handshake=how.in_handshake,
-                    cut=how.cut,
-                )
-                if then.again or (then.reload and tls is not None and tls.reload(now)):
-                    continue
-                if then.suspect and tls is not None:
-                    tls.suspect()
-            raise failure
+    def _failure(self, error: Exception) -> tuple[ConnectionFailure, OSError | None]:
+        match error:
+            case ConnectingError():
+                return error.failure, error.cause
+            case MalformedAnswerError():
+                return ConnectionFailure(FailureKind.MALFORMED, str(error)), None
+            case ClosedWithoutAnswerError():
+                return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
+            case _:  # whatever ends a connection that stood, what TLS says of it included, has cut it
+                return msgspec.structs.replace(of_breaking(error), cut=True), None
 
-    def _timeout(self, request: HttpRequest, attempt: Attempt) -> RequestTimeoutError:
-        what = "answer" if attempt.sent else "connection"
-        return RequestTimeoutError(
-            f"{request.method} {request.path}: no {what} from {self._address} within {request.timeout:g} s",
-            method=request.method,
-            path=request.path,
-            sent=attempt.sent,
-        )
+    # -- what is sent
 
-    def _error(
-        self, error: Exception, request: HttpRequest, attempt: Attempt
-    ) -> tuple[TransportError, ConnectionFailure]:
-        how, cause = self._failure(error)
-        failure = TransportError(
-            f"{request.method} {request.path}: {self._describe(how)}",
-            method=request.method,
-            path=request.path,
-            refused=how.kind is FailureKind.REFUSED,
-            sent=attempt.sent,
-            cut=how.cut,
-        )
-        # What speaks HTTP may hold the request's headers in its errors, credentials among them; they are neither cause
-        # nor context.
-        failure.__cause__ = cause
-        return failure, how
-
-    def _describe(self, failure: ConnectionFailure) -> str:
-        """Say what happened, and where."""
-        if self._proxy is not None and failure.kind in _OF_THE_WAY:
-            proxy = urlsplit(self._proxy)
-            return failure.describe(
-                f"the proxy {proxy.hostname}:{proxy.port or (443 if proxy.scheme == 'https' else 80)}"
-            )
-        return failure.describe(self._address)
-
-    def _broke_off(self, error: Exception, request: HttpRequest) -> StreamEndedError:
-        """Return the error of a stream whose connection broke."""
-        how, _ = self._failure(error)
-        method, path = request.method, request.path
-        return StreamEndedError(
-            f"{method} {path}: the stream broke off: {self._describe(how)}", method=method, path=path
-        )
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._config.server}>"
-
-
-@final
-class _Body:
-    """The body of one answer, unpacked piece by piece; cancelling a read loses nothing."""
-
-    __slots__ = ("_answer", "_gave", "_limit", "_pieces", "_unpacker")
-
-    def __init__(self, answer: HttpAnswer, *, limit: int | None) -> None:
-        self._answer = answer
-        self._limit = limit
-        self._unpacker: Unpacker | None = None
-        self._pieces: Iterator[bytes] = iter(())
-        self._gave = False  # a piece of the slice that came last
-
-    def _begun(self) -> Unpacker:
-        if self._unpacker is None:
-            self._unpacker = Unpacker(self._answer.headers.get("content-encoding"), limit=self._limit)
-        return self._unpacker
-
-    async def read(self) -> bytes:
-        """Return all of it."""
-        unpacker, answer = self._begun(), self._answer
-        pieces: list[bytes] = []
-        if unpacker.is_packed:
-            while piece := await self.next():
-                pieces.append(piece)
+    def _head(self, request: HttpRequest, encoding: str, credential: Credential) -> bytes:
+        line = f"{request.method} {self._prefix}{target(request.path, request.query)} HTTP/1.1\r\n".encode("ascii")
+        headers = self._headers(encoding, request.headers)
+        authorization = self._authorization(credential)
+        if request.body is not None:
+            length = b"Content-Length: %d\r\n\r\n" % len(request.body)
         else:
-            while not answer.complete and (piece := await answer.read()):
-                unpacker.count_plain(len(piece))
-                pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            length = b"Content-Length: 0\r\n\r\n" if request.method in _WITH_BODY else b"\r\n"
+        return b"".join((line, self._fixed, headers, authorization, length))
 
-    async def next(self) -> bytes:
-        """Return the next piece; empty at the end."""
-        unpacker = self._begun()
-        if self._gave and unpacker.is_packed:
-            await asyncio.sleep(0)  # a slice of the network may be a thousand times as much: others have their turn
-        while (piece := next(self._pieces, None)) is None:
-            self._gave = False
-            chunk = b"" if self._answer.complete else await self._answer.read()
-            if not chunk:
-                unpacker.finish()
-                return b""
-            self._pieces = unpacker.feed(chunk)
-        self._gave = True
-        return piece
+    def _headers(self, encoding: str, headers: Mapping[str, str]) -> bytes:
+        key = (encoding, tuple(headers.items()))
+        lines = self._prepared.get(key)
+        if lines is None:
+            lines = header_lines([("Accept-Encoding", encoding), *headers.items()])
+            if len(self._prepared) < _MOST_PREPARED:
+                self._prepared[key] = lines
+        return lines
+
+    def _authorization(self, credential: Credential) -> bytes:
+        if credential.authorization is None:
+            return b""
+        if self._authorized is None or self._authorized[0] is not credential:
+            lines = header_lines([("Authorization", credential.authorization.reveal())])
+            self._authorized = (credential, lines)
+        return self._authorized[1]
+
+    # -- connections
+
+    def _take(self, pool: str, tls: ssl.SSLContext | None, now: float, *, quiet: bool) -> HttpConnection | None:
+        """Return the kept connection that was used last, and close those that cannot be used.
+
+        Args:
+            pool: Name of the pool.
+            tls: TLS context that the connection must have been made with.
+            now: Time of the loop.
+            quiet: Whether to look at the socket first, because the request is not sent again if the connection is dead.
+        """
+        kept = self._kept.get(pool)
+        while kept:
+            connection = kept.pop()
+            if (
+                connection.usable
+                and connection.made_with is tls
+                and now - connection.kept_at < IDLE_CONNECTION
+                and self._reuse.is_allowed(now)
+            ):
+                if not quiet or connection.quiet:
+                    return connection
+                self._reuse.failed(now)
+            connection.abort()
+        return None
+
+    def _give_back(self, connection: HttpConnection, pool: str) -> None:
+        """Keep a connection that nobody uses now."""
+        if self._closed or not connection.usable:
+            connection.abort()
+            return
+        loop = asyncio.get_running_loop()
+        connection.kept_at = loop.time()
+        self._kept.setdefault(pool, []).append(connection)
+        if self._sweep is None:
+            self._sweep = loop.call_later(IDLE_CONNECTION, self._close_idle)
+
+    def _done(self, connection: HttpConnection, pool: str) -> None:
+        """Take a connection back whose request is over."""
+        if connection.finish():
+            self._give_back(connection, pool)
+
+    def _close_idle(self) -> None:
+        """Close connections that nobody has used for a while, and look again when the next one may be due."""
+        loop = asyncio.get_running_loop()
+        # A timer goes off a little early, and sums of instants are rounded: without room for that, the next look would
+        # be at this very moment again, and again.
+        until = loop.time() + _TIMER_SLACK
+        due: list[float] = []
+        for kept in self._kept.values():
+            while kept and kept[0].kept_at + IDLE_CONNECTION <= until:
+                kept.pop(0).abort()
+            if kept:
+                due.append(kept[0].kept_at + IDLE_CONNECTION)
+        self._sweep = loop.call_at(min(due), self._close_idle) if due else None
+
+    def _gone(self, connection: HttpConnection) -> None:
+        self._connections.discard(connection)
+        if not self._connections and self._all_gone is not None and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop, pool: str, tls: ssl.SSLContext | None) -> HttpConnection:
+        """Make a connection.
+
+        Raises:
+            ConnectingError: If there is none to be had.
+        """
+        through = self._through
+        connection = HttpConnection(loop, self._buffer, most_waiting=READ_BUFFER, made_with=tls, gone=self._gone)
+        times = CONNECTS if pool == Pool.LEADER_ELECTION else 1
+        try:
+            if through is None:
+                await self._reach(loop, connection, (self._host, self._port), None, times)
+            else:
+                secure = through.scheme == "https"
+                port = through.port or (443 if secure else 80)
+                context = (tls or ssl.create_default_context()) if secure else None
+                await self._reach(loop, connection, (through.hostname or "", port), context, times)
+                if tls is not None:
+                    await self._tunnel(connection, through)
+            if tls is not None:
+                await connection.encrypt(tls, self._server_name(self._host))
+        except BaseException as error:
+            connection.abort()
+            if isinstance(error, OSError):
+                raise ConnectingError(of_connecting(error), error) from None
+            raise
+        self._connections.add(connection)
+        if self._closed:
+            connection.abort()
+        return connection
+
+    async def _reach(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connection: HttpConnection,
+        address: tuple[str, int],
+        tls: ssl.SSLContext | None,
+        times: int,
+    ) -> None:
+        """Connect to an address; with ``tls``, which a proxy may want, encrypted."""
+        made = await _socket_to(loop, *address, times=times)
+        name = self._server_name(address[0]) if tls is not None else None
+        await loop.create_connection(lambda: connection, sock=made, ssl=tls, server_hostname=name)
+
+    def _server_name(self, host: str) -> str:
+        """Return the name that a certificate has to have."""
+        return self._config.tls.server_name if self._config.tls.server_name and host == self._host else host.rstrip(".")
+
+    async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
+        """Have a proxy connect to the server."""
+        lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
+        head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
+        try:
+            answer = await connection.ask("CONNECT", head, None)
+        except (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError) as error:
+            failure = ConnectionFailure(FailureKind.PROXY, str(error) or "it closed the connection")
+            raise ConnectingError(failure) from None
+        if not connection.finish() or not 200 <= answer.status < 300:
+            connection.abort()
+            raise ConnectingError(ConnectionFailure(FailureKind.PROXY, str(answer.status)))
 
 
 @final
-class _Chunks:
-    """The body of a stream, slice by slice."""
+class _Answer:
+    """An answer on one of our connections."""
+
+    __slots__ = ("_answer", "_connection", "_done", "_headers", "_pool", "status")
 
     def __init__(
-        self,
-        body: _Body,
-        request: HttpRequest,
-        breaks: tuple[type[Exception], ...],
-        broke_off: Callable[[Exception, HttpRequest], StreamEndedError],
+        self, answer: AnswerReader, connection: HttpConnection, done: Callable[[HttpConnection, str], object], pool: str
     ) -> None:
-        self._body = body
-        self._request = request
-        self._breaks = breaks
-        self._broke_off = broke_off
+        self.status = answer.status
+        self._answer = answer
+        self._connection: HttpConnection | None = connection
+        self._done = done
+        self._pool = pool
+        self._headers: Headers | None = None
 
-    def __aiter__(self) -> _Chunks:
-        return self
+    @property
+    def headers(self) -> Headers:
+        if self._headers is None:
+            self._headers = Headers.of_lower_case(self._answer.headers)
+        return self._headers
 
-    async def __anext__(self) -> bytes:
-        try:
-            chunk = await self._body.next()
-        except UnpackingError as error:
-            failure = _unusable(error, self._request)
-        except self._breaks as error:
-            failure = self._broke_off(error, self._request)
-        else:
-            if not chunk:
-                raise StopAsyncIteration
-            return chunk
-        raise failure
+    @property
+    def complete(self) -> bool:
+        return self._answer.complete and not self._answer.pieces
+
+    async def read(self) -> bytes:
+        if self._connection is None:
+            return b""
+        return await self._connection.read()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._done(connection, self._pool)
 
 
-@final
-class _Outside(Generic[_T]):
-    """Waits for credentials while the request's clock stands still: a login may take a person, and has its own limit.
+async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, times: int) -> socket.socket:
+    """Connect a socket to a host, over whichever of its addresses answers first.
 
-    Most credentials are at hand, and nothing waits: then the clock is not touched.
+    Raises:
+        ConnectingError: If the name cannot be resolved.
+        OSError: What the last address that was tried says; a refusal counts only if all refuse.
     """
-
-    __slots__ = ("_limit", "_login")
-
-    def __init__(self, limit: asyncio.Timeout, login: Coroutine[Any, Any, _T]) -> None:
-        self._limit = limit
-        self._login = login
-
-    def __await__(self) -> Generator[Any, Any, _T]:
-        steps = self._login.__await__()
+    addresses = _literal(host, port)
+    if addresses is None:
         try:
-            awaited = next(steps)
-            ends_at, began_at = self._limit.when(), asyncio.get_running_loop().time()
-            self._limit.reschedule(None)
-            try:
-                while True:
-                    try:
-                        given = yield awaited
-                    except BaseException as error:  # noqa: BLE001 - a cancellation, too, is the login's to deal with
-                        awaited = steps.throw(error)
-                    else:
-                        awaited = steps.send(given)
-            finally:
-                if ends_at is not None:
-                    self._limit.reschedule(ends_at + asyncio.get_running_loop().time() - began_at)
-        except StopIteration as ended:
-            return ended.value  # type: ignore[no-any-return]  # a generator's value has no type here
+            found = await loop.getaddrinfo(_ascii_host(host), port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise ConnectingError(ConnectionFailure(FailureKind.NAME), error) from None
+        addresses = _in_turn([(entry[0], entry[4]) for entry in found])
+    waiting, failed = [*addresses * times], list[OSError]()
+    tries: set[asyncio.Task[socket.socket]] = set()
+    try:
+        while waiting or tries:
+            if waiting:
+                family, address = waiting.pop(0)
+                tries.add(loop.create_task(_dialled(loop, family, address)))
+            pause = CONNECT_INTERVAL if waiting else None
+            done, tries = await asyncio.wait(tries, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                why = ended.exception()
+                if why is None:
+                    tries |= done - {ended}
+                    return ended.result()
+                if not isinstance(why, OSError):
+                    raise why
+                failed.append(why)
+    finally:
+        for left in tries:
+            left.add_done_callback(_close_unused)
+            left.cancel()
+    raise next((why for why in failed if not isinstance(why, ConnectionRefusedError)), failed[-1])
 
 
-def _unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
-    kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
-    cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
-    why = f"{request.method} {request.path}: {error}{cure}"
-    return kind(why, method=request.method, path=request.path)
+def _close_unused(dial: asyncio.Task[socket.socket]) -> None:
+    if not dial.cancelled() and dial.exception() is None:
+        dial.result().close()
 
 
-def _finite(timeout: float | None) -> float | None:
-    return None if timeout is None or math.isinf(timeout) else timeout
-
-
-def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Make a socket that notices a peer which is gone."""
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Linux has all of these; macOS calls the first one TCP_KEEPALIVE, and lacks the last one.
-    idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
-    for option, value in (
-        (idle, _KEEPALIVE_IDLE),
-        (getattr(socket, "TCP_KEEPINTVL", None), _KEEPALIVE_INTERVAL),
-        (getattr(socket, "TCP_KEEPCNT", None), _KEEPALIVE_PROBES),
-        (getattr(socket, "TCP_USER_TIMEOUT", None), _USER_TIMEOUT_MS),
-    ):
-        if option is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
+async def _dialled(loop: asyncio.AbstractEventLoop, family: int, address: Any) -> socket.socket:
+    made = make_socket(family, socket.SOCK_STREAM, 0)
+    try:
+        made.setblocking(False)
+        await loop.sock_connect(made, address)
+    except BaseException:
+        made.close()
+        raise
     return made
+
+
+def _literal(host: str, port: int) -> list[tuple[int, Any]] | None:
+    """Return the address that a host is, if it is no name: nobody has to be asked then."""
+    for family, address in ((socket.AF_INET, (host, port)), (socket.AF_INET6, (host, port, 0, 0))):
+        with contextlib.suppress(OSError):
+            socket.inet_pton(family, host)
+            return [(family, address)]
+    return None
+
+
+def _in_turn(addresses: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """Order addresses so that families take turns, as RFC 8305 asks: one of both may lead nowhere."""
+    first = [entry for entry in addresses if entry[0] == addresses[0][0]]
+    others = [entry for entry in addresses if entry[0] != addresses[0][0]]
+    ordered: list[tuple[int, Any]] = []
+    while first or others:
+        ordered += [queue.pop(0) for queue in (first, others) if queue]
+    return ordered
+
+
+def _ascii_host(host: str) -> str:
+    return host if host.isascii() else host.encode("idna").decode("ascii")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _host_header(server: SplitResult, host: str) -> str:
+    name = _bracketed(_ascii_host(host).partition("%")[0])
+    usual = 443 if server.scheme == "https" else 80
+    return name if server.port in (None, usual) else f"{name}:{server.port}"
+
+
+def _proxy_authorization(proxy: SplitResult) -> list[tuple[str, str]]:
+    if proxy.username is None and proxy.password is None:
+        return []
+    user = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}"
+    return [("Proxy-Authorization", f"Basic {base64.b64encode(user.encode()).decode('ascii')}")]

@@ -1,7 +1,7 @@
 """The way to the server, as a protocol of two calls: one request with its answer, and one stream.
 
 Everything above this module (verbs, pager, watch, discovery) speaks ``Transport`` only, so that tests give a fake and
-other HTTP clients can be put in. The real one is ``deltaloop.client.transport.aiohttp_transport``.
+other HTTP clients can be put in. The real one is ``deltaloop.client.transport.http_transport``.
 
 A transport adds the credentials, once more after a 401 if they could be renewed, and turns every failure of the way
 into a ``TransportError`` that says whether the request was refused and whether it may have been carried out. It does

@@ -9,8 +9,8 @@ wait until neither has changed for the longer of the two lease durations, and th
 The version of the combined state is both versions; an update needs both to stand. A lock that is missing has the empty
 version, and an update creates it.
 
-Source: client-go tools/leaderelection/resourcelock/multilock.go. In docs/differences.md: a missing primary does not
-hide who holds the secondary, and the longer lease duration counts.
+Source: client-go tools/leaderelection/resourcelock/multilock.go. In docs/reference/differences.md: a missing
+primary does not hide who holds the secondary, and the longer lease duration counts.
 """
 
 from __future__ import annotations

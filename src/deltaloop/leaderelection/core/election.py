@@ -28,8 +28,8 @@ Time is the caller's: ``now`` in seconds on a clock that never goes back and tha
 be written into the record. Feeding what was not asked for raises ``RuntimeError``.
 
 Source: client-go tools/leaderelection/leaderelection.go (``tryAcquireOrRenew``, ``renew``, ``release``). In
-docs/differences.md: the start of the write counts, a leader that sees the lock in other hands stops at once, and a new
-version alone counts as a change.
+docs/reference/differences.md: the start of the write counts, a leader that sees the lock in other hands stops at once,
+and a new version alone counts as a change.
 """
 
 from __future__ import annotations

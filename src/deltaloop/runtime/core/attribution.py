@@ -15,7 +15,8 @@ Bounded: the oldest writes are forgotten first; their events are then labelled a
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, final
+from collections.abc import Iterable
+from typing import Final, final
 
 import msgspec
 
@@ -27,7 +28,7 @@ _CHANGES: Final = ("add", "update", "delete", "delete-missed")
 """Verbs of events that a write causes; a resync or a first list shows an object that was there before."""
 
 
-class _Write(NamedTuple):
+class _Write(msgspec.Struct, frozen=True, gc=False):
     controller: str
     number: int
     key: str
@@ -58,21 +59,15 @@ class Attribution:
             key: Key that was reconciled.
             base: The version before the write; empty if the write created the object, None if it is unknown.
         """
-        self._remember((uid, version), _Write(controller, number, key, None if base == version else base))
+        if not uid:
+            return
+        self._writers[uid, version] = _Write(controller, number, key, None if base == version else base)
+        if len(self._writers) > LIMIT:
+            del self._writers[next(iter(self._writers))]
 
     def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
         """Remember that a reconcile of a controller deleted an object."""
-        self._remember((uid, _DELETED), _Write(controller, number, key, None))
-
-    def writer(self, uid: str, version: str) -> tuple[str, int] | None:
-        """Return the controller and the number of the reconcile that wrote a version; None if it was not this program.
-
-        Args:
-            uid: Of the object.
-            version: The version that it got; empty for its deletion.
-        """
-        found = self._writers.get((uid, version))
-        return None if found is None else (found.controller, found.number)
+        self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
         """Tell whether runs of a key caused all that a trigger shows.
@@ -97,19 +92,19 @@ class Attribution:
                 return False
         return False
 
-    def label(self, trigger: Trigger, *, controller: str) -> Trigger:
-        """Return a trigger with its ``origin``: ``self, reconcile 41``, or ``NAME, reconcile 7``; else as it is."""
-        if trigger.reference is None:
-            return trigger
-        found = self.writer(trigger.reference.uid, trigger.new_resource_version)
-        if found is None:
-            return trigger
-        who = "self" if found[0] == controller else found[0]
-        return msgspec.structs.replace(trigger, origin=f"{who}, reconcile {found[1]}")
+    def labelled(self, triggers: Iterable[object], *, controller: str) -> tuple[Trigger, ...]:
+        """Return triggers with the ``origin`` of own writes: ``self, reconcile 41``, or ``NAME, reconcile 7``.
 
-    def _remember(self, write: tuple[str, str], by: _Write) -> None:
-        if not write[0]:
-            return
-        self._writers[write] = by
-        while len(self._writers) > LIMIT:
-            del self._writers[next(iter(self._writers))]
+        Others are as they were; what is no ``Trigger`` is left out.
+        """
+        found: list[Trigger] = []
+        for trigger in triggers:
+            if type(trigger) is not Trigger:
+                continue
+            about = trigger.reference
+            write = None if about is None else self._writers.get((about.uid, trigger.new_resource_version))
+            if write is not None:
+                who = "self" if write.controller == controller else write.controller
+                trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {write.number}")  # noqa: PLW2901
+            found.append(trigger)
+        return tuple(found)

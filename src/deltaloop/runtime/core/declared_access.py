@@ -94,15 +94,15 @@ class DeclaredAccess:
         self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str
     ) -> NeededAccess | None:
         """Return what a request needs and the controller does not declare; None if it is declared."""
-        if (kind.group, kind.plural) in _ANYBODY_MAY:
-            return None
         place = namespace or _EVERYWHERE
         resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
         for asked in (verb, "*"):
-            for places in (
-                self._places.get((kind.group, resource, asked)),
-                self._later.get((str(kind), subresource, asked)),
-            ):
-                if places and (not kind.namespaced or place in places or _EVERYWHERE in places):
-                    return None
+            places = self._places.get((kind.group, resource, asked), ())
+            if _EVERYWHERE in places or place in places or (places and not kind.namespaced):
+                return None
+            places = self._later.get((str(kind), subresource, asked), ()) if self._later else ()
+            if _EVERYWHERE in places or place in places or (places and not kind.namespaced):
+                return None
+        if (kind.group, kind.plural) in _ANYBODY_MAY:
+            return None
         return NeededAccess(verb, str(kind), subresource, place)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Final, TypeGuard, final
+from typing import Final, final
 
-from deltaloop.api.json_values import copied, is_mapping
+from deltaloop.api.json_values import copied, is_list, is_mapping
 from deltaloop.runtime.core.own_writes import PathParts
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.reading import read_object
@@ -84,12 +84,12 @@ def _compare(
             if value is not None:
                 below = node.merge_fields.get(name) or node.element or FREE
                 _compare(below, value, stored.get(name, MISSING), live.get(name, MISSING), (*path, name), found)
-    elif node.merging == "keyed" and _is_list(sent) and _is_list(stored) and _is_list(live):
+    elif node.merging == "keyed" and is_list(sent) and is_list(stored) and is_list(live):
         there = {_identity(node, item): item for item in live}
         for index, (item, kept) in enumerate(zip(sent, stored, strict=True)):
             other = there.get(_identity(node, kept), MISSING)
             _compare(node.element or FREE, item, kept, other, (*path, index), found)
-    elif not (node.merging == "set" and _is_list(stored) and _is_list(live) and all(item in live for item in stored)):
+    elif not (node.merging == "set" and is_list(stored) and is_list(live) and all(item in live for item in stored)):
         found.append(Difference(path, live))
 
 
@@ -99,15 +99,13 @@ def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
     return tuple(repr(fields.get(key)) for key in node.keys)
 
 
-def _is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
-
-
 def _same(one: object, other: object) -> bool:
     """Tell whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
+    if type(one) is str:
+        return one == other
     if is_mapping(one) and is_mapping(other):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
-    if _is_list(one) and _is_list(other):
+        return one.keys() == other.keys() and all(map(_same, one.values(), map(other.__getitem__, one)))
+    if is_list(one) and is_list(other):
         return len(one) == len(other) and all(map(_same, one, other))
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 

@@ -10,71 +10,18 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Any, Final
 
 import msgspec
 
 from deltaloop.api.references import Trigger
-from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import changed_paths, path_text
+from deltaloop.runtime.core.own_writes import OwnWrite
 
 LIMIT: Final = 1000
 EACH: Final = 8
 MOST_ANSWERS: Final = 50
 MOST_BYTES: Final = 2 * 1024 * 1024
-_PATHS: Final = 5
 _OVERHEAD: Final = 1024  # of an object beside its JSON
-
-
-@final
-class KeptChange:
-    """An object before and after a write, for as long as there is room for both.
-
-    Attributes:
-        size: Bytes that both take, about.
-    """
-
-    __slots__ = ("_objects", "size")
-
-    def __init__(self, before: Resource, after: Resource) -> None:
-        """Keep both."""
-        self._objects: tuple[Resource, Resource] | None = (before, after)
-        self.size: int = before.stored_size + after.stored_size + 2 * _OVERHEAD
-
-    def paths(self) -> tuple[str, ...] | None:
-        """Return the fields that changed, at most a few; None if it was forgotten."""
-        if self._objects is None:
-            return None
-        return tuple(map(path_text, changed_paths(*self._objects, limit=_PATHS)))
-
-    def forget(self) -> None:
-        """Make room."""
-        self._objects = None
-
-
-class WrittenObject(msgspec.Struct, frozen=True, kw_only=True):
-    """A write of a reconcile, without data.
-
-    Attributes:
-        verb: What was done.
-        kind: ``apps/v1/Deployment``.
-        key: Of the object.
-        subresource: Such as ``status``.
-        version: The version that it got; empty if it is gone, or nothing changed.
-        change: What changed; None if nothing did, or nobody knows.
-    """
-
-    verb: str
-    kind: str
-    key: str
-    subresource: str
-    version: str
-    change: KeptChange | None = None
-
-    @property
-    def paths(self) -> tuple[str, ...] | None:
-        """The fields that changed, at most a few; None if they are not kept any more."""
-        return () if self.change is None else self.change.paths()
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +55,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
     error: str
     triggers: tuple[Trigger, ...]
     triggers_dropped: int
-    writes: tuple[WrittenObject, ...]
+    writes: tuple[OwnWrite, ...]
     writes_dropped: int
     cleanup: bool = False
 
@@ -132,7 +79,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
                     "kind": write.kind,
                     "key": write.key,
                     "subresource": write.subresource,
-                    "version": write.version,
+                    "version": write.version if write.effective else "",
                     "paths": None if (paths := write.paths) is None else [*paths],
                 }
                 for write in self.writes
@@ -147,7 +94,7 @@ class History:
     def __init__(self) -> None:
         """Begin without any."""
         self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
-        self._changes: deque[KeptChange] = deque()
+        self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -156,18 +103,23 @@ class History:
     def add(self, reconciled: Reconciled) -> None:
         """Remember a reconcile."""
         name = (reconciled.controller, reconciled.key)
-        self._keys[name] = (*self._keys.get(name, ()), reconciled)[-EACH:]  # an empty deque takes half a KiB
-        self._keys.move_to_end(name)
-        while len(self._keys) > LIMIT:
-            self._keys.popitem(last=False)
+        runs = self._keys.get(name)
+        if runs is None:
+            self._keys[name] = (reconciled,)
+            if len(self._keys) > LIMIT:
+                self._keys.popitem(last=False)
+        else:
+            self._keys[name] = (*runs, reconciled)[-EACH:]  # an empty deque takes half a KiB
+            self._keys.move_to_end(name)
         for write in reconciled.writes:
-            if write.change is not None:
-                self._changes.append(write.change)
-                self._bytes += write.change.size
+            if write.before is not None and write.after is not None:
+                size = write.before.stored_size + write.after.stored_size + 2 * _OVERHEAD
+                self._changes.append((write, size))
+                self._bytes += size
         while self._bytes > MOST_BYTES:
-            oldest = self._changes.popleft()
-            self._bytes -= oldest.size
-            oldest.forget()
+            write, size = self._changes.popleft()
+            self._bytes -= size
+            write.forget()
 
     def latest(self, controller: str, key: str) -> Reconciled | None:
         """Return the last reconcile of a key by a controller; None if none is remembered."""

@@ -46,6 +46,7 @@ from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
+_LOOKS_FROM: Final = 2  # the first strike marks the object then
 _UID: Final[PathParts] = ("metadata", "uid")
 
 
@@ -141,12 +142,22 @@ class Cooled(msgspec.Struct, frozen=True, kw_only=True):
 Fact: TypeAlias = HotLoop | Cooled
 
 
+_States: TypeAlias = tuple[Resource | None, Resource, Resource | None]
+"""An object after the last write, before the next one, and after that."""
+
+
 @final
 class _Written(msgspec.Struct):
-    last: OwnWrite | None = None
+    """An object that a key wrote, as its last write left it."""
+
+    verb: str = ""
+    uid: str = ""
+    version: str = ""
+    after: Resource | None = None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
     strikes: list[float] = msgspec.field(default_factory=list[float])  # a few; an empty deque takes half a KiB
+    suspected: tuple[float, _States] | None = None
 
 
 @final
@@ -160,20 +171,24 @@ class _Hot(msgspec.Struct):
 
 @final
 class _Key(msgspec.Struct):
-    objects: OrderedDict[tuple[str, str], _Written] = msgspec.field(
-        default_factory=OrderedDict[tuple[str, str], _Written]
-    )
+    objects: dict[tuple[str, str], _Written] = msgspec.field(default_factory=dict[tuple[str, str], _Written])
     hot: _Hot | None = None
 
 
 @final
 class HotLoops:
-    """The keys of one controller, watched."""
+    """The keys of one controller, watched.
+
+    Attributes:
+        watched: Keys that are hot, or marked. Other keys need no ``delay``, no ``wants_to_see``, and no ``observe``
+            when they wrote nothing.
+    """
 
     def __init__(self, options: HotLoopOptions) -> None:
         """Begin with calm keys."""
         self._options = options
         self._keys: OrderedDict[str, _Key] = OrderedDict()
+        self.watched: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -201,14 +216,13 @@ class HotLoops:
                 the other writer has written again, and its name is there.
         """
         known = self._keys.get(key)
-        for subject, written in known.objects.items() if known is not None else ():
-            last = written.last
-            if not written.marked or last is None:
+        for subject, last in known.objects.items() if known is not None else ():
+            if not last.marked:
                 continue
             for trigger in triggers:
                 of_object = trigger.reference is not None and trigger.reference.uid == last.uid
                 if of_object and not trigger.origin and trigger.new_resource_version != last.version:
-                    written.marked = False
+                    last.marked = False
                     return subject
         return None
 
@@ -222,7 +236,7 @@ class HotLoops:
         """
         known = self._keys.get(key)
         written = None if known is None else known.objects.get(subject)
-        if written is not None and written.last is not None and written.last.uid == obj.uid:
+        if written is not None and written.uid == obj.uid:
             written.seen = _managed_fields(obj)
 
     def observe(
@@ -237,28 +251,34 @@ class HotLoops:
             succeeded: Whether it ended well.
             now: The monotonic clock, in seconds.
         """
+        own = bool(triggers)
+        for trigger in triggers:
+            own = own and trigger.origin != ""
         # What no cache holds cannot be what triggers: such a write says nothing about a loop.
         effective = [write for write in writes if write.is_known_change]
         known = self._keys.get(key)
+        facts: list[Fact] = []
         if known is None:
             if not effective:
                 return ()
             known = self._keys[key] = _Key()
-        self._keys.move_to_end(key)
-        facts: list[Fact] = []
-        own = bool(triggers) and all(trigger.origin for trigger in triggers)
+            if len(self._keys) > self._options.limit:
+                self.watched.discard(self._keys.popitem(last=False)[0])
+        elif effective:
+            self._keys.move_to_end(key)
         if known.hot is not None and self._has_cooled(
             known.hot, quiet_echo=own and succeeded and not effective, now=now
         ):
             facts.append(Cooled(key=key, cause=known.hot.cause, seconds=now - known.hot.since))
             known.hot = None
             known.objects.clear()
+            self.watched.discard(key)
         for write in effective:
-            facts += self._wrote(key, known, write, triggers, own=own, now=now)
+            fact = self._wrote(key, known, write, triggers, own=own, now=now)
+            if fact is not None:
+                facts.append(fact)
         if known.hot is not None:
             known.hot.next_at = now + known.hot.interval
-        while len(self._keys) > self._options.limit:
-            self._keys.popitem(last=False)
         return tuple(facts)
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
@@ -267,16 +287,17 @@ class HotLoops:
 
     def _wrote(
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
-    ) -> list[Fact]:
-        present = known.objects.setdefault(write.subject, _Written())
-        known.objects.move_to_end(write.subject)
-        while len(known.objects) > _OBJECTS:
-            known.objects.popitem(last=False)
-        last, present.last = present.last, msgspec.structs.replace(write, before=None)  # which nothing reads later
-        contested = self._contested(last, write)
+    ) -> HotLoop | None:
+        subject = write.subject
+        last = known.objects.pop(subject, None)
+        present = known.objects[subject] = last or _Written()
+        if len(known.objects) > _OBJECTS:
+            del known.objects[next(iter(known.objects))]
+        contested = () if last is None else self._contested(last, write, own=own or known.hot is not None, now=now)
+        theirs = present.after
+        present.verb, present.uid, present.version, present.after = write.verb, write.uid, write.version, write.after
         if not own and not contested:
-            return []
-        cause = Cause.FIGHT if contested else Cause.SELF
+            return None
         strikes = present.strikes
         strikes.append(now)
         while now - strikes[0] > self._options.window:
@@ -286,49 +307,69 @@ class HotLoops:
             if hot.struck_at < now:  # one reconcile doubles it once
                 hot.interval = min(2 * hot.interval, self._options.max_interval)
             hot.struck_at = now
-            return []
-        generated = write.subject[1] != write.key
+            return None
+        generated = subject[1] != write.key
         wanted = self._options.threshold * (_GENERATED if generated else 1)
         if len(strikes) < wanted:
             present.marked = (
                 len(strikes) == wanted - 1 and bool(contested) and not generated and not _managed_fields(write.before)
             )
-            return []
+            if present.marked:
+                self.watched.add(key)
+            return None
         interval = self._options.min_interval
-        known.hot = _Hot(cause, now, interval, now + interval, now)
-        before = write.before or (None if last is None else last.after)
-        return [
-            HotLoop(
-                key=key,
-                cause=cause,
-                kind=write.kind,
-                object_key=write.subject[1],
-                changes=show_changes(before, write.after, contested or changed_paths(before, write.after)),
-                other=_other(write, triggers, last, contested, seen=present.seen) if contested else "",
-                strikes=len(strikes),
-                seconds=now - strikes[0],
-                interval=interval,
-            )
-        ]
+        known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
+        self.watched.add(key)
+        before = write.before or theirs
+        return HotLoop(
+            key=key,
+            cause=known.hot.cause,
+            kind=write.kind,
+            object_key=subject[1],
+            changes=show_changes(before, write.after, contested or changed_paths(before, write.after)),
+            other=_other(write, triggers, theirs, contested, seen=present.seen) if contested else "",
+            strikes=len(strikes),
+            seconds=now - strikes[0],
+            interval=interval,
+        )
 
-    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> tuple[PathParts, ...]:
-        """Return the fields that somebody else changed since the last write, and this one changed again."""
-        if last is not None and write.before is None:
+    def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
+        """Return the fields that somebody else changed since the last write, and this one changed again.
+
+        Fields are compared on suspicion only. One write after one of somebody else is none: it is kept, and compared
+        when there is a second one.
+        """
+        if write.before is None:
             # It was made before, and others have deleted it: the garbage collector, for example, because of its owner.
             again = write.verb == "create" == last.verb and last.uid != write.uid and write.subject[1] == write.key
-            return (_UID,) if again else ()
-        if last is None or write.before is None or write.before.resource_version == last.version:
-            return ()
-        if last.uid != write.uid:
-            return ()
-        theirs = frozenset(changed_paths(last.after, write.before))
-        return tuple(path for path in changed_paths(write.before, write.after) if path in theirs) if theirs else ()
+            contested: tuple[PathParts, ...] = (_UID,) if again else ()
+        elif last.uid != write.uid or write.before.resource_version == last.version:
+            contested = ()
+        else:
+            states = (last.after, write.before, write.after)
+            recent = last.suspected is not None and now - last.suspected[0] <= self._options.window
+            if not own and not last.strikes and not recent and self._options.threshold > _LOOKS_FROM:
+                last.suspected = (now, states)
+                return ()
+            contested = _changed_by_both(states)
+        if (own or contested) and last.suspected is not None:
+            (at, states), last.suspected = last.suspected, None
+            if _changed_by_both(states):
+                last.strikes.insert(0, at)
+        return contested
+
+
+def _changed_by_both(states: _States) -> tuple[PathParts, ...]:
+    """Return the fields that were changed before a write, and by it."""
+    after_last, before, after = states
+    theirs = frozenset(changed_paths(after_last, before))
+    return tuple(path for path in changed_paths(before, after) if path in theirs) if theirs else ()
 
 
 def _other(
     write: OwnWrite,
     triggers: Sequence[Trigger],
-    last: OwnWrite | None,
+    last: Resource | None,
     contested: Sequence[PathParts],
     *,
     seen: Sequence[Mapping[str, Any]],
@@ -343,7 +384,7 @@ def _other(
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid
         if of_object and trigger.origin and not trigger.origin.startswith("self,"):
             return trigger.origin.partition(",")[0]
-    known = _managed_fields(None if last is None else last.after)
+    known = _managed_fields(last)
     entries = seen or _managed_fields(write.before)
     if entries:
         owners = [entry for entry in entries if _owns_any(entry, contested)]

@@ -31,8 +31,7 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_version import is_comparable, is_newer
-from deltaloop.cache.core.freshness import is_reached
+from deltaloop.api.resource_version import is_newer, version_number
 
 MAX_AGE: Final = 300.0
 UNCOMPARABLE_AGE: Final = 10.0
@@ -92,37 +91,27 @@ class UnknownWrite(msgspec.Struct, frozen=True):
     until: float
 
 
-def _is_at_least(version: str, wanted: str) -> bool:
-    return version == wanted or is_newer(version, wanted)
-
-
 @final
 class Overlay:
     """The writes of one program to the objects of one cache."""
 
     def __init__(self) -> None:
         """Begin without writes."""
-        self._entries: dict[str, Entry] = {}
+        self.entries: dict[str, Entry] = {}
+        """Of the keys that ``show`` may say something else of than the cache."""
+        self.has_unknown = False
+        """Whether a write may have an unknown outcome; if not, no key is uncertain."""
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}
         self._prune_from = _PRUNE_FROM
 
     def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, key: object) -> bool:
-        """Whether ``show`` may say something else of a key than the cache."""
-        return key in self._entries
+        return len(self.entries)
 
     def uid_of_gone(self, key: str) -> str:
         """Return the uid of the object that a deletion of ours hides; empty if none does."""
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         return entry.uid if isinstance(entry, Gone) else ""
-
-    @property
-    def has_unknown(self) -> bool:
-        """Whether any write has an unknown outcome; if not, no key is uncertain."""
-        return bool(self._unknown or self._unknown_names)
 
     # -- what was written
 
@@ -134,14 +123,14 @@ class Overlay:
             reached: The version that the cache has come to.
             now: The monotonic clock, in seconds.
         """
-        if is_reached(obj.resource_version, reached=reached):
+        if obj.resource_version == reached or 0 < obj.version < version_number(reached):
             return  # the stream was faster than the answer
-        present = self._entries.get(obj.key)
-        if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, obj.resource_version):
+        present = self.entries.get(obj.key)
+        if isinstance(present, StoredWrite) and present.obj.version > obj.version > 0:
             return  # an answer that was overtaken
         if isinstance(present, Gone) and (present.uid == obj.uid or is_newer(present.version, obj.resource_version)):
             return  # of before the deletion
-        self._entries[obj.key] = StoredWrite(obj, now, reached)
+        self.entries[obj.key] = StoredWrite(obj, now, reached)
 
     def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
         """Take a deletion that was carried out.
@@ -153,12 +142,12 @@ class Overlay:
             reached: The version that the cache has come to.
             now: The monotonic clock, in seconds.
         """
-        present = self._entries.get(key)
+        present = self.entries.get(key)
         if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, version):
             if present.obj.uid != uid:
                 return  # a successor is there already
             version = present.obj.resource_version
-        self._entries[key] = Gone(uid, version, now, reached)
+        self.entries[key] = Gone(uid, version, now, reached)
         unknown = self._unknown.get(key)
         if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
             del self._unknown[key]  # it was for the object that is gone
@@ -177,6 +166,7 @@ class Overlay:
         if present is not None and now < present.until:  # two at once: only time proves that both are over
             kind, version = WriteKind.PATCH, ""
         self._unknown[key] = UnknownWrite(kind, uid, version, now + UNCERTAIN_FOR)
+        self.has_unknown = True
 
     def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
         """Take a create with a generated name that got no answer: nobody knows which key it made, if any.
@@ -186,6 +176,7 @@ class Overlay:
             now: The monotonic clock, in seconds.
         """
         self._unknown_names[beginning] = now + UNCERTAIN_FOR
+        self.has_unknown = True
 
     def has_unknown_names(self, namespace: str | None, *, now: float) -> bool:
         """Tell whether a namespace, or any if that is None, may have objects of names that nobody knows."""
@@ -200,12 +191,12 @@ class Overlay:
         ):
             return True
         unknown = self._unknown.get(key)
-        if unknown is None:
-            return False
-        if now >= unknown.until:
+        if unknown is not None and now < unknown.until:
+            return True
+        if unknown is not None:
             del self._unknown[key]
-            return False
-        return True
+        self.has_unknown = bool(self._unknown or self._unknown_names)
+        return False
 
     def uncertain(self, *, now: float) -> tuple[str, ...]:
         """Return the keys that have to be read from the server."""
@@ -241,13 +232,13 @@ class Overlay:
             uid, version = gone[0]
             for other in gone[1:]:
                 uid, version = other if is_newer(other[1], version) else (uid, version)
-            self._entries[key] = Gone(uid, version, now, reached)
+            self.entries[key] = Gone(uid, version, now, reached)
         return not is_known
 
     def _known(self, key: str, cached: Resource | None) -> list[tuple[str, str]]:
         """Return uids and versions of what is known of a key."""
         found = [] if cached is None else [(cached.uid, cached.resource_version)]
-        match self._entries.get(key):
+        match self.entries.get(key):
             case StoredWrite(obj):
                 found.append((obj.uid, obj.resource_version))
             case Gone(uid, version):
@@ -267,11 +258,11 @@ class Overlay:
             reached: The version that the cache has come to.
             now: The monotonic clock, in seconds.
         """
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         if entry is None:
             return cached
         if self._is_caught_up(entry, cached, reached=reached, now=now):
-            del self._entries[key]
+            del self.entries[key]
             return cached
         return entry.obj if isinstance(entry, StoredWrite) else None
 
@@ -293,10 +284,10 @@ class Overlay:
             reached: The version that the cache has come to.
             now: The monotonic clock, in seconds.
         """
-        if not self._entries:
+        if not self.entries:
             return [*cached]
         answer = {obj.key: obj for obj in cached}
-        for key in [*self._entries]:
+        for key in [*self.entries]:
             shown = self.show(key, lookup(key), reached=reached, now=now)
             if shown is not None and matches(shown):
                 answer[key] = shown
@@ -306,24 +297,24 @@ class Overlay:
 
     def prune(self, lookup: Callable[[str], Resource | None], *, reached: str, now: float) -> None:
         """Drop what the cache has caught up with, if much has gathered; for the writing side."""
-        if len(self._entries) < self._prune_from:
+        if len(self.entries) < self._prune_from:
             return
-        for key in [*self._entries]:
+        for key in [*self.entries]:
             self.show(key, lookup(key), reached=reached, now=now)
-        self._prune_from = max(_PRUNE_FROM, 2 * len(self._entries))
+        self._prune_from = max(_PRUNE_FROM, 2 * len(self.entries))
 
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
         version = entry.obj.resource_version if isinstance(entry, StoredWrite) else entry.version
-        limit = MAX_AGE if is_comparable(reached) and is_comparable(version) else UNCOMPARABLE_AGE
-        if now - entry.at >= limit or is_newer(entry.reached_then, reached):
+        number, at = version_number(version), version_number(reached)
+        limit = MAX_AGE if number > 0 and at > 0 else UNCOMPARABLE_AGE
+        if now - entry.at >= limit or version_number(entry.reached_then) > at > 0:
             return True
+        is_there = version == reached or 0 < number < at
         if isinstance(entry, StoredWrite):
-            return is_reached(version, reached=reached) or (
-                cached is not None and _is_at_least(cached.resource_version, version)
+            return is_there or (
+                cached is not None and (cached.resource_version == version or cached.version > number > 0)
             )
-        if cached is None:
-            return is_reached(version, reached=reached)
-        return cached.uid != entry.uid and not is_newer(version, cached.resource_version)
+        return is_there if cached is None else cached.uid != entry.uid and not number > cached.version > 0
 
 
 def _is_over(unknown: UnknownWrite, live: Resource | None) -> bool:

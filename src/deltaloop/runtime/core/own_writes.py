@@ -18,6 +18,7 @@ from deltaloop.api.resource import Resource
 MOST_PATHS: Final = 20
 _VALUE_LENGTH: Final = 60
 _DEEPEST: Final = 50
+_PATHS: Final = 5
 _BY_ITSELF: Final = frozenset(
     {("metadata", "resourceVersion"), ("metadata", "generation"), ("metadata", "managedFields")}
 )
@@ -26,7 +27,7 @@ _MISSING: Final = object()
 PathParts: TypeAlias = tuple[str | int, ...]
 
 
-class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
+class OwnWrite(msgspec.Struct, kw_only=True):
     """A write that was carried out.
 
     Attributes:
@@ -38,6 +39,7 @@ class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
         version: The version that it got; empty if it is gone.
         before: The object as this program knew it before; None if it knew none.
         after: The object as stored; None if it is gone.
+        forgotten: Whether both objects were dropped to make room.
     """
 
     verb: str
@@ -48,6 +50,7 @@ class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     before: Resource | None = None
     after: Resource | None = None
+    forgotten: bool = False
 
     @property
     def effective(self) -> bool:
@@ -57,7 +60,19 @@ class OwnWrite(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_known_change(self) -> bool:
         """Whether it changed something for certain: a change of what no cache holds may have changed nothing."""
-        return self.effective and (self.before is not None or self.verb in ("create", "delete"))
+        before = self.before
+        return self.verb in ("create", "delete") if before is None else before.resource_version != self.version
+
+    @property
+    def paths(self) -> tuple[str, ...] | None:
+        """The fields that it changed, at most a few; None if the objects were forgotten."""
+        if self.forgotten:
+            return None
+        return tuple(map(path_text, changed_paths(self.before, self.after, limit=_PATHS))) if self.effective else ()
+
+    def forget(self) -> None:
+        """Make room: drop both objects."""
+        self.before, self.after, self.forgotten = None, None, True
 
     @property
     def subject(self) -> tuple[str, str]:

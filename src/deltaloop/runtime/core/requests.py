@@ -10,7 +10,7 @@ that object, which comes later, asks for the same reconcile, if its kind is watc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol, Self, TypeAlias, cast, final
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from deltaloop._internal.tracebacks import defined_at
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
-from deltaloop.api.references import Trigger, reference_to
+from deltaloop.api.references import ObjectReference, Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
 from deltaloop.runtime.core.predicates import Change
@@ -115,13 +115,16 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
     kind = ResourceType.of(owner) if isinstance(owner, type) else owner
+    group, name, namespaced = kind.group, kind.kind, kind.namespaced
 
     def map_owner(obj: Resource) -> Mapped:
+        keys: list[str] = []
         for reference in obj.owner_references:
-            group = reference.api_version.rpartition("/")[0]
-            if (group, reference.kind) != (kind.group, kind.kind) or (controller_only and not reference.controller):
+            if reference.kind != name or (controller_only and not reference.controller):
                 continue
-            yield join_key(obj.namespace if kind.namespaced else "", reference.name)
+            if reference.api_version.rpartition("/")[0] == group:
+                keys.append(join_key(obj.namespace if namespaced else "", reference.name))
+        return keys
 
     return map_owner
 
@@ -143,76 +146,74 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
 
 def requests_for(
     mapper: Mapper, source: str, verb: str, *, old: Resource | None, new: Resource | None, now: float
-) -> list[tuple[str, Trigger]]:
-    """Return each key that a change concerns, once, with the trigger that tells why.
+) -> tuple[Iterable[str], Trigger]:
+    """Return the keys that a change concerns, each once, and the trigger that all of them get.
 
     Args:
         mapper: From an object to keys.
         source: Where the change was seen, of low cardinality.
         verb: ``add``, ``update`` or ``delete``.
         old: The object before; None if it is new.
-        new: The object after; None if it is gone.
+        new: The object after; None if it is gone. One of the two must be there.
         now: Monotonic seconds.
 
     Raises:
         InvalidRequestsError: If the mapper returns something else.
     """
-    subject = new if new is not None else old
-    if subject is None:
-        return []
-    if verb == "update" and old is not None and new is not None and old.resource_version == new.resource_version:
+    subject = old if new is None else new
+    assert subject is not None
+    before, after = "" if old is None else old.resource_version, "" if new is None else new.resource_version
+    if verb == "update" and before == after:
         verb = "resync"
-    trigger = Trigger(
-        source=source,
-        verb=verb,
-        reference=reference_to(subject),
-        old_resource_version=old.resource_version if old is not None else "",
-        new_resource_version=new.resource_version if new is not None else "",
-        at=now,
-    )
+    kind = subject.resource_type
+    if kind is None:
+        reference = reference_to(subject)
+    else:
+        reference = ObjectReference(
+            kind.api_version, kind.kind, subject.namespace, subject.name, subject.uid, after or before
+        )
+    trigger = Trigger(source, verb, reference, before, after, now)
+    if mapper is own_key and subject.name and (old is None or old.key == subject.key):
+        return (subject.key,), trigger
     keys: dict[str, None] = {}
     for obj in (old, new):
         if obj is not None:
-            mapped = mapper(obj)
-            only = _only_key(mapped)
             try:
-                keys.update({only: None} if only is not None else dict.fromkeys(keys_of(mapped)))
+                keys.update(dict.fromkeys(keys_of(mapper(obj))))
             except InvalidRequestsError as error:
                 error.where = defined_at(mapper)
                 raise
-    return [(key, trigger) for key in keys]
+    return keys, trigger
 
 
-def _only_key(mapped: object) -> str | None:
-    """Return the key of what a mapper returned, if that is a tuple of one: nearly always it is."""
-    if type(mapped) is not tuple:
-        return None
-    found = cast("tuple[object, ...]", mapped)
-    return found[0] if len(found) == 1 and isinstance(found[0], str) else None
-
-
-def keys_of(mapped: object) -> Iterator[str]:
-    """Yield the keys of what a mapper returned.
+def keys_of(mapped: object) -> Iterable[str]:
+    """Return the keys of what a mapper returned.
 
     Raises:
         InvalidRequestsError: If it is nothing of the kind.
     """
-    if isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable):
+    if type(mapped) is not list and (isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)):
         raise InvalidRequestsError(type(mapped).__name__)  # the letters of a text are no keys
+    keys: list[str] = []
     for each in cast("Iterable[object]", mapped):
-        if isinstance(each, str):
-            yield each
+        if type(each) is str or isinstance(each, str):
+            keys.append(each)
         elif isinstance(each, Request | Resource):
-            yield each.key
+            keys.append(each.key)
         elif resource_type_of(type(each)) is not None:
-            yield meta_namespace_key(each)
+            keys.append(meta_namespace_key(each))
         else:
             raise InvalidRequestsError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
+    return keys
 
 
 @final
 class Unmapped:
-    """Changes whose mapper failed, by object and in order: they wait until it gives their keys."""
+    """Changes whose mapper failed, by object and in order: they wait until it gives their keys.
+
+    Attributes:
+        changes: Those that wait, by key.
+    """
 
     def __init__(self, bound: int = _UNMAPPED) -> None:
         """Begin with none.
@@ -221,17 +222,11 @@ class Unmapped:
             bound: Most changes of one object. Beyond that the oldest two become one, of the states at its ends.
         """
         self._bound = bound
-        self._changes: dict[str, deque[Change]] = {}
-
-    def __len__(self) -> int:
-        return len(self._changes)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._changes
+        self.changes: dict[str, deque[Change]] = {}
 
     def add(self, key: str, change: Change) -> None:
         """Keep a change of an object."""
-        changes = self._changes.setdefault(key, deque())
+        changes = self.changes.setdefault(key, deque())
         changes.append(change)
         if len(changes) > self._bound:
             first, second = changes.popleft(), changes.popleft()
@@ -240,12 +235,12 @@ class Unmapped:
 
     def first(self, key: str) -> Change | None:
         """Return the oldest change of an object; None if none waits."""
-        changes = self._changes.get(key)
+        changes = self.changes.get(key)
         return changes[0] if changes else None
 
     def mapped(self, key: str) -> None:
         """The oldest change of an object has its keys."""
-        changes = self._changes[key]
+        changes = self.changes[key]
         changes.popleft()
         if not changes:
-            del self._changes[key]
+            del self.changes[key]

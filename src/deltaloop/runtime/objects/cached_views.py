@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, TypeVar, final
+from enum import Enum
+from typing import Any, Final, final
 
-from deltaloop.api.keys import join_key
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.store import NAMESPACE_INDEX
-from deltaloop.runtime.core.overlay import Overlay, WriteKind
+from deltaloop.client.discovery import BoundKind
+from deltaloop.runtime.core.overlay import Overlay, StoredWrite, WriteKind
 
-T = TypeVar("T")
+_MOST_BOUND: Final = 1000
+
+
+class Unsure(Enum):
+    """Why a view returns no object and no None."""
+
+    UNSURE = "the server may have to be asked"
+
+
+UNSURE: Final = Unsure.UNSURE
 
 
 @final
@@ -48,33 +58,50 @@ class CacheView:
         self.namespace = namespace
         self.name = name
         self.overlay: Overlay = Overlay()
+        self.is_whole = transform in (None, strip_managed_fields)
+        """Whether objects are here as the server has them, but for their managed fields."""
         self._transform = transform
         self._clock = clock
-
-    def covers(self, namespace: str | None) -> bool:
-        """Tell whether the objects of a namespace are here; None or empty asks for all namespaces."""
-        return self.namespace is None or namespace == self.namespace
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether objects are here as the server has them, but for their managed fields."""
-        return self._transform in (None, strip_managed_fields)
+        self._lookup: Callable[[str], Resource | None] = informer.indexer.get_by_key
+        self._has_synced = False
 
     def is_fresh(self, max_staleness: float | None) -> bool:
         """Tell whether the server has confirmed the cache within the last seconds; None asks only if it has synced."""
-        if not self.informer.has_synced:
-            return False
+        if not self._has_synced:  # a cache that has synced stays so
+            self._has_synced = self.informer.has_synced
+            if not self._has_synced:
+                return False
         if max_staleness is None:
             return True
         confirmed_at = self.informer.freshness().last_confirmed_at
         return confirmed_at is not None and self._clock() - confirmed_at <= max_staleness
 
+    def read(self, key: str) -> Resource | Unsure | None:
+        """Return one object for a reconcile; ``UNSURE`` if the server may have to be asked."""
+        if self.overlay.has_unknown or not (self._has_synced or self.is_fresh(None)):
+            return UNSURE
+        return self._lookup(key) if key not in self.overlay.entries else self.get(key)
+
     def get(self, key: str) -> Resource | None:
         """Return one object; None if there is none."""
-        cached = self._lookup(key)
-        if key not in self.overlay:
+        cached, entries = self._lookup(key), self.overlay.entries
+        entry = entries.get(key)
+        if entry is None:
+            return cached
+        if cached is not None and isinstance(entry, StoredWrite) and cached.version >= entry.obj.version > 0:
+            del entries[key]
             return cached
         return self.overlay.show(key, cached, reached=self.informer.resource_version, now=self._clock())
+
+    def newest_whole(self, key: str) -> Resource | None:
+        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        if not self.is_whole or not (self._has_synced or self.is_fresh(None)):
+            return None
+        return None if self.overlay.has_unknown and self.is_uncertain(key) else self.get(key)
+
+    def newest(self, key: str) -> Resource | None:
+        """Return one object as it was before a write; None if there is none, or nobody knows."""
+        return None if self.overlay.has_unknown and self.is_uncertain(key) else self.get(key)
 
     def list(self, namespace: str | None, selector: LabelSelector | None) -> builtins.list[Resource]:
         """Return the objects of a namespace, or all of them, that a selector selects."""
@@ -153,9 +180,6 @@ class CacheView:
         is_news = self.overlay.settle(key, shown, reached=reached, now=self._clock(), cached=cached)
         return self.get(key) if is_news else live
 
-    def _lookup(self, key: str) -> Resource | None:
-        return self.informer.indexer.get_by_key(key)
-
     def _merge(self, cached: builtins.list[Resource], matches: Callable[[Resource], bool]) -> builtins.list[Resource]:
         return self.overlay.merge(
             cached, self._lookup, matches=matches, reached=self.informer.resource_version, now=self._clock()
@@ -163,52 +187,72 @@ class CacheView:
 
 
 @final
-class Views:
-    """The views of a program, by kind."""
+class KindViews:
+    """The views of one kind.
+
+    Attributes:
+        views: Those that reads use, in the order of their declaration.
+        whole: The first of them, if it has all namespaces.
+        tracked: Those of watches that come and go: they see own writes, and nothing but their tracker reads them.
+    """
+
+    __slots__ = ("tracked", "views", "whole")
 
     def __init__(self) -> None:
         """Begin without views."""
-        self._views: dict[ResourceType[Any], builtins.list[CacheView]] = {}
-        self._tracked: dict[ResourceType[Any], builtins.list[CacheView]] = {}
+        self.views: builtins.list[CacheView] = []
+        self.whole: CacheView | None = None
+        self.tracked: builtins.list[CacheView] = []
 
-    def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
-        """Add the view of one informer, and return it; if there is one of the same informer, return that."""
-        views = self._views.setdefault(resource_type, [])
-        for known in views:
-            if known.informer is view.informer:
-                return known
-        views.append(view)
-        return view
-
-    def add_tracked(self, resource_type: ResourceType[Any], view: CacheView) -> None:
-        """Add the view of a watch that comes and goes: it sees own writes, and nothing but its tracker reads it."""
-        self._tracked.setdefault(resource_type, []).append(view)
-
-    def drop_tracked(self, resource_type: ResourceType[Any], view: CacheView) -> None:
-        """Drop a view that ``add_tracked`` added."""
-        self._tracked[resource_type].remove(view)
-        if not self._tracked[resource_type]:
-            del self._tracked[resource_type]
-
-    def written(self, resource_type: ResourceType[Any], namespace: str | None, name: str) -> builtins.list[CacheView]:
-        """Return all views that a write concerns; without a name it concerns all objects of the namespace."""
-        tracked = [view for view in self._tracked.get(resource_type, ()) if not name or view.name in ("", name)]
-        return [view for view in (*self._views.get(resource_type, ()), *tracked) if view.covers(namespace)]
-
-    def find(self, resource_type: ResourceType[Any], namespace: str | None) -> CacheView | None:
+    def find(self, namespace: str | None) -> CacheView | None:
         """Return a view that holds a namespace, or all of them if that is None; None if there is none."""
-        for view in self._views.get(resource_type, []):
-            if view.covers(namespace if resource_type.namespaced else None):
+        for view in self.views:
+            if view.namespace is None or view.namespace == namespace:
                 return view
         return None
 
-    def newest(self, resource_type: ResourceType[Any], namespace: str, name: str) -> Resource | None:
-        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
-        view, key = self.find(resource_type, namespace), join_key(namespace, name)
-        if view is None or not view.is_whole or not view.is_fresh(None) or view.is_uncertain(key):
-            return None
-        return view.get(key)
+    def written(self, namespace: str | None, name: str) -> builtins.list[CacheView]:
+        """Return all views that a write concerns; without a name it concerns all objects of the namespace."""
+        tracked = [view for view in self.tracked if not name or view.name in ("", name)]
+        return [view for view in (*self.views, *tracked) if view.namespace is None or view.namespace == namespace]
 
-    def of_kind(self, resource_type: ResourceType[Any]) -> builtins.list[CacheView]:
-        """Return all views of a kind."""
-        return [*self._views.get(resource_type, [])]
+
+@final
+class Views:
+    """The views of a program, by kind.
+
+    Attributes:
+        bound: The same, by kinds as verbs know them; ``bind`` adds one.
+    """
+
+    def __init__(self) -> None:
+        """Begin without views."""
+        self._kinds: dict[ResourceType[Any], KindViews] = {}
+        self.bound: dict[BoundKind, KindViews] = {}
+
+    def of(self, kind: ResourceType[Any]) -> KindViews:
+        """Return the views of a kind."""
+        return self._kinds.setdefault(kind, KindViews())
+
+    def bind(self, known: BoundKind) -> KindViews:
+        """Return the views of a kind, and have them in ``bound``."""
+        if len(self.bound) >= _MOST_BOUND:
+            self.bound.clear()
+        views = self.bound[known] = self.of(known.type)
+        return views
+
+    def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
+        """Add the view of one informer, and return it; if there is one of the same informer, return that."""
+        kind = self.of(resource_type)
+        for known in kind.views:
+            if known.informer is view.informer:
+                return known
+        kind.views.append(view)
+        kind.whole = kind.views[0] if kind.views[0].namespace is None else None
+        return view
+
+    def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
+        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        kind = self.bound.get(known) or self.bind(known)
+        view = kind.whole or kind.find(namespace)
+        return None if view is None else view.newest_whole(key)

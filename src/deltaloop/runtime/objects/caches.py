@@ -73,7 +73,7 @@ class Caches:
         if known.namespaced and not namespace:
             raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
         place = namespace if known.namespaced else None
-        view = next((view for view in views if view.covers(place)), None)
+        view = next((view for view in views if view.namespace in (None, place)), None)
         obj = None if view is None else view.get(join_key(place, name))
         return None if obj is None else decoder(known)(obj)
 

@@ -8,8 +8,8 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, Final, TypeAlias, cast, final
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final, TypeAlias, final
 
 import msgspec
 
@@ -61,7 +61,7 @@ def set_controller_reference(
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
-    owning = as_resource(owner, "the owner")
+    owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
     _set(obj, _controller_reference(owning, resource_type), owning)
 
 
@@ -77,7 +77,7 @@ def set_owner_reference(
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
-    owning = as_resource(owner, "the owner")
+    owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
     full = _controller_reference(owning, resource_type)
     plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
     _set(obj, plain, owning)
@@ -94,13 +94,13 @@ def _controller_reference(owner: Resource, resource_type: TypedKind[Any] | str |
 
 def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
     metadata = _metadata(obj)
+    present: list[dict[str, Any]]
     if isinstance(metadata, ObjectMeta):
-        namespace, name, known_owners = metadata.namespace, metadata.name, metadata.owner_references
-        present = [cast("dict[str, Any]", msgspec.to_builtins(known)) for known in known_owners]
+        namespace, name = metadata.namespace, metadata.name
+        present = msgspec.to_builtins(metadata.owner_references)
     else:
         namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
-        listed = cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])
-        present = [dict(known) for known in listed]
+        present = [*(metadata.get("ownerReferences") or ())]
     if owner.namespace and owner.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
@@ -114,13 +114,14 @@ def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
         raise InvalidArgumentError(
             f"{owner.key} has no uid: only an object that was read from the server can own another"
         )
+    written = msgspec.to_builtins(reference)
     place = len(present)
     for index, known in enumerate(present):
-        if _is_same(known, reference):
+        if known == written or _is_same(known, reference):
             place = min(place, index)
         elif reference.controller and known.get("controller"):
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
-    present[place : place + 1] = [msgspec.to_builtins(reference)]
+    present[place : place + 1] = [written]
     if isinstance(metadata, ObjectMeta):
         metadata.owner_references = msgspec.convert(present, list[OwnerReference])
     else:
@@ -131,25 +132,21 @@ def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
     """Tell whether two references name the same owner: group, kind and name, as upstream; the version may differ."""
     if (known.get("uid"), known.get("kind"), known.get("name")) != (reference.uid, reference.kind, reference.name):
         return False
-    version = known.get("apiVersion") or ""
-    return (
-        version == reference.api_version or str(version).rpartition("/")[0] == reference.api_version.rpartition("/")[0]
-    )
+    version = str(known.get("apiVersion") or "")
+    return version.rpartition("/")[0] == reference.api_version.rpartition("/")[0]
 
 
-def _metadata(obj: object) -> MutableMapping[str, Any] | ObjectMeta:
-    if isinstance(obj, MutableMapping):
-        fields = cast("MutableObject", obj)
-        found = fields.get("metadata")
+def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
+    found: Any
+    if type(obj) is dict or isinstance(obj, MutableMapping):
+        found = obj.get("metadata")
         if found is None:
-            found = fields["metadata"] = dict[str, Any]()
+            found = obj["metadata"] = {}
     else:
         found = getattr(obj, "metadata", None)
-    if isinstance(found, ObjectMeta):
-        return found
-    if not isinstance(found, MutableMapping):
+    if type(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping):
         raise InvalidArgumentError(
             "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns, or an object of a"
             " class whose metadata is an ObjectMeta"
         )
-    return cast("MutableMapping[str, Any]", found)
+    return found

@@ -19,7 +19,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import mapping
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
-from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.times import WallTime, format_time, utc_now
@@ -94,7 +94,8 @@ class StatusWriter:
         self._kind, self._given = _as_resource(obj, statuses.kind)
         looked_at: Resource | None = self._given
         if not self._given.uid and isinstance(self._kind, ResourceType):  # a class that has no place for it
-            looked_at = statuses.views.newest(untyped(self._kind), self._given.namespace, self._given.name)
+            view = statuses.views.of(self._kind).find(self._given.namespace)
+            looked_at = None if view is None else view.newest_whole(self._given.key)
         self._uid = "" if looked_at is None else looked_at.uid
         self._change = StatusChange(0 if looked_at is None else looked_at.generation)
         self._on_error = on_error
@@ -212,13 +213,14 @@ class StatusWriter:
 
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
         kind, own = self._kind, self._statuses.kind
-        kind = untyped(kind) if isinstance(kind, ResourceType) else await self._client.resource(kind)
-        own = own if isinstance(own, ResourceType) else await self._client.resource(own)
+        way = self._client.way
+        known, own = await way.bind(kind), (await way.bind(own)).type
+        kind = known.untyped
         # That of a Deployment says what its own controller has seen, and nobody else.
         observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
         name, namespace = self._given.name, self._given.namespace
         kept = self._statuses.kept(kind)
-        present = self._statuses.views.newest(kind, namespace, name)
+        present = way.newest(known, namespace, self._given.key)
         for attempt in range(1, _TRIES + 1):
             if present is None:
                 present = await self._client.live.find(kind, name, namespace=namespace)

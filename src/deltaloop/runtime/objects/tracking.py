@@ -219,7 +219,7 @@ class Tracker:
         )
         informer.add_event_handler(handler, name=f"{self._controller}: track")
         view = CacheView(informer, namespace=namespace, name=watched.name, transform=self._transform, clock=self._clock)
-        self._views.add_tracked(kind, view)
+        self._views.of(kind).tracked.append(view)
         task = asyncio.create_task(_run(informer), name=f"informer of {informer.name}")
         watch = self._watches[watched] = _Watch(kind, informer, view, task)
         return watch
@@ -227,7 +227,7 @@ class Tracker:
     def _stop(self, ending: Iterable[Tracked]) -> None:
         for watched in ending:
             watch = self._watches.pop(watched)
-            self._views.drop_tracked(watch.kind, watch.view)
+            self._views.of(watch.kind).tracked.remove(watch.view)
             watch.task.cancel()
             self._ending.add(watch.task)
             watch.task.add_done_callback(self._ending.discard)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from string import Formatter
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from deltaloop._internal.option_types import check_types
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.client import Client
-from deltaloop.client.transport.opening import Http
 from deltaloop.events.core.draft import EventApi
 from deltaloop.leaderelection.config import LeaderElectionConfig
 from deltaloop.runtime.program.object_names import (
@@ -92,7 +91,6 @@ class RunOptions:
         shutdown_timeout: Time limit for the whole shutdown.
         preflight: Whether to check first that the account may do what the controllers declare.
         record_access: File for the requests of the run, for ``deltaloop generate rbac --from``.
-        http: HTTP backend: aiohttp, or asyncio, which needs less CPU.
     """
 
     kubeconfig: Path | None = None
@@ -126,7 +124,6 @@ class RunOptions:
     shutdown_timeout: float = 30.0
     preflight: bool = True
     record_access: Path | None = None
-    http: Http = "aiohttp"
 
     def __post_init__(self) -> None:
         """Reject invalid values before a connection is opened.
@@ -223,5 +220,4 @@ _RULES: Final[tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]] = 
         "a finite number of seconds >= 0",
         ("webhook_grace", "drain_timeout", "shutdown_timeout"),
     ),
-    (lambda name: name in get_args(Http), " or ".join(get_args(Http)), ("http",)),
 )

@@ -205,9 +205,7 @@ async def _connected(
     recorded: RecordedAccess,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
     """Yield a client, and a function that creates the objects that wait for webhooks."""
-    client_options = ClientOptions(
-        on_request=None if options.record_access is None else recorded.sent, http=options.http
-    )
+    client_options = ClientOptions(on_request=None if options.record_access is None else recorded.sent)
     if metrics is not None:
         client_options = client_options.replace(metrics=metrics.requests)
     if options.embedded:

@@ -1,6 +1,8 @@
 """Calls that have to be awaited: a reconcile that forgets one has done nothing there, and is told so when it ends.
 
-Python itself warns of such a call, once for each line of code, and cannot say in which reconcile.
+Python itself warns of such a call, once for each line of code, and cannot say in which reconcile. A call is Python's
+own coroutine, so that awaiting it costs nothing more. Who called is noted beside it; whether it was begun, the
+coroutine knows itself, and that is looked at when the reconcile has ended.
 """
 
 from __future__ import annotations
@@ -8,65 +10,19 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Generator
-from types import CodeType
-from typing import Any, TypeAlias, TypeVar, final
+from collections.abc import Callable
+from types import CodeType, CoroutineType
+from typing import Any, Final, TypeAlias, TypeVar
 
 from deltaloop._internal.tracebacks import place_in
 
 T = TypeVar("T")
 
-NotAwaited: TypeAlias = "dict[Call, None]"
-"""The calls of one reconcile that nothing has awaited so far, in order."""
+Call: TypeAlias = "CoroutineType[Any, Any, Any]"
+NotAwaited: TypeAlias = dict[Call, tuple[str, CodeType, int]]
+"""The calls of one reconcile that may not be awaited yet, in order: of each its name and where it was called."""
 
-
-@final
-class Call(Coroutine[Any, Any, Any]):
-    """A coroutine of ours that knows whether it was begun: awaited, made a task, or closed."""
-
-    __slots__ = ("_code", "_coroutine", "_instruction", "_not_awaited", "name")
-
-    def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any], not_awaited: NotAwaited) -> None:
-        """Keep who calls: the function two frames up."""
-        self.name: str = name
-        self._coroutine = coroutine
-        self._not_awaited = not_awaited
-        caller = sys._getframe(2)  # noqa: SLF001 - a traceback would cost more than the call
-        self._code: CodeType = caller.f_code
-        self._instruction: int = caller.f_lasti
-        not_awaited[self] = None
-
-    @property
-    def place(self) -> str:
-        """Where it was called, such as ``greeter.py:12 in reconcile``."""
-        lines = self._code.co_lines()
-        line = next((line for start, end, line in lines if start <= self._instruction < end), None)
-        return place_in(self._code, line or self._code.co_firstlineno)
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        self._begin()
-        return self._coroutine.__await__()
-
-    def send(self, value: Any) -> Any:
-        """Go on with the call."""
-        self._begin()
-        return self._coroutine.send(value)
-
-    def throw(self, *raised: Any) -> Any:
-        """Raise something in the call."""
-        self._begin()
-        return self._coroutine.throw(*raised)
-
-    def close(self) -> None:
-        """Give the call up."""
-        self._begin()
-        self._coroutine.close()
-
-    def _begin(self) -> None:
-        self._not_awaited.pop(self, None)
-
-    def __repr__(self) -> str:
-        return f"<call of {self.name}>"
+_TIDIED_EVERY: Final = 256
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -86,19 +42,35 @@ def names_calls(name: str) -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-def _looked_after(name: str, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Call]:
+def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Call]:
     @functools.wraps(function)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
-        return Call(name, function(self, *arguments, **keywords), self.not_awaited)
+        made = function(self, *arguments, **keywords)
+        caller = sys._getframe(1)  # noqa: SLF001 - a traceback would cost more than the call
+        calls: NotAwaited = self.not_awaited
+        calls[made] = (name, caller.f_code, caller.f_lasti)
+        if not len(calls) % _TIDIED_EVERY:
+            for ended in [each for each in calls if each.cr_frame is None]:  # a reconcile may make many thousands
+                del calls[ended]
+        return made
 
     if sys.version_info >= (3, 12):
         inspect.markcoroutinefunction(call)
     return call
 
 
-def forgotten(not_awaited: NotAwaited) -> tuple[str, ...]:
+def not_begun(calls: NotAwaited) -> list[Call]:
+    """Return the calls that nothing has awaited, made a task or closed."""
+    return [call for call in calls if call.cr_frame is not None and not call.cr_suspended and not call.cr_running]
+
+
+def forgotten(calls: NotAwaited) -> tuple[str, ...]:
     """Return the calls that nothing awaited, such as ``ctx.client.patch(...) at greeter.py:12``, and give them up."""
-    calls = [*not_awaited]
-    for call in calls:
+    found: list[str] = []
+    for call in not_begun(calls):
         call.close()
-    return tuple(f"{call.name}(...) at {call.place}" for call in calls)
+        name, code, instruction = calls[call]
+        line = next((line for start, end, line in code.co_lines() if start <= instruction < end), None)
+        found.append(f"{name}(...) at {place_in(code, line or code.co_firstlineno)}")
+    calls.clear()
+    return tuple(found)

@@ -1,6 +1,6 @@
 """The client of a reconcile: it reads from caches, writes to the server, and sees its own writes at once.
 
-The verbs are those of every client; here are its own ways to read and to write, on which they stand. What a write
+The verbs are those of every client; here is the way on which they stand (``client/verbs/server.py``). What a write
 answers lies over the cache until the cache has caught up (``core/overlay.py``), and is remembered so that its echo can
 be labelled (``core/attribution.py``). A write is refused when the reconcile was told to stop or leadership was lost.
 
@@ -13,36 +13,38 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import copy
 from dataclasses import replace
-from typing import Any, Final, Self, TypeVar, Unpack, final, overload
+from typing import Any, Final, Self, TypeVar, final, overload
 
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource, decoder, typed, untyped
-from deltaloop.api.resource_type import ResourceType, TypedKind
+from deltaloop.api.resource import Resource, decoder
+from deltaloop.api.resource_type import TypedKind
 from deltaloop.api.selectors import LabelSelector
-from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
+from deltaloop.api.status import InternalServerError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
-from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.metadata_only import metadata_of_list
+from deltaloop.client.discovery import BoundKind
 from deltaloop.client.errors import TransportError
-from deltaloop.client.verbs.base_client import (
+from deltaloop.client.verbs.request_keywords import Kind
+from deltaloop.client.verbs.server import (
     EVERYTHING,
+    Server,
     WriteRequest,
     both_checks,
     not_found,
+    place_of,
     refuse_namespace,
-    selected,
 )
-from deltaloop.client.verbs.request_keywords import GetKeywords, Kind
-from deltaloop.client.verbs.subresources import Verbs
+from deltaloop.client.verbs.verbs import Verbs
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
-from deltaloop.runtime.objects.cached_views import CacheView, Views
+from deltaloop.runtime.objects.cached_views import UNSURE, CacheView, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 
 T = TypeVar("T")
@@ -50,9 +52,308 @@ T = TypeVar("T")
 _MANY: Final = 20
 """From so many uncertain objects on, one list is cheaper than to read each."""
 _MOST_NOTED: Final = 100
+_NO_HOME: Final = "the object to reconcile has none"
 _UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 """Subresources whose writes change the object, and are answered with another one."""
+
+
+@final
+class CachedWay:
+    """How the verbs of one reconcile read and write.
+
+    Attributes:
+        home: Namespace of verbs of one object that name none.
+        why_no_home: Why there is none, if there is none.
+        max_staleness: Seconds within which the server must have confirmed a cache; None takes what a cache has.
+        noted: The first hundred writes that were carried out.
+        dropped: How many writes there were beyond those, as the only item.
+    """
+
+    __slots__ = (
+        "_attribution",
+        "_base",
+        "_by",
+        "_server",
+        "_views",
+        "_write_check",
+        "dropped",
+        "home",
+        "max_staleness",
+        "noted",
+        "why_no_home",
+    )
+
+    def __init__(
+        self,
+        server: Server,
+        views: Views,
+        *,
+        attribution: Attribution,
+        controller: str,
+        number: int,
+        key: str,
+        namespace: str | None,
+        write_check: WriteCheck | None,
+    ) -> None:
+        """Begin with nothing written; ``server`` is that of a client, the others are those of ``ReconcileClient``."""
+        self._base = server
+        self._views = views
+        self._attribution = attribution
+        self._by = controller, number, key
+        self._write_check = write_check
+        self._server: Server | None = None
+        self.home: str = server.home if namespace is None else namespace
+        self.why_no_home: str = _NO_HOME
+        self.max_staleness: float | None = None
+        self.noted: list[OwnWrite] = []
+        self.dropped: builtins.list[int] = [0]
+
+    @property
+    def server(self) -> Server:
+        """The server behind the caches, asked in the manner of this reconcile."""
+        if self._server is None:
+            server = self._base
+            check = (
+                server.write_check if self._write_check is None else both_checks(server.write_check, self._write_check)
+            )
+            self._server = server.replaced(home=self.home, why_no_home=self.why_no_home, write_check=check)
+        return self._server
+
+    # -- reads
+
+    async def read(
+        self,
+        known: BoundKind,
+        name: str,
+        *,
+        must_exist: bool = True,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource | None:
+        """Read one object, as ``Way.read``."""
+        place = namespace or self.home if known.namespaced else namespace
+        views = self._views.bound.get(known) or self._views.bind(known)
+        if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
+            view = views.whole or views.find(place)
+            found = UNSURE if view is None else view.read(f"{place}/{name}" if place else name)
+            if found is not UNSURE:  # nearly always
+                if found is None and must_exist:
+                    raise not_found(known.type, name)
+                return found
+        place = place_of(self, known, namespace)
+        view, key = None if subresource else views.find(place), join_key(place, name)
+        if view is None or not (view.is_fresh(self.max_staleness) or view.is_uncertain(key)):
+            return await self.server.read(
+                known, name, must_exist=must_exist, namespace=namespace, subresource=subresource, timeout=timeout
+            )
+        if view.is_uncertain(key):
+            found = view.settle(key, await self._ask(known, name, place, timeout))
+        else:
+            found = view.get(key)
+        # Without an error that is made and caught again: a child that is not there yet is what reconciles begin with.
+        if found is None and must_exist:
+            raise not_found(known.type, name)
+        return found
+
+    async def list(
+        self,
+        known: BoundKind,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        timeout: float | None = None,
+        metadata_only: bool = False,
+    ) -> ResourceList[Any]:
+        """Read objects, as ``Way.list``."""
+        if namespace:
+            refuse_namespace(known.type, namespace)
+        by_label = options.label_selector
+        view = self._views.of(known.type).find(namespace)
+        # A cache answers a list of any length at once, as the server does from its own one.
+        is_cached = options is EVERYTHING or options == ListOptions(label_selector=by_label, limit=options.limit)
+        if view is None or not is_cached or not await self.settle(view, known, namespace, timeout):
+            return await self.server.list(
+                known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
+            )
+        found = view.list(namespace, LabelSelector.parse(by_label) if by_label else None)
+        version = view.informer.resource_version
+        if metadata_only:
+            return metadata_of_list(ResourceList(tuple(found), version))
+        return ResourceList(tuple(map(decoder(known.type), found)), version)
+
+    async def settle(
+        self, view: CacheView, known: BoundKind, namespace: str | None, timeout: float | None = None
+    ) -> bool:
+        """Tell whether a view can be listed from, once nothing in it is uncertain."""
+        if not view.is_fresh(self.max_staleness) or view.has_unknown_names(namespace):
+            return False
+        keys = view.uncertain(namespace)
+        if len(keys) >= _MANY:
+            return False
+        for key in keys:
+            place, _, name = key.rpartition("/")
+            view.settle(key, await self._ask(known, name, place, timeout))
+        return True
+
+    async def _ask(self, known: BoundKind, name: str, namespace: str | None, timeout: float | None) -> Resource | None:
+        return await self.server.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
+
+    # -- writes
+
+    async def write(self, request: WriteRequest) -> Any:
+        """Write, as ``Way.write``, and remember what was written."""
+        known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
+        key = f"{namespace}/{name}" if namespace else name
+        view = self._view_of(request)
+        before = None if view is None else view.newest(key)
+        uid = "" if before is None else before.uid
+        if verb == "delete":
+            # What is deleted is the object that this program has seen, and no successor.
+            options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
+            gone = "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
+            uid = options.uid or uid or gone
+            request = msgspec.structs.replace(request, options=replace(options, uid=uid))
+        elif verb == "apply" and before is None and view is not None and not request.subresource:
+            check = None if view.is_uncertain(key) else self.server.access_check
+            if check is not None:
+                check("create", known.type, namespace, "")  # it is known to make its object
+        is_dry = request.options is not None and request.options.dry_run
+        try:
+            answer = await self.server.write(request)
+        except BaseException as error:
+            if may_have_been_carried_out(error) and not is_dry:
+                version = before.resource_version if before is not None and before.uid == uid else ""
+                self._lost_sight(request, key, uid, version)
+            raise
+        if not is_dry:
+            self._carried_out(request, key, before, answer)
+        return answer
+
+    async def bind(self, kind: Kind) -> BoundKind:
+        """Return a kind as verbs know it."""
+        return self._base.discovery.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
+
+    def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
+        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        return self._views.newest(known, namespace, key)
+
+    def wrote_live(self, request: WriteRequest, answer: Any) -> None:
+        """Take the answer to a write of ``live``."""
+        if request.options is None or not request.options.dry_run:
+            key, view = join_key(request.namespace, request.name), self._view_of(request)
+            self._carried_out(request, key, None if view is None else view.newest(key), answer)
+
+    def _view_of(self, request: WriteRequest) -> CacheView | None:
+        if not request.name:
+            return None
+        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
+        return views.whole or views.find(request.namespace)
+
+    def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
+        """Have what a write without an answer was for read from the server.
+
+        Args:
+            request: The write.
+            key: Of the object.
+            uid: Of the object, if it is known.
+            seen: The version in which the program has seen it; empty if it has not.
+        """
+        kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
+        if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
+            kind = WriteKind.PATCH
+        for view in self._written(request, request.name):
+            if request.verb == "delete_collection":
+                for obj in view.list(request.namespace, None):
+                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+            elif request.generate_name:
+                view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
+            elif request.name:
+                version = {WriteKind.UPDATE: request.version, WriteKind.CREATE: ""}.get(kind, seen)
+                view.lost_sight(key, kind, uid=uid, version=version)
+
+    def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
+        """Remember what a write has done."""
+        verb, part = request.verb, request.subresource
+        if verb == "delete_collection":
+            for obj in answer or ():
+                self._note(OwnWrite(verb="delete", kind=request.kind.text, key=obj.key, uid=obj.uid))
+                self._deleted(obj.uid)
+                for view in self._written(request, obj.name):
+                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+        elif verb == "delete":
+            if answer is not None and _still_there(answer):
+                self._stored(request, before, answer)
+            else:
+                self._gone(request, key, before, answer)
+        elif not part or part == "status":
+            self._stored(request, None if verb == "create" else before, answer)
+        elif part in _ANSWERED_OTHERWISE and before is not None:
+            self._changed(request, before, "" if answer is None else answer.resource_version)
+
+    def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
+        """Have an object read from the server, unless it has still the same version."""
+        if version == before.resource_version:
+            return
+        if version:
+            self._made(request, before.uid, version, before)
+        kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
+        for view in self._written(request, request.name):
+            view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
+
+    def _gone(self, request: WriteRequest, key: str, before: Resource | None, answer: Resource | None) -> None:
+        uid = request.options.uid if isinstance(request.options, DeleteOptions) else ""
+        gone = answer if answer is not None else before
+        self._note(OwnWrite(verb="delete", kind=request.kind.text, key=key, uid="" if before is None else before.uid))
+        if gone is None or uid not in ("", gone.uid):
+            for view in self._written(request, request.name):
+                view.lost_sight(key, WriteKind.DELETE, uid="", version="")
+            return
+        self._deleted(gone.uid)
+        for view in self._written(request, request.name):
+            view.deleted(key, uid=gone.uid, version=gone.resource_version)
+
+    def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
+        verb, uid, version = request.verb, stored.uid, stored.resource_version
+        self._made(request, uid, version, before)
+        for view in self._written(request, stored.name or request.name):
+            view.wrote(stored)
+        part = "" if verb == "delete" else request.subresource or ""
+        self._note(
+            OwnWrite(
+                verb=verb,
+                kind=request.kind.text,
+                key=stored.key,
+                uid=uid,
+                subresource=part,
+                version=version,
+                before=before,
+                after=stored,
+            )
+        )
+
+    def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
+        """Remember that this reconcile gave an object a version."""
+        base = request.version or (None if before is None else before.resource_version)
+        if request.verb == "create" and not request.subresource:
+            base = ""
+        controller, number, key = self._by
+        self._attribution.wrote(uid, version, controller=controller, number=number, key=key, base=base)
+
+    def _deleted(self, uid: str) -> None:
+        controller, number, key = self._by
+        self._attribution.deleted(uid, controller=controller, number=number, key=key)
+
+    def _note(self, write: OwnWrite) -> None:
+        if len(self.noted) < _MOST_NOTED:
+            self.noted.append(write)
+        else:
+            self.dropped[0] += 1
+
+    def _written(self, request: WriteRequest, name: str) -> builtins.list[CacheView]:
+        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
+        return views.written(request.namespace, name)
 
 
 @final
@@ -66,8 +367,6 @@ class ReconcileClient(Verbs):
     Its verbs are those of ``Client``, and raise the same. A ``timeout`` is in seconds, and of the requests: a read that
     a cache answers takes no time.
     """
-
-    _why_no_home = "the object to reconcile has none"
 
     def __init__(
         self,
@@ -93,44 +392,41 @@ class ReconcileClient(Verbs):
             namespace: Namespace of verbs that name none; empty if they must name one, None for that of ``client``.
             write_check: Asked before each write, after the checks of ``client``.
         """
-        vars(self).update(vars(client))  # the same connections, in the same manner
-        if write_check is not None:
-            self._write_check = both_checks(self._write_check, write_check)
-        if namespace is not None:
-            self._home = namespace
+        server = client._server  # noqa: SLF001 - of the same family
+        self.way: CachedWay = CachedWay(
+            server,
+            views,
+            attribution=attribution,
+            controller=controller,
+            number=number,
+            key=key,
+            namespace=namespace,
+            write_check=write_check,
+        )
+        super().__init__(self.way, server.discovery.kinds)
         self._client = client
-        self._live_client: Client | None = None
-        self._own_check = write_check
         self._views = views
-        self._max_staleness: float | None = None
-        self._attribution = attribution
-        self._controller = controller
-        self._number = number
-        self._key = key
-        self._noted: list[OwnWrite] = []
-        self._dropped = [0]
-        self._decoded: tuple[bytes, Resource] | None = None
+        self._live: Client | None = None
         self.not_awaited: NotAwaited = {}
 
     @property
     def live(self) -> Client:
         """A client whose reads always ask the server; its namespace and its writes are those of this reconcile."""
-        if self._live_client is None:
-            checked = self._client if self._own_check is None else self._client.with_write_check(self._own_check)
-            self._live_client = checked._with(  # noqa: SLF001 - of the same family
-                _home=self._home, _why_no_home=self._why_no_home, _on_written=self._wrote_live
+        if self._live is None:
+            self._live = self._client._on_server(  # noqa: SLF001 - same
+                self.way.server.replaced(on_written=self.way.wrote_live)
             )
-        return self._live_client
+        return self._live
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
         """What this reconcile has written so far: the first hundred writes that were carried out, dry runs left out."""
-        return tuple(self._noted)
+        return tuple(self.way.noted)
 
     @property
     def writes_dropped(self) -> int:
         """How many writes there were beyond those."""
-        return self._dropped[0]
+        return self.way.dropped[0]
 
     def with_max_staleness(self, seconds: float | None) -> Self:
         """Return the same client with a limit to the age of what it reads from caches.
@@ -138,7 +434,10 @@ class ReconcileClient(Verbs):
         Args:
             seconds: Within which the server must have confirmed a cache, or it is asked; None takes what a cache has.
         """
-        return self._with(_max_staleness=seconds)
+        other = copy.copy(self)
+        other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class
+        other.way.max_staleness = seconds
+        return other
 
     @overload
     async def by_index(
@@ -161,282 +460,20 @@ class ReconcileClient(Verbs):
             InvalidArgumentError: If the program has no cache of that kind.
             UnknownIndexError: If the cache has no such index.
         """
-        known = await self._known(kind, None)
-        caches = [
-            view for view in [self._views.find(known, namespace), *self._views.of_kind(known)] if view is not None
-        ]
+        known = self._kinds.get(id(kind)) or await self._bind(kind, None)
+        views = self._views.of(known.type)
+        caches = [view for view in (views.find(namespace), *views.views) if view is not None]
         if not caches:
-            raise InvalidArgumentError(f"there is no cache of {known}, so it has no index {index!r}: watch the kind")
+            raise InvalidArgumentError(
+                f"there is no cache of {known.text}, so it has no index {index!r}: watch the kind"
+            )
         cache = next((view for view in caches if view.has_index(index)), caches[0])
-        if await self._settle(cache, known, cache.namespace):
+        if await self.way.settle(cache, known, cache.namespace):
             found = cache.by_index(index, value)
         else:
-            everything = await self.live.list_all(untyped(known), namespace=cache.namespace)
+            everything = await self.live.list_all(known.untyped, namespace=cache.namespace)
             found = [obj for obj in everything if value in cache.index_values(index, obj)]
-        return [*map(decoder(known), found)]
-
-    # -- reads
-
-    async def _read(
-        self,
-        known: ResourceType[Any],
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
-    ) -> Resource:
-        place = self._namespace(known, namespace)
-        view = None if subresource else self._view(known, place, name)
-        if view is None:
-            return await super()._read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
-        found = await self._seen(view, known, place, name, timeout)
-        if found is None:
-            raise not_found(known, name)
-        return found
-
-    async def _find(self, known: ResourceType[Any], name: str, **keywords: Unpack[GetKeywords]) -> Resource | None:
-        place = self._namespace(known, keywords.get("namespace"))
-        view = None if keywords.get("subresource") else self._view(known, place, name)
-        if view is None:
-            return await super()._find(known, name, **keywords)
-        # Without an error that is made and caught again: a child that is not there yet is what reconciles begin with.
-        return await self._seen(view, known, place, name, keywords.get("timeout"))
-
-    def _view(self, known: ResourceType[Any], place: str | None, name: str) -> CacheView | None:
-        """Return the view to read an object from; None if the server is to be asked."""
-        view = self._views.find(known, place)
-        if view is None or view.is_fresh(self._max_staleness) or view.is_uncertain(join_key(place, name)):
-            return view
-        return None
-
-    async def _seen(
-        self, view: CacheView, known: ResourceType[Any], place: str | None, name: str, timeout: float | None
-    ) -> Resource | None:
-        """Return an object as a view has it, or as the server has it if the view cannot know."""
-        key = join_key(place, name)
-        if not view.is_uncertain(key):
-            return view.get(key)
-        found = await self._live(known, name, place, timeout)
-        return view.settle(key, found)
-
-    async def _list(
-        self,
-        known: ResourceType[Any],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = EVERYTHING,
-        selector: str | LabelSelector | None = None,
-        timeout: float | None = None,
-        metadata_only: bool = False,
-    ) -> ResourceList[Any]:
-        if namespace:
-            refuse_namespace(known, namespace)
-        options = selected(options, selector)
-        by_label = options.label_selector
-        # A cache answers a list of any length at once, as the server does from its own one.
-        is_cached = options is EVERYTHING or options == ListOptions(label_selector=by_label, limit=options.limit)
-        view = await self._settled(known, namespace, timeout) if is_cached else None
-        if view is None:
-            return await super()._list(
-                known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
-            )
-        found = view.list(namespace, LabelSelector.parse(by_label) if by_label else None)
-        version = view.informer.resource_version
-        if metadata_only:
-            return metadata_of_list(ResourceList(tuple(found), version))
-        return ResourceList(tuple(map(decoder(known), found)), version)
-
-    async def _settled(
-        self, known: ResourceType[Any], namespace: str | None, timeout: float | None = None
-    ) -> CacheView | None:
-        """Return the view to list from, once nothing in it is uncertain; None to ask the server."""
-        view = self._views.find(known, namespace)
-        return view if view is not None and await self._settle(view, known, namespace, timeout) else None
-
-    async def _settle(
-        self, view: CacheView, known: ResourceType[Any], namespace: str | None, timeout: float | None = None
-    ) -> bool:
-        """Tell whether a view can be listed from, once nothing in it is uncertain."""
-        if not view.is_fresh(self._max_staleness) or view.has_unknown_names(namespace):
-            return False
-        keys = view.uncertain(namespace)
-        if len(keys) >= _MANY:
-            return False
-        for key in keys:
-            place, _, name = key.rpartition("/")
-            view.settle(key, await self._live(known, name, place, timeout))
-        return True
-
-    async def _live(
-        self, known: ResourceType[Any], name: str, namespace: str | None, timeout: float | None
-    ) -> Resource | None:
-        try:
-            return await super()._read(known, name, namespace=namespace, timeout=timeout)
-        except NotFoundError:
-            return None
-
-    # -- writes
-
-    async def _write(self, request: WriteRequest) -> bytes:
-        key = join_key(request.namespace, request.name)
-        before = self._present(request, key)
-        uid = "" if before is None else before.uid
-        if request.verb == "delete":
-            # What is deleted is the object that this program has seen, and no successor.
-            options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
-            uid = options.uid or uid or self._uid_of_gone(request, key)
-            request = msgspec.structs.replace(request, options=replace(options, uid=uid))
-        if request.verb == "apply" and self._will_be_made(request, key):
-            self._check_access("create", request.resource_type, request.namespace)
-        try:
-            body = await super()._write(request)
-        except BaseException as error:
-            if may_have_been_carried_out(error) and not request.dry_run:
-                version = before.resource_version if before is not None and before.uid == uid else ""
-                self._lost_sight(request, key, uid, version)
-            raise
-        if not request.dry_run:
-            self._carried_out(request, key, before, body)
-        return body
-
-    def _wrote_live(self, request: WriteRequest, body: bytes) -> None:
-        """Take the response to a write of ``live``."""
-        if not request.dry_run:
-            key = join_key(request.namespace, request.name)
-            self._carried_out(request, key, self._present(request, key), body)
-            self._decoded = None
-
-    def _answered(self, known: ResourceType[T], body: bytes) -> T:
-        decoded, self._decoded = self._decoded, None
-        return (
-            typed(known, decoded[1]) if decoded is not None and decoded[0] is body else super()._answered(known, body)
-        )
-
-    def _present(self, request: WriteRequest, key: str) -> Resource | None:
-        """Return the object of a write as this program knows it before."""
-        view = self._views.find(request.resource_type, request.namespace) if request.name else None
-        return None if view is None or view.is_uncertain(key) else view.get(key)
-
-    def _uid_of_gone(self, request: WriteRequest, key: str) -> str:
-        """Return the uid of what this program knows to be gone, while its cache may not know of another one."""
-        view = self._views.find(request.resource_type, request.namespace) if request.name else None
-        return "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
-
-    def _will_be_made(self, request: WriteRequest, key: str) -> bool:
-        """Tell whether an apply is known to create its object, which it needs to be allowed."""
-        view = None if request.subresource else self._views.find(request.resource_type, request.namespace)
-        return view is not None and not view.is_uncertain(key) and view.get(key) is None
-
-    def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
-        """Have what a write without an answer was for read from the server.
-
-        Args:
-            request: The write.
-            key: Of the object.
-            uid: Of the object, if it is known.
-            seen: The version in which the program has seen it; empty if it has not.
-        """
-        kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
-        if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
-            kind = WriteKind.PATCH
-        for view in self._views_of(request):
-            if request.verb == "delete_collection":
-                for obj in view.list(request.namespace, None):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
-            elif request.generate_name:
-                view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
-            elif request.name:
-                version = {WriteKind.UPDATE: request.version, WriteKind.CREATE: ""}.get(kind, seen)
-                view.lost_sight(key, kind, uid=uid, version=version)
-
-    def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, body: bytes) -> None:
-        """Remember what a write has done."""
-        known = untyped(request.resource_type)
-        if request.verb in ("create", "update", "patch", "apply") and request.subresource in (None, "", "status"):
-            stored = Resource.from_json(body, known)
-            self._decoded = (body, stored)
-            self._stored(request, None if request.verb == "create" else before, stored)
-            return
-        if request.verb == "delete_collection":
-            from deltaloop.client.core.list_decoding import decode_list
-
-            for obj in () if is_status(body) else decode_list(known, body):
-                self._note(request, "delete", obj.key, obj.uid)
-                self._attribution.deleted(obj.uid, controller=self._controller, number=self._number, key=self._key)
-                for view in self._views_of(request, obj.name):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
-            return
-        answer = None if is_status(body) else Resource.from_json(body, known)
-        if request.verb != "delete":
-            if request.subresource in _ANSWERED_OTHERWISE and before is not None:
-                self._changed(request, before, "" if answer is None else answer.resource_version)
-        elif answer is not None and _still_there(answer):
-            self._stored(request, before, answer)
-        else:
-            self._gone(request, key, before, answer)
-
-    def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
-        """Have an object read from the server, unless it has still the same version."""
-        if version == before.resource_version:
-            return
-        if version:
-            self._made(request, before.uid, version, before)
-        kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
-        for view in self._views_of(request):
-            view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
-
-    def _gone(self, request: WriteRequest, key: str, before: Resource | None, answer: Resource | None) -> None:
-        uid = request.options.uid if isinstance(request.options, DeleteOptions) else ""
-        gone = answer if answer is not None else before
-        self._note(request, "delete", key, "" if before is None else before.uid)
-        if gone is None or uid not in ("", gone.uid):
-            for view in self._views_of(request):
-                view.lost_sight(key, WriteKind.DELETE, uid="", version="")
-            return
-        self._attribution.deleted(gone.uid, controller=self._controller, number=self._number, key=self._key)
-        for view in self._views_of(request):
-            view.deleted(key, uid=gone.uid, version=gone.resource_version)
-
-    def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
-        uid, version = stored.uid, stored.resource_version
-        self._made(request, uid, version, before)
-        for view in self._views_of(request, stored.name):
-            view.wrote(stored)
-        self._note(request, request.verb, stored.key, uid, version=version, before=before, after=stored)
-
-    def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
-        """Remember that this reconcile gave an object a version."""
-        base = request.version or (None if before is None else before.resource_version)
-        if request.verb == "create" and not request.subresource:
-            base = ""
-        self._attribution.wrote(
-            uid, version, controller=self._controller, number=self._number, key=self._key, base=base
-        )
-
-    def _note(
-        self,
-        request: WriteRequest,
-        verb: str,
-        key: str,
-        uid: str,
-        *,
-        version: str = "",
-        before: Resource | None = None,
-        after: Resource | None = None,
-    ) -> None:
-        if len(self._noted) >= _MOST_NOTED:
-            self._dropped[0] += 1
-            return
-        kind, part = str(request.resource_type), "" if verb == "delete" else request.subresource or ""
-        self._noted.append(
-            OwnWrite(
-                verb=verb, kind=kind, key=key, uid=uid, subresource=part, version=version, before=before, after=after
-            )
-        )
-
-    def _views_of(self, request: WriteRequest, name: str | None = None) -> builtins.list[CacheView]:
-        return self._views.written(request.resource_type, request.namespace, name or request.name or "")
+        return found if known.decode is None else [*map(known.decode, found)]
 
 
 def may_have_been_carried_out(error: BaseException) -> bool:

@@ -19,7 +19,7 @@ from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Result, Returned
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import ReconcileCancelledError
-from deltaloop.runtime.reconcile.calls import forgotten
+from deltaloop.runtime.reconcile.calls import forgotten, not_begun
 from deltaloop.runtime.reconcile.context import Context
 
 Function: TypeAlias = Callable[[Request, Context], object]
@@ -71,14 +71,14 @@ class Execution:
         try:
             returned = await self._called(function)
         except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
-            not_awaited = await self._forgotten() if self.context.client.not_awaited else ()
+            not_awaited = await self._forgotten() if not_begun(self.context.client.not_awaited) else ()
             if not_awaited and isinstance(error, TypeError | AttributeError):
                 error.add_note(str(NotAwaitedError(not_awaited)))  # a call is not what it would have returned
             return Raised(error)
         if inspect.iscoroutine(returned):
             returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
         where = "" if returned is None or isinstance(returned, Result) else defined_at(function)
-        return Returned(returned, await self._forgotten() if self.context.client.not_awaited else (), where)
+        return Returned(returned, await self._forgotten() if not_begun(self.context.client.not_awaited) else (), where)
 
     def stop(self) -> None:
         """Tell it to stop; it may take its time, or not do it at all."""
@@ -126,10 +126,8 @@ class Execution:
 
     async def _forgotten(self) -> tuple[str, ...]:
         """Return the calls that were not awaited, and give them up."""
-        not_awaited = self.context.client.not_awaited
-        if not_awaited:
-            await asyncio.sleep(0)  # one that was made a task has not begun yet
-        return forgotten(not_awaited)
+        await asyncio.sleep(0)  # one that was made a task has not begun yet
+        return forgotten(self.context.client.not_awaited)
 
 
 def _call(variables: contextvars.Context, function: Function, context: Context) -> object:

@@ -244,7 +244,7 @@ class ReconcileLoop:
         self.metrics.active_workers(len(self.runs))
         try:
             context = self._context(request, work, run, guarded, triggers)
-            span = self._observer.begins(context)
+            span = self._observer.begins(context, now=run.started_at)
             steps = None if self.finalizing is None else self.finalizing.run
             if span is None:
                 execution = Execution(self.controller, context, self._pool, steps)
@@ -355,12 +355,7 @@ class ReconcileLoop:
 
     def _triggers(self, work: Work[str]) -> tuple[Trigger, ...]:
         """Return why a key is reconciled, own writes labelled."""
-        name = self.controller.name
-        return tuple(
-            self._attribution.label(trigger, controller=name)
-            for trigger in work.triggers
-            if isinstance(trigger, Trigger)
-        )
+        return self._attribution.labelled(work.triggers, controller=self.controller.name)
 
     def _context(
         self, request: Request, work: Work[str], run: Running, client: Client, triggers: tuple[Trigger, ...]

@@ -11,7 +11,7 @@ from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.history import History, KeptChange, Reconciled, WrittenObject
+from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
 from deltaloop.runtime.core.own_writes import OwnWrite
@@ -101,9 +101,12 @@ class Observer:
         last = self._history.latest(self._name, key)
         return "" if last is None else last.error
 
-    def begins(self, context: Context) -> Span | None:
-        """Begin a reconcile's span; None if there is none."""
-        return self._tracing.start(context, name=self._name)
+    def begins(self, context: Context, *, now: float) -> Span | None:
+        """Start the span of a reconcile; None if no program collects spans."""
+        tracing = self._tracing
+        if now >= tracing.look_at:
+            tracing.look(now)
+        return tracing.start(context, name=self._name) if tracing.is_on else None
 
     def ended(
         self,
@@ -171,7 +174,7 @@ class Observer:
             error="" if decision.error is None else type(decision.error).__name__,
             triggers=context.triggers,
             triggers_dropped=context.triggers_dropped,
-            writes=tuple(map(_kept, writes[:_WRITES_KEPT])),
+            writes=tuple(writes[:_WRITES_KEPT]),
             writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
             cleanup=context.cleanup,
         )
@@ -219,15 +222,3 @@ class Observer:
                             "seconds": fact.seconds,
                         },
                     )
-
-
-def _kept(write: OwnWrite) -> WrittenObject:
-    before, after = (write.before, write.after) if write.effective else (None, None)
-    return WrittenObject(
-        verb=write.verb,
-        kind=write.kind,
-        key=write.key,
-        subresource=write.subresource,
-        version=write.version if write.effective else "",
-        change=None if before is None or after is None else KeptChange(before, after),
-    )

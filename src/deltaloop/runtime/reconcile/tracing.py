@@ -7,6 +7,7 @@ reconciles whose writes caused it. It is the current one while the reconciler ru
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext, Tracer
 
 _LIMIT: Final = 1000
+_LOOK_INTERVAL: Final = 1.0
 
 
 def reasons(triggers: tuple[Trigger, ...]) -> tuple[str, ...]:
@@ -33,10 +35,17 @@ def _who(trigger: Trigger) -> str:
 
 @final
 class Tracing:
-    """Makes the spans of one program's reconciles."""
+    """Makes the spans of one program's reconciles.
+
+    Attributes:
+        is_on: Whether a span is to be started for each reconcile.
+        look_at: When to call ``look``, in seconds of the monotonic clock; never without the API.
+    """
 
     def __init__(self) -> None:
         """Use the API's tracer of the name ``deltaloop.runtime``, if the API is installed."""
+        self.is_on: bool = False
+        self.look_at: float = math.inf
         self._tracer: Tracer | None = None
         self._spans: OrderedDict[tuple[str, str], SpanContext] = OrderedDict()
         try:
@@ -44,17 +53,16 @@ class Tracing:
         except ImportError:
             return
         self._tracer = trace.get_tracer("deltaloop.runtime")
-        self._provider = trace.get_tracer_provider
-        self._off = trace.ProxyTracerProvider
+        self.look_at = -math.inf
 
     def start(self, context: Context, *, name: str) -> Span | None:
-        """Begin the span of a reconcile; None without the API.
+        """Start the span of a reconcile; None without the API.
 
         Args:
-            context: Of the reconcile.
-            name: Of the controller.
+            context: Context of the reconcile.
+            name: Name of the controller.
         """
-        if self._tracer is None or not self._is_on():
+        if self._tracer is None:
             return None
         from opentelemetry.trace import Link, SpanKind
 
@@ -79,9 +87,12 @@ class Tracing:
                 self._spans.popitem(last=False)
         return span
 
-    def _is_on(self) -> bool:
-        """Tell whether somebody collects spans; a program may set that up at any time."""
-        return not isinstance(self._provider(), self._off)
+    def look(self, now: float) -> None:
+        """Notice whether a program collects spans: it may begin to do so at any time."""
+        from opentelemetry import trace
+
+        self.is_on = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        self.look_at = now + _LOOK_INTERVAL
 
     def _causes(self, triggers: tuple[Trigger, ...], name: str) -> list[SpanContext]:
         found: dict[tuple[str, str], SpanContext] = {}

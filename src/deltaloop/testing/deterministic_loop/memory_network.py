@@ -1,9 +1,9 @@
 """Connections in memory between servers and clients on one event loop.
 
-A ``NetworkLoop`` with a network gives these connections to whoever asks it for TCP: ``create_server``,
-``create_connection``, and ``sock_connect``, by which aiohttp connects. Servers and clients are the same as on sockets,
-HTTP and TLS included. What is written arrives in the next turn of the loop, in order, so a run depends on nothing that
-the kernel decides. A peer that does not read holds the writer back, as full buffers do.
+A ``NetworkLoop`` with a network provides these connections for ``create_server``, ``create_connection``, and
+``sock_connect``, by which the client connects. Servers and clients are the same as on sockets, HTTP and TLS included.
+Written bytes arrive in the next turn of the loop, in order, so a run depends on nothing that the kernel decides. A peer
+that does not read holds the writer back, as full buffers do.
 
 An address that nothing on the loop listens at refuses connections, whatever the machine has there.
 

@@ -126,6 +126,7 @@ class ThreadTurns:
     Attributes:
         loop: Whose threads they are.
         closed: Whether the loop is no more.
+        resting: Turns of threads that wait.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
@@ -137,9 +138,9 @@ class ThreadTurns:
         """
         self.loop: asyncio.AbstractEventLoop = loop
         self.closed: bool = False
+        self.resting: deque[_Turn] = deque()
         self._patience = patience
         self._pools: dict[Executor | None, _Pool] = {}
-        self._resting: deque[_Turn] = deque()
         self._back = threading.Semaphore(0)
         self._freed: set[_Turn] = set()
         self._changing = threading.Lock()  # who is freed, and what runs: a thread that was freed changes it, too
@@ -166,7 +167,7 @@ class ThreadTurns:
         def begin() -> None:
             turn = _Turn(self)
             thread = threading.Thread(target=self._run, args=(turn, executor, called, function, args), daemon=True)
-            self._resting.append(turn)
+            self.resting.append(turn)
             _start(thread)
 
         with self._changing:
@@ -222,10 +223,10 @@ class ThreadTurns:
         ready = True
         while ready:
             ready = False
-            for turn in tuple(self._resting):
+            for turn in tuple(self.resting):
                 if turn.ready:
                     ready = True
-                    self._resting.remove(turn)
+                    self.resting.remove(turn)
                     self._let(turn)
 
     def _let(self, turn: _Turn) -> None:
@@ -242,7 +243,7 @@ class ThreadTurns:
 
     def give_back(self, turn: _Turn) -> None:
         """Take the turn back from a thread that waits."""
-        self._resting.append(turn)
+        self.resting.append(turn)
         self.hand_back(turn)
 
     def hand_back(self, turn: _Turn) -> None:
@@ -264,8 +265,8 @@ class ThreadTurns:
     def close(self) -> None:
         """End those that still wait: their calls raise, and what waits for a thread never begins."""
         self.closed = True
-        while self._resting:
-            turn = self._resting.popleft()
+        while self.resting:
+            turn = self.resting.popleft()
             turn.over = True
             self._let(turn)
 

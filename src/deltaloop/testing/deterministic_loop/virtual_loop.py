@@ -14,6 +14,8 @@ stands still until the last of them has returned, also when what waited for it w
 turns instead (``thread_turns.py``).
 """
 
+# ruff: noqa: SLF001 - asyncio has no public way to take a turn
+
 from __future__ import annotations
 
 import asyncio
@@ -25,7 +27,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar, TypeVarTuple, cast, final
+from heapq import heapify, heappop
+from typing import Any, Final, TypeVar, TypeVarTuple, final
 
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.processes import ProcessLoop, is_gone
@@ -37,6 +40,7 @@ Ts = TypeVarTuple("Ts")
 _REAL_WAIT = 0.01
 _WAITS_BEFORE_STALLED = 20
 _ROOM_WITHIN = 0.1
+_CANCELLED_TIMERS = 50  # so many stay until their time would have come
 
 
 class StalledError(RuntimeError):
@@ -75,7 +79,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self._real = selectors.DefaultSelector()
         self._files = 0
         self._empty_waits = 0
-        self._turns = 0
+        self._turns = self._answer_at = 0
         self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
         self._senders: set[int] = set()  # files that wait until they can send
         self._stuck: set[int] = set()  # those of them for which no room has come
@@ -99,7 +103,7 @@ class _VirtualSelector(selectors.BaseSelector):
         if events or not waits:
             self._empty_waits = 0
             self._turns += 1
-            if self._waiters:
+            if self._waiters and self._turns >= self._answer_at:
                 self._answer(idle=False)
             return events
         if self.threads:
@@ -117,6 +121,7 @@ class _VirtualSelector(selectors.BaseSelector):
     def wait(self, waiter: asyncio.Future[bool], turns: int) -> None:
         """Tell a future when there is nothing to do (True), or so many turns later (False)."""
         self._waiters.append((waiter, self._turns + turns))
+        self._answer_at = min(until for _, until in self._waiters)
 
     def not_idle(self) -> None:
         """Tell all of them False."""
@@ -126,6 +131,7 @@ class _VirtualSelector(selectors.BaseSelector):
     def _answer(self, *, idle: bool) -> None:
         due = [waiter for waiter, until in self._waiters if idle or until <= self._turns]
         self._waiters = [entry for entry in self._waiters if entry[0] not in due]
+        self._answer_at = min((until for _, until in self._waiters), default=0)
         for waiter in due:
             if not waiter.done():
                 waiter.set_result(idle)
@@ -190,6 +196,9 @@ class VirtualLoop(ProcessLoop):
     """
 
     is_virtual: Final = True
+    _debug: bool  # asyncio's own, and so are the next two
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[Any]
 
     def __init__(self, *, start: float = 0.0, network: MemoryNetwork | None = None) -> None:
         """Make a loop whose clock shows ``start`` seconds.
@@ -202,7 +211,6 @@ class VirtualLoop(ProcessLoop):
         self.turns: ThreadTurns | None = None
         self._virtual_selector = _VirtualSelector(start)
         super().__init__(self._virtual_selector)
-        self._handles: deque[asyncio.Handle] = cast("Any", self)._ready  # noqa: SLF001 - its own
         self._virtual_selector.next_timer_at = self._next_timer_at
         self._virtual_selector.who_waits = self._who_waits
 
@@ -253,11 +261,11 @@ class VirtualLoop(ProcessLoop):
         """
         if self._runs_in is not None and self._runs_in != threading.get_ident():
             raise _wrong_thread("call_soon")
-        if self._runs_in is None or self.get_debug() or (self._crashes and is_gone(context)):
+        if self._runs_in is None or self._debug or (self._crashes and is_gone(context)):
             return super().call_soon(callback, *args, context=context)
         # As asyncio does it, without the four calls below this one: it is what a loop does most.
         handle = asyncio.Handle(callback, args, self, context)
-        self._handles.append(handle)
+        self._ready.append(handle)
         return handle
 
     def call_at(
@@ -292,9 +300,35 @@ class VirtualLoop(ProcessLoop):
         return future
 
     def _run_once(self) -> None:
-        if self.turns is not None:
+        """Take one turn, as asyncio does. A simulation spends most of its time below this function."""
+        if self.turns is not None and self.turns.resting:
             self.turns.go_on()
-        super()._run_once()
+        inside: Any = self
+        selector, ready, timers = self._virtual_selector, inside._ready, self._scheduled
+        later = self._put_off() if self.order is not None or self._pauses else []
+        try:
+            if inside._timer_cancelled_count > _CANCELLED_TIMERS and 2 * inside._timer_cancelled_count > len(timers):
+                timers[:] = [timer for timer in timers if not timer._cancelled]
+                heapify(timers)
+                inside._timer_cancelled_count = 0
+            while timers and timers[0]._cancelled:
+                heappop(timers)._scheduled = False
+                inside._timer_cancelled_count -= 1
+            idle = not (ready or inside._stopping)
+            events = selector.select((timers[0]._when - selector.now if timers else None) if idle else 0)
+            if events:
+                inside._process_events(events)
+            until = selector.now + selector.resolution
+            while timers and timers[0]._when < until:
+                timer = heappop(timers)
+                timer._scheduled = False
+                ready.append(timer)
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if not handle._cancelled:
+                    handle._run()
+        finally:
+            ready.extend(later)
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:
         """Wait in real time for the default executor's threads; a time limit in virtual time would pass at once."""
@@ -305,8 +339,7 @@ class VirtualLoop(ProcessLoop):
             self._virtual_selector.threads.add(-1)
 
     def _next_timer_at(self) -> float | None:
-        scheduled = cast("list[asyncio.TimerHandle]", self._scheduled)  # type: ignore[attr-defined]  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
-        return scheduled[0].when() if scheduled else None
+        return self._scheduled[0].when() if self._scheduled else None
 
     def _who_waits(self) -> str:
         waiting = sorted(f"{task.get_name()} ({_place_of(task)})" for task in asyncio.all_tasks(self))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver import ApiServer
 from deltaloop.client import Client, ClientConfig
-from deltaloop.client.transport.opening import open_transport
+from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import HttpRequest, Transport
 from deltaloop.events import EventDraft
 from deltaloop.testing.deterministic_loop.processes import Process, outside
@@ -101,7 +101,7 @@ class HarnessState:
         """Open a transport to the server."""
         if self.direct and self.server is not None:
             return DirectTransport(config, self.server)
-        return open_transport(config, self.client.options.http)
+        return HttpTransport(config)
 
     async def idle(self) -> bool:
         """Wait until nothing happens before the next timer (on the real clock, a moment); False if that takes long."""

@@ -15,13 +15,13 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_request import target
-from deltaloop.client.transport.http_transport import Attempt, HttpAnswer, HttpTransport
+from deltaloop.client.transport.base_transport import Attempt, BaseTransport, HttpAnswer
 from deltaloop.client.transport.protocol import Headers, HttpRequest
 from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
 
 
 @final
-class DirectTransport(HttpTransport):
+class DirectTransport(BaseTransport):
     """Hands requests to an embedded server that runs on the same loop, without TLS."""
 
     breaks: ClassVar[tuple[type[Exception], ...]] = (OSError,)

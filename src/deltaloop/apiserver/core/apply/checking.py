@@ -6,25 +6,27 @@ Source: structured-merge-diff typed/validate.go, typed/helpers.go.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast, final
+from typing import Final, final
 
-from deltaloop.api.json_values import value_type
+from deltaloop.api.json_values import is_list, is_mapping, value_type
 from deltaloop.apiserver.core.apply.field_set import shown
 from deltaloop.apiserver.core.apply.walking import item_step, settled
 from deltaloop.schemas.field_errors import MergingFault
 from deltaloop.schemas.types import FREE, TypeNode
 
-_NUMBERS: Final = ("integer", "number")
-_FITTING: Final[Mapping[str, tuple[str, ...]]] = {
-    "string": ("string",),
+_NUMBERS: Final = (int, float)
+_FITTING: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
     "integer": _NUMBERS,
     "number": _NUMBERS,
-    "boolean": ("boolean",),
-    "scalar": ("string", "boolean", *_NUMBERS),
-    "list": ("array",),
-    "map": ("object",),
-    "": ("string", "boolean", *_NUMBERS, "array", "object"),
+    "boolean": (bool,),
+    "scalar": (str, bool, *_NUMBERS),
+    "list": (list,),
+    "map": (dict,),
+    "": (str, bool, *_NUMBERS, list, dict),
 }
+_ENDS: Final = ("scalar", "free")  # a text of these has nothing below it
+_TEXTS: Final = ("string", "scalar", "")  # which take a text
 
 
 def merging_faults(kind: TypeNode, value: object, *, unlike: bool = True) -> list[MergingFault]:
@@ -51,25 +53,27 @@ class _Look:
     def at(self, kind: TypeNode, value: object, path: tuple[str, ...]) -> None:
         if value is None:
             return
-        kind = settled(kind, value)
-        found, merging = value_type(value), kind.merging
+        merging = kind.merging
+        if merging == "free":
+            kind = settled(kind, value)
+            merging = kind.merging
         wanted = kind.accepts if merging == "scalar" else "map" if merging == "map" else "list"
-        if found not in _FITTING[wanted]:
-            self.faults.append(MergingFault(shown(path), "type", wanted, found))
-        elif wanted == "map" and (merging == "map" or kind.merge_fields or kind.element):
+        if type(value) not in _FITTING[wanted]:
+            self.faults.append(MergingFault(shown(path), "type", wanted, value_type(value)))
+        elif is_mapping(value) and wanted == "map" and (merging == "map" or kind.merge_fields or kind.element):
             declared, element = kind.merge_fields, kind.element
-            for name, inner in cast("dict[str, object]", value).items():
+            for name, inner in value.items():
                 below = declared.get(name, element)
-                where = (*path, f"f:{name}")
                 if below is None:
-                    self.faults.append(MergingFault(shown(where), "undeclared"))
-                else:
-                    self.at(below, inner, where)
-        elif wanted == "list" and merging != "scalar":
-            self._at_items(kind, cast("list[object]", value), path)
-        elif wanted == "list" and kind.element:
-            for position, item in enumerate(cast("list[object]", value)):
-                self.at(kind.element, item, (*path, f"i:{position}"))
+                    self.faults.append(MergingFault(shown((*path, f"f:{name}")), "undeclared"))
+                elif not (type(inner) is str and below.merging in _ENDS and below.accepts in _TEXTS):
+                    self.at(below, inner, (*path, f"f:{name}"))
+        elif is_list(value) and wanted == "list":
+            if merging != "scalar":
+                self._at_items(kind, value, path)
+            elif kind.element:
+                for position, item in enumerate(value):
+                    self.at(kind.element, item, (*path, f"i:{position}"))
 
     def _at_items(self, kind: TypeNode, value: list[object], path: tuple[str, ...]) -> None:
         seen: set[str] = set()

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.api.json_values import mapping
+from deltaloop.api.json_values import is_list, is_mapping, mapping
 from deltaloop.apiserver.core.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
 from deltaloop.schemas.types import FREE, TypeNode
 
@@ -44,10 +44,11 @@ class Comparison:
 def settled(kind: TypeNode, value: object) -> TypeNode:
     """Return the type as it is for one value: what is free merges if it is an object, and is one value otherwise."""
     if kind.merging == "free":
-        return _FREE_MAP if isinstance(value, dict) else _SCALAR
+        return _FREE_MAP if type(value) is dict else _SCALAR
     return kind
 
 
+_ENDS: Final = ("scalar", "free")  # a text of these has nothing below it
 _FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
@@ -55,7 +56,7 @@ def item_step(kind: TypeNode, item: object) -> str:
     """Return the step to an item of a keyed list or of a set."""
     if kind.merging == "set":
         return value_step(item)
-    fields = cast("dict[str, object]", item) if isinstance(item, dict) else {}
+    fields = mapping(item)
     keys = {name: fields.get(name, kind.key_defaults.get(name, ABSENT)) for name in kind.keys}
     return key_step({name: value for name, value in keys.items() if value is not ABSENT})
 
@@ -89,8 +90,8 @@ def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]
             continue
         if below.merging == "scalar" or not value:
             result["f:" + name] = LEAF
-        elif name in zero and below.merging == "map" and isinstance(value, dict):
-            result["f:" + name] = additions(below, mapping(zero[name]), cast("dict[str, object]", value))
+        elif name in zero and below.merging == "map" and is_mapping(value):
+            result["f:" + name] = additions(below, mapping(zero[name]), value)
         else:
             result["f:" + name] = everything(below, value)
             if name in zero and below.merging in ("keyed", "set"):
@@ -222,18 +223,19 @@ def everything(kind: TypeNode, value: object) -> FieldSet:
     if not value or kind.merging == "scalar":
         return LEAF
     if kind.merging == "map":
-        if not isinstance(value, dict):
+        if not is_mapping(value):
             return LEAF
         result: FieldSet = {SELF: LEAF}
         fields, element = kind.merge_fields, kind.element or FREE
-        for name, inner in cast("dict[str, object]", value).items():
+        for name, inner in value.items():
             below = fields.get(name, element)
-            result["f:" + name] = LEAF if below.merging == "scalar" else everything(below, inner)
+            ends = below.merging == "scalar" or type(inner) is str
+            result["f:" + name] = LEAF if ends else everything(below, inner)
         return result
-    if not isinstance(value, list):
+    if not is_list(value):
         return LEAF
     result = {SELF: LEAF}
-    for item in cast("list[object]", value):
+    for item in value:
         step = item_step(kind, item)
         result[step] = LEAF if step in result else everything(kind.element or FREE, item)
     return result
@@ -250,11 +252,12 @@ def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
     if kind.merging == "scalar":
         return LEAF
     result: FieldSet = {}
-    if kind.merging == "map" and isinstance(value, dict):
+    if kind.merging == "map" and is_mapping(value):
         element = kind.element or FREE
-        for name, inner in cast("dict[str, object]", value).items():
+        for name, inner in value.items():
             declared = kind.merge_fields.get(name)
-            below = _fields_of(declared or element, inner)
+            node = declared or element
+            below = LEAF if type(inner) is str and node.merging in _ENDS else _fields_of(node, inner)
             if inner is None or inner == {}:
                 below = LEAF
             elif declared is None and below:
@@ -263,8 +266,8 @@ def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
                 below = LEAF
             if below is not None:
                 result["f:" + name] = below
-    elif isinstance(value, list):
-        for item in cast("list[object]", value):
+    elif is_list(value):
+        for item in value:
             step = item_step(kind, item)
             below = None if step in result else _fields_of(kind.element or FREE, item)
             result[step] = {SELF: LEAF, **below} if below else LEAF
@@ -290,16 +293,18 @@ def merge(kind: TypeNode, live: object, applied: object) -> object:
         return live
     if live is ABSENT:
         return applied
-    if applied is None and live and isinstance(live, dict) and kind.merging != "scalar":
-        return cast("dict[str, object]", live)
+    if applied is None and live and is_mapping(live) and kind.merging != "scalar":
+        return live
     kind = settled(kind, applied)
     if not live and not applied:
         return applied
-    if kind.merging == "map" and isinstance(live, dict) and isinstance(applied, dict):
-        result = dict(cast("dict[str, object]", live))
+    if kind.merging == "map" and is_mapping(live) and is_mapping(applied):
+        result = dict(live)
         element = kind.element or FREE
-        for name, inner in cast("dict[str, object]", applied).items():
-            result[name] = merge(kind.merge_fields.get(name, element), result.get(name, ABSENT), inner)
+        for name, inner in applied.items():
+            if type(inner) is not str:
+                inner = merge(kind.merge_fields.get(name, element), result.get(name, ABSENT), inner)  # noqa: PLW2901
+            result[name] = inner
         return result
     if kind.merging in ("keyed", "set") and isinstance(live, list) and isinstance(applied, list | None):
         return _merge_list(kind, cast("list[object]", live), cast("list[object]", applied or []))
@@ -346,17 +351,17 @@ def remove(kind: TypeNode, value: object, gone: FieldSet) -> object:
     kind = settled(kind, value)
     if not value or not gone:
         return value
-    if kind.merging == "map" and isinstance(value, dict):
+    if kind.merging == "map" and is_mapping(value):
         element = kind.element or FREE
         kept: dict[str, object] = {}
-        for name, inner in cast("dict[str, object]", value).items():
+        for name, inner in value.items():
             below = gone.get("f:" + name)
             if not ends_here(below):
                 kept[name] = remove(kind.merge_fields.get(name, element), inner, below) if below else inner
         return kept or None
-    if kind.merging in ("keyed", "set") and isinstance(value, list):
+    if kind.merging in ("keyed", "set") and is_list(value):
         items: list[object] = []
-        for item in cast("list[object]", value):
+        for item in value:
             below = gone.get(item_step(kind, item))
             if not ends_here(below):
                 items.append(remove(kind.element or FREE, item, below) if below else item)

@@ -16,14 +16,14 @@ apimachinery pkg/util/json; encoding/json.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, copied, mapping, text
+from deltaloop.api.json_values import at, copied, is_mapping, items, mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -48,6 +48,7 @@ from deltaloop.schemas.pruning import prune, unknown_fields
 from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import Schema
 
+_CONTAINERS: Final = (dict, list)
 _INT64: Final = 2**63
 _WRITTEN_OUT: Final = 10.0**21
 
@@ -59,17 +60,16 @@ def settle_numbers(fields: dict[str, Any]) -> None:
         BadRequestError: If there is one that is larger than any float.
     """
     waiting: list[Any] = [fields]
-    while waiting:
-        holder = waiting.pop()
-        found = cast("Any", holder.items() if isinstance(holder, dict) else enumerate(holder))
-        changed: list[tuple[Any, Any]] = []
+    for holder in waiting:  # it grows meanwhile
+        found: Iterable[tuple[str | int, object]] = holder.items() if is_mapping(holder) else enumerate(items(holder))
+        changed: list[tuple[Any, Number]] = []
         for place, value in found:
-            if isinstance(value, dict | list):
+            if type(value) in _CONTAINERS:
                 waiting.append(value)
-            elif isinstance(value, float) or (isinstance(value, int) and not -_INT64 <= value < _INT64):
+            elif type(value) is float or (type(value) is int and not -_INT64 <= value < _INT64):
                 changed.append((place, stored_number(value)))
-        for place, value in changed:
-            holder[place] = value
+        for place, number in changed:
+            holder[place] = number
 
 
 def stored_number(value: Number) -> Number:

@@ -29,8 +29,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, final
 
-import msgspec
-
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
@@ -41,9 +39,9 @@ from deltaloop.apiserver.core.storage.store_errors import (
     OversizedError,
 )
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
+from deltaloop.schemas.json_in_parts import encode_sorted
 
 _BUMP: Final = 1_000_000
-_encoder: Final = msgspec.json.Encoder(order="deterministic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,8 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
     kept["metadata"] = metadata
     api_version = "" if "kind" in fields else fields.get("apiVersion")
     if api_version:
-        return b'{"apiVersion":' + _encoder.encode(api_version) + b"," + _encoder.encode(kept)[1:]
-    return _encoder.encode(kept)
+        return b'{"apiVersion":' + encode_sorted(api_version) + b"," + encode_sorted(kept)[1:]
+    return encode_sorted(kept)
 
 
 def check_size(raw: bytes) -> None:
@@ -263,6 +261,7 @@ class RevisionStore(Objects):
         self._compacted = 1
         self._tables: dict[str, _Table] = {}
         self._changes: deque[StoredChange] = deque()
+        self._written_at: dict[str, int] = {}  # the last revision of each resource
         self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
         self._renumbered_at = 0
         self._renumberings = 0
@@ -343,6 +342,7 @@ class RevisionStore(Objects):
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
+        self._written_at.update((change.resource, change.revision) for change in state.changes)
         self._dropped.update(state.dropped)
         self._held = sum(change.size for change in state.changes)
         self._size = self._sum()
@@ -476,7 +476,7 @@ class RevisionStore(Objects):
 
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Tell whether an object of a resource was written after a revision; True if nobody knows any more."""
-        return after < self._compacted or any(change.resource == resource for change in self._newer_than(after))
+        return after < self._compacted or self._written_at.get(resource, 0) > after
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
         """Return the revisions at which objects of some resources were written, oldest first, as far as is known."""
@@ -566,6 +566,7 @@ class RevisionStore(Objects):
         self._size += (len(new.raw) if new is not None else 0) - (len(old.raw) if old is not None else 0)
         change = StoredChange(self._revision, resource, key, old, new)
         self._changes.append(change)
+        self._written_at[resource] = self._revision
         self._held += change.size
         if self._journal is not None:
             self._journal.wrote(change)

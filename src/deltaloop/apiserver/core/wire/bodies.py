@@ -10,6 +10,7 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.wire import protobuf
+from deltaloop.schemas.json_in_parts import encode_sorted
 from deltaloop.schemas.nesting import check_depth, decode_json
 
 APPLY_PATCH: Final = "application/apply-patch+yaml"
@@ -96,6 +97,6 @@ class SentBody:
         repeated: list[str] = []
         document = read_yaml_body(self.raw, source="the body of the request", repeated=repeated)
         # As the real server's converter does; the first of several wrong fields is named.
-        first = msgspec.json.encode(document, order="sorted")
+        first = encode_sorted(document)
         self.repeated = tuple(repeated)
         return b"{}" if first == b"null" else first

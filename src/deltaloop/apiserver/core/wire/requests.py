@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
@@ -48,6 +49,12 @@ class ResourcePath:
     name: str = ""
     subresource: str = ""
     watch: bool = False
+
+
+def path_segments(path: str) -> tuple[str, ...]:
+    """Return the parts of a path, each decoded."""
+    segments = path.strip("/").split("/")
+    return tuple(map(unquote, segments) if "%" in path else segments)
 
 
 def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:

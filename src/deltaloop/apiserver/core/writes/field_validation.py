@@ -27,6 +27,7 @@ from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.json_in_parts import decode_in_parts
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
@@ -112,7 +113,7 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
     twice = duplicate_field_texts(patch)
     if not patch.lstrip().startswith(b"["):
         return tuple(twice)
-    operations: list[Any] = msgspec.json.decode(patch)
+    operations: list[Any] = decode_in_parts(patch)
     unknown = [
         f'unknown field "[{place}].{name}"'
         for place, operation in enumerate(operations)

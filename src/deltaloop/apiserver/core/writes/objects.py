@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-import msgspec
-
 from deltaloop.api.json_values import copied, integer, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
@@ -35,6 +33,7 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 from deltaloop.apiserver.core.writes.sent_objects import Sent, check_said_kind, check_versions
 from deltaloop.schemas.completing import initial_status, without_zeros
 from deltaloop.schemas.field_errors import SchemaError
+from deltaloop.schemas.json_in_parts import encode_sorted
 from deltaloop.schemas.reading import has_empty
 
 _SERVER_FIELDS: Final = (
@@ -46,7 +45,6 @@ _SERVER_FIELDS: Final = (
     "managedFields",
 )
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def new_object(context: WriteContext, fields: dict[str, object], metadata: dict[str, object]) -> dict[str, object]:
@@ -389,4 +387,6 @@ def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sen
 
 def _desired(fields: dict[str, object]) -> bytes:
     # Where status is a subresource, both sides have the same one by now; elsewhere it counts like any other field.
-    return _encode({name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")})
+    return encode_sorted(
+        {name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")}
+    )

@@ -402,12 +402,12 @@ class ReflectorMachine:
         """The stream brought an event: say what to do with it, and move the version on if it counts."""
         if self.phase is not _STREAMING:
             self._expect("watch_event")
-        counts, event_type, metadata = self._counts, event.type, event.object.metadata
-        version = metadata.resource_version
+        counts, event_type, obj = self._counts, event.type, event.object
+        version = obj.resource_version
         if event_type is _BOOKMARK:
             counts.bookmarks += 1
             counts.last_bookmark_at = now
-        elif metadata.name:
+        elif obj.name:
             counts.events += 1
             counts.last_event_at = now
         else:
@@ -432,10 +432,10 @@ class ReflectorMachine:
             return 0
         changes, version = 0, ""
         for event in events:
-            metadata = event.object.metadata
-            if event.type is _BOOKMARK or not metadata.name:
+            obj = event.object
+            if event.type is _BOOKMARK or not obj.name:
                 break
-            version = metadata.resource_version or version
+            version = obj.resource_version or version
             changes += 1
         if changes:
             self._counts.events += changes

@@ -1,7 +1,7 @@
 """The states of a reflector as tables: what it may be fed in each, and which state can follow which.
 
-``STATES`` is the table in internals/machines/reflector.md; ``FEEDS`` is what the machine obeys. A test holds the first against the machine:
-every step that it makes is in ``STATES``, and every step there is made.
+``STATES`` is the table in internals/machines/reflector.md; ``FEEDS`` is what the machine obeys. A test holds the first
+against the machine: every step that it makes is in ``STATES``, and every step there is made.
 """
 
 from __future__ import annotations

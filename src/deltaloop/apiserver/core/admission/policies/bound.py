@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, final
 
-import msgspec
-
 from deltaloop import cel
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping, text
@@ -34,6 +32,7 @@ from deltaloop.apiserver.core.admission_expressions import compiled, environment
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.schemas.json_in_parts import decode_in_parts
 
 Fields = dict[str, object]
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -47,7 +46,7 @@ class PolicyFaultError(Exception):
 @lru_cache(maxsize=256)
 def fields_of(raw: bytes) -> Fields:
     """Return a policy or a binding as an object, which is shared."""
-    return mapping(msgspec.json.decode(raw))
+    return mapping(decode_in_parts(raw))
 
 
 @final

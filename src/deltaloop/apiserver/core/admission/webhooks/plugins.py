@@ -18,8 +18,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast, final
 
-import msgspec
-
 from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, texts
@@ -59,13 +57,13 @@ from deltaloop.apiserver.core.webhook_calls import (
     endpoint_of,
     read_answer,
 )
+from deltaloop.schemas.json_in_parts import decode_in_parts, encode_sorted
 
 _MUTATING: Final = kinds.MUTATING_WEBHOOK_CONFIGURATION.group_resource
 _VALIDATING: Final = kinds.VALIDATING_WEBHOOK_CONFIGURATION.group_resource
 _ALL: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _SECONDS: Final = 10
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _FailedError(Exception):
@@ -91,7 +89,7 @@ class _Invocation:
 
 @lru_cache(maxsize=64)
 def _hooks_of(raw: bytes) -> tuple[Mapping[str, object], ...]:
-    fields = mapping(msgspec.json.decode(raw))
+    fields = mapping(decode_in_parts(raw))
     return tuple(mapping(hook) for hook in items(fields.get("webhooks")))
 
 
@@ -142,7 +140,7 @@ def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCa
         seconds=integer(hook.get("timeoutSeconds")) or _SECONDS,
         kind=KIND,
         api_version=f"{GROUP}/{version}",
-        request=_encode(request),
+        request=encode_sorted(request),
     )
 
 

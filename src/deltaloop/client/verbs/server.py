@@ -1,0 +1,386 @@
+"""What all verbs stand on: one way to read an object, to list, and to write; and the direct one, which asks a server.
+
+The verbs say what is asked, a way says how. A client that reads from caches or remembers its writes has another one,
+and every verb.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias
+
+import msgspec
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_writing import write_json
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
+from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.accept import list_accept
+from deltaloop.client.core.answers import is_status, is_unserved_path
+from deltaloop.client.core.metadata_only import metadata_of_list
+from deltaloop.client.discovery import BoundKind, Discovery
+from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
+from deltaloop.client.transport.protocol import Pool
+from deltaloop.client.transport.sender import RequestSender
+from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
+
+EVERYTHING: Final = ListOptions()
+SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")
+
+WriteVerb: TypeAlias = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+
+_METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
+    "create": ("POST", "create"),
+    "update": ("PUT", "update"),
+    "patch": ("PATCH", "patch"),
+    "apply": ("PATCH", "patch"),
+    "delete": ("DELETE", "delete"),
+    "delete_collection": ("DELETE", "deletecollection"),
+}
+"""Of each verb the HTTP method, and the verb of RBAC."""
+
+
+class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A write: all that a client has to know to send it, and to remember it.
+
+    Attributes:
+        verb: What is done.
+        kind: The kind of the object.
+        name: Name of the object; empty if the server is to generate it, and for a collection.
+        namespace: Namespace of the object; None if its kind has none.
+        query: Query parameters.
+        options: Dry run and preconditions; of a deletion all that is sent.
+        subresource: The part of it that is written, such as ``status``; empty for the object itself.
+        body: What is sent.
+        content_type: The form of the body.
+        version: The version that an update or a patch asks for; empty if it asks for none.
+        generate_name: Beginning of the name that the server generates.
+        timeout: Seconds for the whole call; None is the client's own limit.
+    """
+
+    verb: WriteVerb
+    kind: BoundKind
+    name: str
+    namespace: str | None
+    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    options: WriteOptions | DeleteOptions | None = None
+    subresource: str | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+    version: str = ""
+    generate_name: str = ""
+    timeout: float | None = None
+
+
+class Way(Protocol):
+    """How verbs read and write."""
+
+    @property
+    def home(self) -> str:
+        """Namespace of verbs of one object that name none."""
+        ...
+
+    @property
+    def why_no_home(self) -> str:
+        """Why there is none, if there is none."""
+        ...
+
+    @property
+    def server(self) -> Server:
+        """Whom to ask what this way cannot answer."""
+        ...
+
+    async def read(
+        self,
+        known: BoundKind,
+        name: str,
+        *,
+        must_exist: bool = True,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Read one object; without ``must_exist`` it is None if there is none of that name."""
+        ...
+
+    async def list(
+        self,
+        known: BoundKind,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        timeout: float | None = None,
+        metadata_only: bool = False,
+    ) -> ResourceList[Any]:
+        """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
+        ...
+
+    async def write(self, request: WriteRequest) -> Any:
+        """Write, and return the object that is the answer, of a collection a list; None if a ``Status`` is."""
+        ...
+
+
+class Server:
+    """The direct way: the connections to one server, and in which manner they are used."""
+
+    def __init__(
+        self, config: ClientConfig, sender: RequestSender, discovery: Discovery, options: ClientOptions
+    ) -> None:
+        """Keep what calls are made with."""
+        self.config = config
+        self.sender = sender
+        self.discovery = discovery
+        self.pool = Pool.REQUESTS
+        self.on_warning: WarningHandler | None = options.on_warning
+        self.write_check: WriteCheck | None = None
+        self.access_check: AccessCheck | None = None
+        self.home = config.namespace
+        self.why_no_home = "this client has no default namespace"
+        self.on_written: Callable[[WriteRequest, Any], object] | None = None
+        self.options = options
+        self.write_query = _write_query(options)
+
+    def replaced(self, **changes: Any) -> Self:
+        """Return another one on the same connections."""
+        other = copy.copy(self)
+        other.__dict__.update(changes)
+        return other
+
+    def with_options(self, options: ClientOptions) -> Self:
+        """Return another one on the same connections, with these options."""
+        return self.replaced(options=options, write_query=_write_query(options))
+
+    @property
+    def server(self) -> Self:
+        """This one."""
+        return self
+
+    async def read(
+        self,
+        known: BoundKind,
+        name: str,
+        *,
+        must_exist: bool = True,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource | None:
+        """Read one object, as ``Way.read``."""
+        try:
+            try:
+                return await self._read(known, name, namespace, subresource, timeout)
+            except NotFoundError as error:
+                known = await self.moved(known, error, timeout)
+                return await self._read(known, name, namespace, subresource, timeout)
+        except NotFoundError:
+            if must_exist:
+                raise
+            return None
+
+    async def _read(
+        self, known: BoundKind, name: str, namespace: str | None, subresource: str | None, timeout: float | None
+    ) -> Resource:
+        place = place_of(self, known, namespace)
+        path = known.type.path(namespace=place, name=name, subresource=subresource)
+        if self.access_check is not None:
+            self.access_check("get", known.type, place, subresource or "")
+        answer = await self.sender.send("GET", path, timeout=timeout, pool=self.pool, on_warning=self.on_warning)
+        return Resource.from_json(answer.body, known.untyped)
+
+    async def list(
+        self,
+        known: BoundKind,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        timeout: float | None = None,
+        metadata_only: bool = False,
+    ) -> ResourceList[Any]:
+        """Read objects in one request, as ``Way.list``."""
+        try:
+            return await self._list(known, namespace, options, timeout, metadata_only=metadata_only)
+        except NotFoundError as error:
+            known = await self.moved(known, error, timeout)
+            return await self._list(known, namespace, options, timeout, metadata_only=metadata_only)
+
+    async def _list(
+        self,
+        known: BoundKind,
+        namespace: str | None,
+        options: ListOptions,
+        timeout: float | None,
+        *,
+        metadata_only: bool,
+    ) -> ResourceList[Any]:
+        from deltaloop.client.core.list_splitter import ListSplitter
+
+        kind = known.untyped if metadata_only else known.type
+        namespace = self.usable(known.type, namespace)
+        if self.access_check is not None:
+            self.access_check("list", kind, namespace, "")
+        drop_managed_fields = options.drop_managed_fields
+        body = await self.sender.receive(
+            kind.path(namespace=namespace),
+            query=options.to_query(),
+            sink=lambda: ListSplitter(kind, drop_managed_fields=drop_managed_fields),
+            accept=list_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields),
+            timeout=timeout,
+            pool=self.pool,
+            on_warning=self.on_warning,
+        )
+        try:
+            page = body.finish()
+        except UnreadableItemsError as error:
+            if metadata_only:
+                raise UnreadableItemsError(metadata_of_list(error.page)) from None
+            raise
+        return metadata_of_list(page) if metadata_only else page
+
+    async def write(self, request: WriteRequest) -> Any:
+        """Write, as ``Way.write``."""
+        moved = False
+        while True:
+            known, verb, body = request.kind, request.verb, request.body
+            of_collection = verb == "delete_collection" or (verb == "create" and not request.subresource)
+            path = known.type.path(
+                namespace=request.namespace,
+                name=None if of_collection else request.name,
+                subresource=request.subresource,
+            )
+            method, rbac_verb = _METHODS[verb]
+            if self.access_check is not None:
+                self.access_check(rbac_verb, known.type, request.namespace, request.subresource or "")
+            if body is None and isinstance(request.options, DeleteOptions):
+                body = write_json(request.options.to_dict(), "the delete options")
+            try:
+                answer = await self.sender.send(
+                    method,
+                    path,
+                    query=request.query,
+                    body=body,
+                    content_type=request.content_type,
+                    timeout=request.timeout,
+                    pool=self.pool,
+                    on_warning=self.on_warning,
+                    write_check=self.write_check,
+                )
+            except NotFoundError as error:
+                if moved:
+                    raise
+                request, moved = await self._moved_request(request, error), True
+            else:
+                found = _answer(request, answer.body)
+                if self.on_written is not None:
+                    self.on_written(request, found)
+                return found
+
+    async def _moved_request(self, request: WriteRequest, error: NotFoundError) -> WriteRequest:
+        known, verb = request.kind, request.verb
+        moved = await self.moved(known, error, request.timeout)
+        names_version = verb in ("update", "apply") or (verb == "create" and not request.subresource)
+        if moved.type.api_version != known.type.api_version and names_version:
+            raise error  # the verb encodes the object again, for the other version
+        if moved.namespaced and not request.namespace and verb == "delete_collection":
+            raise error  # it takes no default
+        return msgspec.structs.replace(request, kind=moved, namespace=place_of(self, moved, request.namespace))
+
+    async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
+        """Return a kind as it is served now, if a 404 shows that its path is not served any more.
+
+        Raises:
+            NotFoundError: The 404 itself, if it is about an object, or if the server serves nothing else.
+            UnknownResourceError: If the kind was found by a name that no longer exists.
+        """
+        found = await self.discovery.moved(known.type, timeout=timeout) if is_unserved_path(error) else None
+        if found is None:
+            raise error
+        return self.discovery.bound(known.given, found)
+
+    def usable(self, kind: ResourceType[Any], namespace: str | None) -> str | None:
+        """Return a namespace; drop the default one if the kind has become cluster-scoped since its use began."""
+        if not namespace or kind.namespaced or namespace != self.home:
+            return namespace
+        return None if self.discovery.is_moved(kind) else namespace
+
+
+def _write_query(options: ClientOptions) -> dict[str, str]:
+    query = {"fieldManager": options.field_manager, "fieldValidation": options.field_validation}
+    return {name: value for name, value in query.items() if value}
+
+
+def _answer(request: WriteRequest, body: bytes) -> Any:
+    verb, part = request.verb, request.subresource
+    if part == "eviction" or (verb in ("delete", "delete_collection") and is_status(body)):
+        return None
+    if verb == "delete_collection":
+        from deltaloop.client.core.list_decoding import decode_list
+
+        return decode_list(request.kind.type, body)
+    if part == "scale":
+        return Resource.from_json(body, SCALE)
+    return Resource.from_json(body, None if part and verb == "create" else request.kind.untyped)
+
+
+def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
+    """Return the namespace of a request about one object; None if its kind has no namespaces.
+
+    Raises:
+        InvalidArgumentError: If there is no namespace for a kind that has some, or one for a kind that has none.
+    """
+    if not known.namespaced:
+        if namespace:
+            refuse_namespace(known.type, way.server.usable(known.type, namespace))
+        return None
+    place = namespace or way.home
+    if not place:
+        raise InvalidArgumentError(f"{known.type} needs a namespace, and {way.why_no_home}. Specify namespace=...")
+    return place
+
+
+def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
+    """Refuse a namespace for a kind that has none: a cache would find no object there, and say nothing.
+
+    Raises:
+        InvalidArgumentError: If there is one.
+    """
+    if namespace and not known.namespaced:
+        raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
+
+
+def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
+    """Return a check that asks an earlier one, if there is one, and then another."""
+    if earlier is None:
+        return check
+
+    def both(action: str) -> None:
+        earlier(action)
+        check(action)
+
+    return both
+
+
+def selected(options: ListOptions, selector: str | LabelSelector | None) -> ListOptions:
+    """Return options with a label selector.
+
+    Raises:
+        InvalidArgumentError: If they have one already.
+        InvalidSelectorError: If the selector cannot be parsed.
+    """
+    if selector is None:
+        return options
+    if options.label_selector:
+        raise InvalidArgumentError("a list has one label selector: give `selector` or `options.label_selector`")
+    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+    return options.replace(label_selector=str(parsed))
+
+
+def not_found(kind: ResourceType[Any], name: str, what: str = "not found") -> ApiError:
+    """Return the error of an object that is not there, as the server would return it."""
+    details = StatusDetails(name=name, group=kind.group, kind=kind.plural)
+    message = f'{kind.group_resource} "{name}" {what}'
+    return error_from_status(Status(code=404, reason="NotFound", message=message, details=details))

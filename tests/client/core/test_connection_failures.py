@@ -1,0 +1,57 @@
+"""What an error on the way to the server means, and the words for it."""
+
+from __future__ import annotations
+
+import re
+import ssl
+
+import pytest
+
+from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, of_breaking, of_connecting
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (
+            of_connecting(ssl.SSLCertVerificationError(1, "certificate has expired")),
+            "the certificate of h:1 is not accepted: .*certificate has expired.*; check the CA, and tls-server-name",
+        ),
+        (ConnectionFailure(FailureKind.NAME), "the host name of h:1 cannot be resolved"),
+        (of_connecting(ssl.SSLError(1, "odd")), "no TLS connection to h:1: SSLError"),
+        (of_connecting(ConnectionRefusedError(111, "refused")), r"nothing listens at h:1 \(connection refused\)"),
+        (of_connecting(OSError(113, "No route to host")), "no connection to h:1: No route to host"),
+        (of_connecting(OSError("without a number")), "no connection to h:1: without a number"),
+        (ConnectionFailure(FailureKind.PROXY, "407"), "the proxy refused to connect to h:1: 407"),
+        (ConnectionFailure(FailureKind.NO_ANSWER, cut=True), "h:1 closed the connection without an answer"),
+        (of_breaking(ConnectionResetError(104, "Connection reset by peer")), "the connection to h:1 broke: Connection"),
+        (of_breaking(ValueError("planted")), "the connection to h:1 broke: ValueError"),
+    ],
+)
+def test_each_failure_has_its_words(failure: ConnectionFailure, words: str) -> None:
+    assert re.match(words, failure.describe("h:1"))
+
+
+def test_what_openssl_finds_wrong_is_named_by_its_reason() -> None:
+    received = ssl.MemoryBIO()
+    received.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    context = ssl.create_default_context()
+    with pytest.raises(ssl.SSLError) as caught:
+        context.wrap_bio(received, ssl.MemoryBIO(), server_hostname="h").do_handshake()
+    assert caught.value.reason
+    assert of_connecting(caught.value).describe("h:1") == f"no TLS connection to h:1: {caught.value.reason}"
+
+
+@pytest.mark.parametrize(
+    ("error", "cut"),
+    [
+        (ConnectionResetError(), True),
+        (BrokenPipeError(), True),
+        (ConnectionAbortedError(), True),
+        (ConnectionRefusedError(), False),
+        (OSError(113, "No route to host"), False),
+    ],
+)
+def test_what_is_cut_while_connecting(error: OSError, cut: bool) -> None:
+    assert of_connecting(error).cut is cut
+    assert of_breaking(error).cut is cut

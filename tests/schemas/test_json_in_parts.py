@@ -1,0 +1,83 @@
+"""JSON in several calls is the same as in one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.schemas import json_in_parts
+from deltaloop.schemas.json_in_parts import PART, decode_in_parts, encode_sorted, size_of
+
+_ENCODED_AT_ONCE = msgspec.json.Encoder(order="deterministic").encode
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(), inner, max_size=6),
+    max_leaves=40,
+)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_in_parts, "PART", 3)
+    monkeypatch.setattr(json_in_parts, "_RUN", 2)
+    monkeypatch.setattr(json_in_parts, "_DECODED_AT_ONCE", 8)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_of_any_value_join_to_the_whole() -> None:
+    @given(_VALUES, st.sampled_from([None, 1]))
+    def check(value: Any, indent: int | None) -> None:
+        assert encode_sorted(value) == _ENCODED_AT_ONCE(value)
+        text = json.dumps(value, indent=indent, ensure_ascii=False).encode(errors="surrogatepass")
+        assert decode_in_parts(text) == msgspec.json.decode(text)
+
+    check()
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a": [1, 2, 3, 4], "b": }',
+        b'{"a": [1, 2, 3, 4], "b": "\xff"}',
+        b'{"a": [1, 2, 3, 4], "b": "\\u12"}',
+        b'[1, 2, 3, 4, 5, {"a": 01}]',
+        b'{"a": [1, 2, 3, 4]} x',
+        b"[1, 2, 3, 4, 5, 6, 7",
+    ],
+)
+def test_malformed_json_has_the_error_of_one_call(text: bytes) -> None:
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)) as one:
+        msgspec.json.decode(text)
+    with pytest.raises(type(one.value)) as parts:
+        decode_in_parts(text)
+    assert str(parts.value) == str(one.value)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_the_last_of_equal_members_counts() -> None:
+    assert decode_in_parts(b'{"a": [1, 2, 3, 4, 5, 6], "a": {"b": [1, 2, 3, 4]}, "a": 7}') == {"a": 7}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {f"k{number:06}": "v" for number in range(3 * PART)},
+        {"spec": [{"name": str(number)} for number in range(3 * PART)]},
+        {"data": {"one": "x" * (100 * PART), "two": "y"}},
+    ],
+    ids=["many members", "many items", "long text"],
+)
+def test_large_values(value: dict[str, Any]) -> None:
+    assert size_of(value) > PART
+    assert encode_sorted(value) == _ENCODED_AT_ONCE(value)
+    assert decode_in_parts(encode_sorted(value)) == value
