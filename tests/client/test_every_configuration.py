@@ -326,7 +326,7 @@ async def test_a_proxy_of_the_environment(
         assert [head.partition("\r\n")[0] for head in seen] == [f"CONNECT api.test:{port} HTTP/1.1"]
         monkeypatch.setenv("NO_PROXY", "other.test,.test")
         async with opened(config("api.test")) as transport:
-            assert transport._proxy is None
+            assert transport._through is None
 
 
 # Credentials that others give out

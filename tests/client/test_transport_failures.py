@@ -15,8 +15,7 @@ from aiohttp import web
 from deltaloop.api.redaction import SecretText
 from deltaloop.client import ClientConfig, Credential, HttpRequest, Pool, StaticToken, TlsConfig
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.transport.base_transport import make_socket
-from deltaloop.client.transport.http_transport import HttpTransport
+from deltaloop.client.transport.http_transport import HttpTransport, make_socket
 from deltaloop.errors import CredentialsError, RequestTimeoutError, TransportError
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged

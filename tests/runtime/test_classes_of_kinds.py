@@ -132,6 +132,8 @@ async def test_an_edit_of_what_has_changed_meanwhile_is_a_conflict(deltaloop_har
     harness = deltaloop_harness
     client = await begin(harness)
     await client.create(Database, database("a"))
+    # Both have a connection, so both read before one of them writes.
+    await asyncio.gather(*[client.get(Database, "a") for _ in range(2)])
     grown = [client.edit(Database, "a", lambda found: setattr(found.spec, "replicas", 7)) for _ in range(2)]
     first, second = await asyncio.gather(*grown, return_exceptions=True)
     assert {type(first), type(second)} == {Database, ConflictError}

@@ -100,7 +100,7 @@ def metrics_page() -> str:
         "",
         "`deltaloop run` and `dl.run` serve these metrics at `/metrics`. They need the extra `metrics`. The names of",
         "client-go and controller-runtime are unchanged, so existing dashboards work.",
-        "[Observability](../how-to/observability.md) explains how to enable and secure the endpoint.",
+        "[Monitor your operator](../how-to/observability.md) explains how to enable and secure the endpoint.",
     ]
     registry = CollectorRegistry()
     for collector in _subclasses(RegisteredCollector):

@@ -138,16 +138,19 @@ def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> by
         return None
     containers: list[Any] = [(value,)]
     for container in containers:  # it grows meanwhile
-        if type(container) is dict:
-            for key in container:
-                if type(key) is not str:
-                    return None
-        for item in container.values() if type(container) is dict else container:
+        is_mapping = type(container) is dict
+        for each in container:
+            if not is_mapping:
+                item = each
+            elif type(each) is str:
+                item = container[each]
+            else:
+                return None
             kind = type(item)
             if kind in _SCALARS:
                 continue
             if kind in _CONTAINERS:
-                containers.append(item)
+                containers += (item,)
             elif not (kind is float and math.isfinite(item)) and kind not in _VIEWS:
                 return None
     return encoded

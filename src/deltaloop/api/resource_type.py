@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 _ATTRIBUTE = "__resource_type__"
 _DEFINED: Final = "__custom_resource__"
-_PLAIN_SEGMENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*/[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
 @dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and survives only AttributeError
@@ -70,11 +70,14 @@ class ResourceType(Generic[T_co]):
         Raises:
             InvalidArgumentError: If the parts do not fit together.
         """
+        if name and namespace and self.namespaced and _PLAIN_KEY.fullmatch(f"{namespace}/{name}"):  # nearly always
+            path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
+            return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:
             raise InvalidArgumentError(f"{self} has no namespaces, but namespace {namespace!r} was given")
         if name is not None and self.namespaced and not namespace:
             raise InvalidArgumentError(f"{self} lives in namespaces: give one for {name!r}")
-        path = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+        path = self._root
         if namespace:
             path = f"{path}/namespaces/{_segment(namespace, 'the name of a namespace')}"
         path = f"{path}/{self.plural}"
@@ -111,6 +114,10 @@ class ResourceType(Generic[T_co]):
         return (self.group, self.version, self.kind, self.plural, self.namespaced)
 
     @cached_property
+    def _root(self) -> str:
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+
+    @cached_property
     def _hash(self) -> int:
         return hash(self._identity)
 
@@ -145,8 +152,6 @@ def _segment(text: str, what: str) -> str:
     Raises:
         InvalidArgumentError: If it is none; the message says what it should be.
     """
-    if _PLAIN_SEGMENT.fullmatch(text):  # nearly always: then it needs no quotes
-        return text
     if text in ("", ".", "..") or "/" in text or not is_unicode(text):
         raise InvalidArgumentError(f"{text!r} is not {what}")
     return quote(text, safe="")

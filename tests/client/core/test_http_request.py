@@ -31,6 +31,12 @@ def test_a_path_that_is_not_quoted_is_refused(path: str) -> None:
         target(path, {})
 
 
+def test_a_query_with_half_a_character_is_refused_and_not_sent_without_it() -> None:
+    for query in ({"x": "app=\ud800"}, {"\udfff": "app"}):
+        with pytest.raises(InvalidArgumentError, match="lone surrogate"):
+            target("/x", query)
+
+
 def test_headers_are_lines() -> None:
     assert header_lines([("A", "b"), ("C", "ä\t")]) == "A: b\r\nC: ä\t\r\n".encode()
     assert header_lines([]) == b""

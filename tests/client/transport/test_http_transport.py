@@ -96,7 +96,7 @@ def test_idle_connections_are_looked_at_a_few_times_whatever_time_it_is(start: f
     async def play() -> None:
         transport, peers = await served(say(OK))
         looks = 0
-        closes = transport._close_idle
+        closes = transport._look
 
         def look() -> None:
             nonlocal looks
@@ -104,7 +104,7 @@ def test_idle_connections_are_looked_at_a_few_times_whatever_time_it_is(start: f
             assert looks < 50, "it looks again at the very same moment"
             closes()
 
-        transport._close_idle = look  # type: ignore[method-assign]
+        transport._look = look  # type: ignore[method-assign]
         await asyncio.gather(*(transport.request(GET) for _ in range(3)))
         await asyncio.sleep(31.0)
         assert not any(peer.open for peer in peers)

@@ -24,8 +24,7 @@ from deltaloop.client import (
     TlsConfig,
     TokenFile,
 )
-from deltaloop.client.transport.base_transport import make_socket
-from deltaloop.client.transport.http_transport import HttpTransport
+from deltaloop.client.transport.http_transport import HttpTransport, make_socket
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
 from tests.client.authority import Authority
 from tests.client.loopback import abort, free_port, raw_server, serving

@@ -124,21 +124,20 @@ class Reuse:
     A server may close each connection right after its answer without saying so. A request on such a connection races
     with the end of the connection, so the first end that comes too late to be seen stops the use of kept connections
     for some seconds.
+
+    Attributes:
+        begins_at: Time from which requests may use kept connections.
     """
 
-    __slots__ = ("_begins_at",)
+    __slots__ = ("begins_at",)
 
     def __init__(self) -> None:
         """Allow it."""
-        self._begins_at = -math.inf
-
-    def is_allowed(self, now: float) -> bool:
-        """Return whether a request may use a kept connection."""
-        return now >= self._begins_at
+        self.begins_at: float = -math.inf
 
     def failed(self, now: float) -> None:
         """Note that a kept connection had ended before the event loop noticed it."""
-        self._begins_at = now + _PAUSE
+        self.begins_at = now + _PAUSE
 
 
 @final

@@ -12,23 +12,32 @@ from typing import Final
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_writing import is_unicode
 
-_TARGET: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
+PATH: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
+"""The pattern of a path that can be sent as it is."""
+
 _TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
 _VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))
 _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
 def target(path: str, query: Mapping[str, str]) -> str:
-    """Return what is asked for: a path that is quoted already, with its query.
+    """Return the target of a request: a path that is quoted already, with its query.
 
     Raises:
-        InvalidArgumentError: If the path has blanks, control characters, ``#`` or what is not ASCII in it.
+        InvalidArgumentError: If the path is not quoted, or the query is not Unicode.
     """
-    if _TARGET().fullmatch(path) is None:
+    if PATH().fullmatch(path) is None:
         raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
     if not query:
         return path
+    for name, value in query.items():
+        if not is_unicode(name) or not is_unicode(value):
+            # Without the parameter, a selector would select more.
+            raise InvalidArgumentError(
+                f"the query parameter {name!r} has a lone surrogate in it, which is not Unicode. Decode the text anew."
+            )
     return f"{path}?{'&'.join([_pair(name, value) for name, value in query.items()])}"
 
 

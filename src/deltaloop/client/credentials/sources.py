@@ -101,6 +101,7 @@ class TokenFile:
         """Name the file; ``fallback`` is used for as long as it cannot be read."""
         self._path = path
         self._state = TokenFileState(fallback=fallback)
+        self._shown: tuple[SecretText, Credential] | None = None
 
     async def credential(self) -> Credential:
         """Return ``Bearer`` and the token of the file.
@@ -126,7 +127,9 @@ class TokenFile:
                 f"the token file {self._path} cannot be read or is empty, so requests cannot be authorized; "
                 "see that a token is written there, or correct tokenFile"
             )
-        return bearer(token.reveal())
+        if self._shown is None or self._shown[0] is not token:
+            self._shown = token, bearer(token.reveal())
+        return self._shown[1]
 
     def _read(self, now: float) -> None:
         try:

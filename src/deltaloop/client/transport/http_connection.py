@@ -1,38 +1,50 @@
-"""One HTTP/1.1 connection: bytes out, and one answer in at a time.
+"""One HTTP/1.1 connection: a request out, and its response in.
 
-An answer that waits to be read holds the server back, as full buffers do. Cancelling a read loses nothing.
-
-TLS is OpenSSL's, between two buffers in memory (``ssl.SSLObject``), which is what asyncio's own transports do, too;
-but these keep a quarter of a MiB for each connection, and here all connections share what bytes are received into.
+TLS is OpenSSL's, between two buffers in memory (``ssl.SSLObject``), as in asyncio's own transports. These keep a
+quarter of a MiB for each connection, but here the connections of a transport share their buffers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import os
 import select
 import ssl
 from collections.abc import Callable
-from typing import Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
+from deltaloop.client.core.unpacking import TooLargeError
+from deltaloop.client.transport.protocol import Headers, HttpResponse
 
-_SLICE: Final = 256 * 1024
-_RECORD: Final = 16 * 1024
-"""The most that one record of TLS holds."""
+if TYPE_CHECKING:
+    from deltaloop.client.transport.http_transport import HttpTransport
+
+READ_BUFFER: Final = 256 * 1024
+"""Size of a read, and about the number of bytes of a stream that wait for their reader before reading pauses."""
+
+RECORD: Final = 16 * 1024
+"""Maximum size of a TLS record."""
+
+SLICE: Final = 256 * 1024
+"""Maximum size of a body that is written at once."""
+
+_NOTHING: Final = ssl.MemoryBIO()
+_poll: Final[Any] = getattr(select, "poll", None)  # missing on Windows
 
 
 class ClosedWithoutAnswerError(Exception):
-    """The connection was closed before an answer came."""
+    """The connection was closed before a response came."""
 
 
 class BrokenOffError(Exception):
-    """The connection was closed in the middle of an answer."""
+    """The connection was closed in the middle of a response."""
 
 
-_NOTHING: Final = ssl.MemoryBIO()
-_poll = getattr(select, "poll", None)  # missing on Windows
+class LateError(Exception):
+    """The deadline of the request has passed."""
 
 
 @final
@@ -40,135 +52,271 @@ class HttpConnection(asyncio.BufferedProtocol):
     """A connection that serves one request after the other.
 
     Attributes:
-        transport: What bytes go over; there is one once the connection stands.
-        kept_at: When it was last given back, on the loop's clock.
-        made_with: What it was encrypted by; None without TLS.
+        transport: asyncio's transport; set once the connection is made.
+        kept_at: Time of the loop at which the last request ended.
+        made_with: TLS context; None without TLS.
+        has_input: Function that returns whether the socket has input that the loop has not read yet, such as its end;
+            its argument is 0. A kept connection with input is of no use.
+        reader: Reader of the responses.
+        error: What ended the connection or the request.
+        until: Deadline of the request; infinite if there is none.
+        asked: Future of the response, until it has come.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        buffer: bytearray,
-        *,
-        most_waiting: int,
-        made_with: object,
-        gone: Callable[[HttpConnection], object],
-    ) -> None:
-        """Make one that is not connected.
-
-        Args:
-            loop: The loop that it is on.
-            buffer: What bytes are received into; connections of one loop may share it.
-            most_waiting: About how many bytes wait for their reader before no more are taken.
-            made_with: What it is encrypted by; None for nothing.
-            gone: Called once the connection, having stood, is no more.
-        """
+    def __init__(self, owner: HttpTransport, loop: asyncio.AbstractEventLoop, made_with: ssl.SSLContext | None) -> None:
         self.transport: asyncio.Transport
         self.kept_at: float = 0.0
-        self.made_with: object = made_with
+        self.made_with: ssl.SSLContext | None = made_with
+        self.has_input: Callable[[int], object] = _no_input
+        self.reader: AnswerReader = AnswerReader()
+        self.error: Exception | None = None
+        self.until: float = math.inf
+        self._owner = owner
         self._loop = loop
-        self._buffer = memoryview(buffer)
+        self._feed = self.reader.feed
+        self._buffer, self._plain = owner.buffer, owner.plain
         self._tls: ssl.SSLObject | None = None
         self._incoming, self._outgoing = _NOTHING, _NOTHING
         self._shakes_hands = False
-        self._tell_gone = gone
         self._stands = False
-        self._most_waiting = most_waiting
-        self._answer: AnswerReader | None = None
+        self._pool: list[HttpConnection] | None = None
+        self.asked: asyncio.Future[HttpResponse | None] | None = None
+        self._whole = False
+        self._limit = 0
+        self._size = 0  # bytes of the response, or of the part of a stream that its reader has not taken
         self._waiter: asyncio.Future[None] | None = None
-        self._error: Exception | None = None
-        self._writes = True  # there is room for more
-        self._reads = True
-        self._lost = False
-        self._has_input: Callable[[], bool] | None = None
+        self._sends = self._is_full = self._is_paused = self._lost = False
 
-    # -- asyncio.Protocol
+    # -- asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection stands."""
-        self.transport = cast("asyncio.Transport", transport)
+        """Note the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
         self._stands = True
+        made = transport.get_extra_info("socket")
+        if made is not None:
+            self.has_input = _input_check(made)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where the next bytes go."""
+        """Return the buffer of the next read."""
         del sizehint
         return self._buffer
 
-    def buffer_updated(self, nbytes: int) -> None:
-        """Take what has come."""
-        tls = self._tls
-        if tls is None:
-            self._take(bytes(self._buffer[:nbytes]))
-            return
-        self._incoming.write(self._buffer[:nbytes])
-        if self._shakes_hands:
-            self._wake()
+    def buffer_updated(self, nbytes: int) -> None:  # noqa: C901 - one function, so that a read costs few calls
+        """Read a part of the response."""
+        data, tls = self._buffer[:nbytes], self._tls
+        if tls is not None:
+            incoming, plain, nbytes = self._incoming, self._plain, 0
+            incoming.write(data)
+            if self._shakes_hands:
+                self._wake()
+                return
+            try:
+                while incoming.pending:  # a read takes a whole record
+                    length: int = tls.read(RECORD, plain[nbytes:])  # type: ignore[assignment]
+                    if not length:  # close_notify
+                        self._loop.call_soon(self.transport.close)
+                        break
+                    nbytes += length
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLError as error:
+                self._loop.call_soon(self.fail, error)  # after the text before it
+            if self._outgoing.pending:
+                self.transport.write(self._outgoing.read())
+            if not nbytes:
+                return
+            data = plain[:nbytes]
+        reader = self.reader
+        if reader.complete or self.error is not None:
+            self.abort()  # no request expects this
             return
         try:
-            while self._incoming.pending or tls.pending():
-                data = tls.read(_RECORD)
-                if not data:  # close_notify
-                    self.transport.close()
-                    break
-                self._take(data)
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLError as error:
-            self._fail(error)
-        if self._outgoing.pending:
-            self.transport.write(self._outgoing.read())
-
-    def _take(self, data: bytes) -> None:
-        """Take a slice of the answer."""
-        answer = self._answer
-        if answer is None or self._error is not None:
-            self.abort()  # nobody has asked for anything
-            return
-        try:
-            answer.feed(data)
+            self._feed(data)
         except MalformedAnswerError as error:
-            self._fail(error)
-        if answer.waiting > self._most_waiting and self._reads and not answer.complete:
-            self._reads = False
-            self.transport.pause_reading()
-        self._wake()
+            self.fail(error)
+            return
+        self._size += nbytes
+        answer = self.asked
+        if answer is None:
+            self._wake()
+            if self._size > READ_BUFFER and not self.reader.complete and not self._is_paused:
+                self._is_paused = True
+                self.transport.pause_reading()
+        elif reader.status:
+            self._answered(answer)
+            if self._sends:
+                self._wake()
 
-    def _fail(self, error: Exception) -> None:
-        if self._error is None:
-            self._error = error
-        self.abort()
-        self._wake()
+    def _answered(self, answer: asyncio.Future[HttpResponse | None]) -> None:
+        """End the request if its response is complete, or as soon as it is to be read as a stream."""
+        reader = self.reader
+        if not self._whole or reader.encoding or reader.status == 401:
+            self.asked = None
+            if not self._whole:
+                self.until = math.inf
+            if not answer.done():
+                answer.set_result(None)
+            return
+        if self._size > self._limit and sum(map(len, reader.pieces)) > self._limit:
+            self.fail(TooLargeError(f"the answer has more than {self._limit} bytes"))
+            return
+        if not reader.complete:
+            return
+        pieces = reader.pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        response = HttpResponse(reader.status, Headers(reader.headers), body, reader.warns)
+        self.asked = None
+        self.until = math.inf
+        pool = self._pool
+        if self._sends or not reader.keeps_alive or self._lost:
+            self.abort()
+        elif pool is not None:
+            self.kept_at = self._owner.clock()
+            pool.append(self)
+        if not answer.done():
+            answer.set_result(response)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """There is no connection any more."""
+        """End the request with the connection."""
         self._lost = True
-        answer = self._answer
-        if self._error is None and not (answer is not None and exc is None and answer.end()):
-            begun = answer is not None and answer.status
-            self._error = exc or (BrokenOffError() if begun else ClosedWithoutAnswerError())
-        if exc is None and self._shakes_hands:
-            self._error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        reader = self.reader
+        if self.error is None:
+            if self._shakes_hands:
+                exc = exc or ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+            if exc is not None or not reader.end():
+                self.error = exc or (BrokenOffError() if reader.status else ClosedWithoutAnswerError())
+        answer = self.asked
+        if answer is not None:
+            if self.error is None:
+                self._answered(answer)
+            else:
+                self.asked = None
+                if not answer.done():
+                    answer.set_result(None)
         self._wake()
-        self._tell_gone(self)
+        self._owner.lost(self, self._pool)
+
+    def fail(self, error: Exception) -> None:
+        """End the request with an error, and close the connection."""
+        if self.error is None:
+            self.error = error
+        self.abort()
+        answer, self.asked = self.asked, None
+        if answer is not None and not answer.done():
+            answer.set_result(None)
+        self._wake()
 
     def pause_writing(self) -> None:
-        """The other end takes no more for now."""
-        self._writes = False
+        """Write no more slices for now."""
+        self._is_full = True
 
     def resume_writing(self) -> None:
-        """There is room again."""
-        self._writes = True
+        """Write on."""
+        self._is_full = False
         self._wake()
+
+    # -- one request
+
+    def ask(
+        self,
+        method: str,
+        data: bytes,
+        *,
+        pool: list[HttpConnection] | None,
+        whole: bool,
+        until: float,
+        limit: int,
+    ) -> asyncio.Future[HttpResponse | None]:
+        """Send a request; return a future of its response.
+
+        The result is a whole response: the connection is in ``pool`` by then, or closed. It is None if ``error`` tells
+        why there is none, and if the response is to be read as a stream once its head has come: without ``whole``,
+        and if it is compressed or a 401.
+        """
+        self.reader.begin(method)
+        self._pool, self._whole, self.until, self._limit, self._size = pool, whole, until, limit, 0
+        answer: asyncio.Future[HttpResponse | None] = asyncio.Future(loop=self._loop)
+        self.asked = answer
+        tls = self._tls
+        try:
+            if tls is None:
+                self.transport.write(data)
+            else:
+                tls.write(data)
+                self.transport.write(self._outgoing.read())
+        except OSError as error:
+            self.fail(error)
+        return answer
+
+    async def send(self, body: bytes) -> None:
+        """Send a large body, until its end or until the response has come."""
+        view = memoryview(body)
+        self._sends = True
+        for start in range(0, len(body), SLICE):
+            while self._is_full and self.asked is not None and not self.reader.status:
+                await self._wait()
+            if self.asked is None or self.reader.status:
+                return
+            self._write(view[start : start + SLICE])
+        self._sends = False
+
+    def give_up(self, answer: asyncio.Future[HttpResponse | None]) -> None:
+        """Close the connection if a request is not over; it may serve another one already."""
+        if self.asked is answer:
+            self.abort()
+
+    async def read(self) -> bytes:
+        """Return the received part of a stream; empty at its end. Canceling loses nothing.
+
+        Raises:
+            Exception: What has ended the connection.
+        """
+        reader = self.reader
+        while not reader.pieces:
+            if reader.complete:
+                return b""
+            if self.error is not None:
+                raise self.error
+            self._waiter = asyncio.Future(loop=self._loop)
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        self._size = 0
+        if self._is_paused:
+            self._is_paused = False
+            self.transport.resume_reading()
+        return reader.taken()
+
+    def finish(self) -> None:
+        """End a stream; the connection is kept if its response was read to the end."""
+        reader = self.reader
+        usable = reader.complete and reader.keeps_alive and not reader.pieces and not self._sends
+        if usable and self._pool is not None and self.error is None and not self._lost:
+            self._owner.keep(self, self._pool)
+        else:
+            self.abort()
+
+    def restart(self) -> None:
+        """Speak to another server from now on: a proxy has made a tunnel."""
+        self.reader = AnswerReader()
+        self._feed = self.reader.feed
+
+    def abort(self) -> None:
+        """Close the connection at once; nothing happens if there is none."""
+        if self._stands:
+            self.transport.abort()
+
+    # -- TLS
 
     async def encrypt(self, context: ssl.SSLContext, server_name: str) -> None:
         """Speak TLS from now on.
 
-        Args:
-            context: How, and with which certificates.
-            server_name: Name that the server's certificate must have.
-
         Raises:
-            OSError: If that fails, or the connection is closed meanwhile; ``ssl.CertificateError`` among them.
+            OSError: If the handshake fails, or the connection is closed.
         """
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
@@ -184,90 +332,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         finally:
             self._shakes_hands = False
             if self._outgoing.pending and not self._lost:
-                self.transport.write(self._outgoing.read())  # the other side learns why, if it has failed
-
-    # -- one request
-
-    async def ask(self, method: str, head: bytes, body: bytes | None) -> AnswerReader:
-        """Send a request, and return its answer when the head is there; ``read`` gives the body.
-
-        A server may answer before it has all of a request, such as to say that it is too large: then the rest is not
-        sent, and the connection is not kept.
-
-        Raises:
-            Exception: The system's error, or one of this module or of the core, if there is no answer.
-        """
-        if self._error is not None:
-            raise self._error
-        answer = self._answer = AnswerReader(method)
-        if body is None:
-            self._write(head)
-        elif len(body) <= _SLICE:
-            self._write(head + body)
-        else:
-            self._write(head)
-            await self._send(answer, body)
-        while not answer.status:
-            await self._wait()
-        return answer
-
-    async def read(self) -> bytes:
-        """Return what has come of the body; empty at its end.
-
-        Raises:
-            Exception: As ``ask``.
-        """
-        answer = self._answer
-        assert answer is not None
-        while not answer.pieces:
-            if answer.complete:
-                return b""
-            await self._wait()
-        pieces = answer.pieces
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
-        answer.waiting = 0
-        if not self._reads:
-            self._reads = True
-            self.transport.resume_reading()
-        return data
-
-    def finish(self) -> bool:
-        """The request is over; return whether the connection can serve another one, and close it if it cannot."""
-        answer, self._answer = self._answer, None
-        if self.usable and answer is not None and answer.complete and answer.keeps_alive and not answer.pieces:
-            return True
-        self.abort()
-        return False
-
-    @property
-    def usable(self) -> bool:
-        """Whether a request can be sent: nobody has closed it, and nothing came that nobody had asked for."""
-        return not self._lost and self._error is None and not self.transport.is_closing()
-
-    @property
-    def quiet(self) -> bool:
-        """Whether the socket of a usable connection has no input, such as its end, that the loop has not seen yet."""
-        if self._has_input is None:
-            self._has_input = _input_check(self.transport)
-        return not self._has_input()
-
-    def abort(self) -> None:
-        """Close the connection at once, without saying goodbye; nothing happens if there is none."""
-        if self._stands:
-            self.transport.abort()
+                self.transport.write(self._outgoing.read())  # the other side learns the reason of a failure
 
     # -- how
-
-    async def _send(self, answer: AnswerReader, body: bytes) -> None:
-        view = memoryview(body)
-        for start in range(0, len(body), _SLICE):
-            while not self._writes and not answer.status:
-                await self._wait()
-            if answer.status:
-                answer.keeps_alive = False
-                return
-            self._write(view[start : start + _SLICE])
 
     def _write(self, data: bytes | memoryview) -> None:
         tls = self._tls
@@ -278,13 +345,13 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.transport.write(self._outgoing.read())
 
     async def _wait(self) -> None:
-        """Wait for whatever happens next.
+        """Wait for the next event.
 
         Raises:
             Exception: What has ended the connection.
         """
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
@@ -297,22 +364,16 @@ class HttpConnection(asyncio.BufferedProtocol):
             waiter.set_result(None)
 
 
-def _input_check(transport: asyncio.BaseTransport) -> Callable[[], bool]:
-    """Return a function that reports whether a socket has input that the event loop has not read yet.
+def _no_input(timeout: int) -> bool:
+    del timeout
+    return False
 
-    Input is data, the end of the connection, or an error. Between two requests, all of these mean that the server does
-    not read from the connection any more.
-    """
-    made = transport.get_extra_info("socket")
-    if made is None:
-        return _no_input
+
+def _input_check(made: Any) -> Callable[[int], object]:
     if _poll is None:
-        return lambda: bool(select.select([made.fileno()], [], [], 0)[0])
+        return lambda timeout: select.select([made.fileno()], [], [], timeout)[0]
     # A poll object that is made once costs a seventh of a new one: this runs before every write.
     registered = _poll()
     registered.register(made.fileno(), select.POLLIN)
-    return lambda: bool(registered.poll(0))
-
-
-def _no_input() -> bool:
-    return False
+    poll: Callable[[int], object] = registered.poll
+    return poll

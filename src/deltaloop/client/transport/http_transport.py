@@ -1,6 +1,14 @@
 """The client's transport: HTTP/1.1 over asyncio's own connections.
 
-A connection serves one request at a time. Of the kept connections, the one that was used last is used first.
+There are three pools of connections, none with a limit: ordinary calls, leader election, watches. The connection that
+was used last is used first. Redirects are not followed, cookies are not kept, ``~/.netrc`` is not read, and responses
+are decompressed within bounds. A GET on a kept connection that turns out to be dead is sent once more.
+
+One timer serves the deadlines of all requests and the end of idle connections. Logins do not count: a deadline begins
+once the credential is there, and a renewal extends it.
+
+Half-open connections: TCP keepalive begins after 30 s, and TCP_USER_TIMEOUT of 30 s (where the system has it) ends a
+connection whose data is not acknowledged.
 """
 
 from __future__ import annotations
@@ -8,46 +16,77 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import logging
+import math
+import os
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, ClassVar, Final, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import msgspec
 
-from deltaloop.client.config import ClientConfig
+from deltaloop._internal.loop_clock import loop_clock
+from deltaloop.client.config import ClientConfig, check_proxy
 from deltaloop.client.core.connection_failures import (
     REPEATED,
     ConnectionFailure,
     FailureKind,
+    Reuse,
+    after_break,
     of_breaking,
     of_connecting,
 )
 from deltaloop.client.core.credential import Credential
-from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
-from deltaloop.client.core.http_request import header_lines, target
-from deltaloop.client.transport.base_transport import (
-    CONNECT_INTERVAL,
-    CONNECTS,
-    IDLE_CONNECTION,
+from deltaloop.client.core.http_answer import MalformedAnswerError
+from deltaloop.client.core.http_request import PATH, header_lines, target
+from deltaloop.client.core.impersonation import impersonation_headers
+from deltaloop.client.core.proxy import proxy_for, proxy_variable
+from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
+from deltaloop.client.credentials.sources import Credentials
+from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, StreamEndedError, TransportError
+from deltaloop.client.transport.http_connection import (
     READ_BUFFER,
-    Attempt,
-    BaseTransport,
-    HttpAnswer,
-    make_socket,
+    RECORD,
+    SLICE,
+    BrokenOffError,
+    ClosedWithoutAnswerError,
+    HttpConnection,
+    LateError,
 )
-from deltaloop.client.transport.http_connection import BrokenOffError, ClosedWithoutAnswerError, HttpConnection
-from deltaloop.client.transport.protocol import Headers, HttpRequest, Pool
+from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse
+from deltaloop.client.transport.tls import TlsContexts
 
+_log = logging.getLogger("deltaloop.client")
+
+_WATCHES: Final = "watches"
+_IDLE_CONNECTION: Final = 30.0
+"""Seconds for which an unused connection is kept."""
+
+_CONNECTS: Final = 4
+"""Number of attempts of leader election to connect, a quarter of a second apart; the first connection is taken.
+The system repeats a lost first packet only after a second, which is too late for a short renew deadline."""
+
+_CONNECT_INTERVAL: Final = 0.25
+_KEEPALIVE_IDLE: Final = 30
+_KEEPALIVE_INTERVAL: Final = 10
+_KEEPALIVE_PROBES: Final = 3
+_USER_TIMEOUT_MS: Final = 30_000
+_OF_THE_WAY: Final = (FailureKind.NAME, FailureKind.REFUSED, FailureKind.CONNECT)
 _IN_PATH: Final = "/%:@!$&'()*+,;=~-._"
-_MOST_PREPARED: Final = 64
+_MOST_PREPARED: Final = 256
 _TIMER_SLACK: Final = 0.001
+_TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_NOBODY: Final = Credential()
+_BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, LateError, OSError)
 
 
 class ConnectingError(Exception):
-    """No connection could be made.
+    """A connection cannot be made.
 
     Attributes:
         failure: What went wrong.
@@ -55,199 +94,386 @@ class ConnectingError(Exception):
     """
 
     def __init__(self, failure: ConnectionFailure, cause: OSError | None = None) -> None:
-        """Keep both."""
         super().__init__(failure)
         self.failure: ConnectionFailure = failure
         self.cause: OSError | None = cause
 
 
 @final
-class HttpTransport(BaseTransport):
-    """Sends requests to the server of a ``ClientConfig`` over asyncio's connections.
+class HttpTransport:
+    """Sends requests to the server of a ``ClientConfig``.
 
-    Made anywhere, used on one event loop.
+    You can create it anywhere, and use it on one event loop.
     """
 
-    breaks: ClassVar[tuple[type[Exception], ...]] = (
-        ConnectingError,
-        MalformedAnswerError,
-        ClosedWithoutAnswerError,
-        BrokenOffError,
-        OSError,
-    )
+    checks_writes: ClassVar[bool] = True
+    """Whether it calls ``HttpRequest.before_send``."""
 
     def __init__(self, config: ClientConfig) -> None:
-        """Read certificates and environment; connections are made when they are needed.
+        """Read certificates and the environment; connections are made when they are needed.
 
         Raises:
-            ConfigError: If certificates or keys cannot be used.
+            ConfigError: If certificates, keys or the proxy of the environment cannot be used.
         """
-        super().__init__(config)
-        self._buffer = bytearray(READ_BUFFER)
-        self._kept: dict[str, list[HttpConnection]] = {}
-        self._connections: set[HttpConnection] = set()
-        self._prepared: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
-        self._authorized: tuple[Credential, bytes] | None = None
-        self._sweep: asyncio.TimerHandle | None = None
-        self._all_gone: asyncio.Future[None] | None = None
+        self.buffer: memoryview = memoryview(bytearray(READ_BUFFER))
+        self.plain: memoryview = memoryview(bytearray(READ_BUFFER + 2 * RECORD))
+        self.clock: Callable[[], float] = self._first_time
+        self._config = config
+        self._limit = config.max_response_bytes
+        self._tls = TlsContexts(config) if config.is_tls else None
         server = urlsplit(config.server)
+        self._host = server.hostname or ""
+        self._port = server.port or (443 if config.is_tls else 80)
+        self._address = f"{self._host}:{self._port}"
+        proxy = config.proxy_url or proxy_for(server.scheme, self._host, self._port, os.environ)
+        if proxy is not None:
+            check_proxy(proxy, "proxy-url" if config.proxy_url else proxy_variable(server.scheme, os.environ))
+        self._through = urlsplit(proxy) if proxy is not None else None
+        self._credentials: Credentials | None = config.credentials if config.is_tls else None
+        if config.credentials is not None and not config.is_tls:
+            _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
+        self._encoding = "gzip" if config.compression else "identity"
+        self._reuse = Reuse()
+        self._closed = False
+        self._kept: dict[str, list[HttpConnection]] = {pool: [] for pool in (*Pool, _WATCHES)}
+        self._connections: set[HttpConnection] = set()
+        self._all_gone: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._look_at = math.inf
         host = _host_header(server, self._host)
-        through = urlsplit(self._proxy) if self._proxy is not None else None
-        self._through: SplitResult | None = through
-        # A proxy is asked for the whole URL, but for a server with TLS, which it only connects to.
-        plain_proxy = through is not None and self._tls is None
+        # A proxy gets the whole URL, except of a server with TLS, to which it only connects.
+        plain_proxy = self._through is not None and self._tls is None
         self._prefix = (f"http://{host}" if plain_proxy else "") + quote(server.path.rstrip("/"), _IN_PATH)
         self._authority = f"{_bracketed(_ascii_host(self._host))}:{self._port}"
-        fixed = [("Host", host), ("User-Agent", config.user_agent), *self._identity]
-        if plain_proxy and through is not None:
-            fixed += _proxy_authorization(through)
+        fixed = [("Host", host), ("User-Agent", config.user_agent)]
+        if config.impersonate is not None:
+            fixed += impersonation_headers(config.impersonate)
+        if plain_proxy and self._through is not None:
+            fixed += _proxy_authorization(self._through)
         self._fixed = header_lines(fixed)
+        self._heads: dict[object, tuple[bytes, bytes]] = {}
+        self._heads_show: Credential = _NOBODY
+
+    # -- Transport
+
+    def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
+        """Send a request and return the whole response. Canceling closes its connection.
+
+        Raises:
+            TransportError: If there is no response.
+            ConfigError: If the credentials cannot be read.
+        """
+        return self._ask(request, request.pool, self._encoding, None)
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
+        """Open a stream; its connection is closed when the context is left.
+
+        Raises:
+            TransportError: If there is no response.
+            ConfigError: If the credentials cannot be read.
+        """
+        streams: list[HttpConnection] = []
+        pool, encoding = (request.pool, self._encoding) if request.bounded else (_WATCHES, "identity")
+        response = await self._ask(request, pool, encoding, streams)
+        limit = self._limit if request.bounded else None
+        body = _Body(streams[0], request, limit, partial(self._broke_off, request=request))
+        try:
+            yield StreamResponse(
+                status=response.status,
+                headers=response.headers,
+                chunks=body,
+            )
+        finally:
+            body.close()
 
     async def close(self) -> None:
         """Close all connections; requests that are under way fail."""
         self._closed = True
-        self._kept.clear()
-        if self._sweep is not None:
-            self._sweep.cancel()
+        for kept in self._kept.values():
+            kept.clear()
+        if self._timer is not None:
+            self._timer.cancel()
         for connection in tuple(self._connections):
             connection.abort()
         if self._connections:
             self._all_gone = asyncio.get_running_loop().create_future()
             await self._all_gone
 
-    async def _open(
-        self, request: HttpRequest, pool: str, encoding: str, credential: Credential, attempt: Attempt
-    ) -> HttpAnswer:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        tls = self._tls.context(credential.certificate, now=now) if self._tls is not None else None
-        head = self._head(request, encoding, credential)
-        connection = self._take(pool, tls, now, quiet=request.method not in REPEATED)
-        attempt.reused = connection is not None
-        if connection is None:
-            connection = await self._connect(loop, pool, tls)
-        try:
-            attempt.sends()
-        except BaseException:
-            self._give_back(connection, pool)
-            raise
-        try:
-            answer = await connection.ask(request.method, head, request.body)
-        except BaseException:
-            connection.abort()
-            raise
-        return _Answer(answer, connection, self._done, pool)
+    def __repr__(self) -> str:
+        return f"<HttpTransport {self._config.server}>"
 
-    def _failure(self, error: Exception) -> tuple[ConnectionFailure, OSError | None]:
-        match error:
-            case ConnectingError():
-                return error.failure, error.cause
-            case MalformedAnswerError():
-                return ConnectionFailure(FailureKind.MALFORMED, str(error)), None
-            case ClosedWithoutAnswerError():
-                return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
-            case _:  # whatever ends a connection that stood, what TLS says of it included, has cut it
-                return msgspec.structs.replace(of_breaking(error), cut=True), None
+    # -- one request
 
-    # -- what is sent
+    async def _ask(  # noqa: C901 - one function, so that a request costs few calls
+        self, request: HttpRequest, pool: str, encoding: str, streams: list[HttpConnection] | None
+    ) -> HttpResponse:
+        """Send a request, and return its response; with ``streams``, put the connection there once the head has come.
+
+        It is sent once more with other credentials if the first ones are rejected, and as ``after_break`` decides.
+        """
+        credentials, method, body = self._credentials, request.method, request.body
+        credential = _NOBODY if credentials is None else await credentials.credential()
+        now = self.clock()
+        until = math.inf if request.timeout is None else now + request.timeout
+        kept = self._kept[pool]
+        while True:
+            if self._closed:
+                raise TransportError("the client is closed", method=method, path=request.path, sent=False)
+            head, large = self._head(request, encoding, credential), False
+            if body is None:
+                data = b"%bContent-Length: 0\r\n\r\n" % head if method in _WITH_BODY else head + b"\r\n"
+            elif len(body) <= SLICE:
+                data = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+            else:
+                data, large = b"%bContent-Length: %d\r\n\r\n" % (head, len(body)), True
+            tls = self._tls
+            if tls is None:
+                context = None
+            elif now >= tls.files.due_at or credential.certificate is not tls.shown:
+                context = tls.context(credential.certificate, now=now)
+            else:
+                context = tls.current
+            connection = None
+            while kept:
+                connection = kept.pop()
+                if (
+                    connection.made_with is context
+                    and now - connection.kept_at < _IDLE_CONNECTION
+                    and now >= self._reuse.begins_at
+                    and not connection.transport.is_closing()
+                ):
+                    if method in REPEATED or not connection.has_input(0):
+                        break
+                    self._reuse.failed(now)
+                connection.abort()
+                connection = None
+            reused = connection is not None
+            if connection is None:
+                if request.before_send is not None:
+                    request.before_send()  # a rejected request needs no connection
+                made = await self._connected(request, pool, context, until)
+                if isinstance(made, ConnectingError):
+                    self._failed(made, request, sent=False, reused=False)
+                    now = self.clock()
+                    continue
+                connection = made
+            if request.before_send is not None:
+                try:
+                    request.before_send()
+                except BaseException:
+                    self.keep(connection, kept)
+                    raise
+            answer = connection.ask(method, data, pool=kept, whole=streams is None, until=until, limit=self._limit)
+            look_at = min(now + _IDLE_CONNECTION, until)
+            if look_at < self._look_at:
+                self._look_by(look_at)
+            try:
+                if large and body is not None:
+                    await connection.send(body)
+                response = await answer
+            except BaseException:
+                connection.give_up(answer)
+                raise
+            stands = response is None
+            if response is None:
+                if connection.error is not None:
+                    answered = connection.reader.status > 0
+                    self._failed(connection.error, request, sent=True, reused=reused, answered=answered)
+                    now = self.clock()
+                    continue
+                reader = connection.reader
+                response = HttpResponse(reader.status, Headers(reader.headers), b"", reader.warns)
+            if response.status == 401 and credentials is not None:
+                connection.until, began_at = math.inf, self.clock()
+                try:
+                    renewed = await credentials.renew(credential)
+                except BaseException:
+                    if stands:
+                        connection.finish()
+                    raise
+                now, credentials = self.clock(), None
+                until += now - began_at
+                if renewed is not None:
+                    if stands:
+                        connection.finish()
+                    _log.info("credentials were refused and have been renewed", extra={"server": self._address})
+                    credential = renewed
+                    continue
+            if streams is not None:
+                streams.append(connection)
+            elif stands:
+                connection.until = until
+                return await self._unpacked(connection, request, response)
+            return response
+
+    async def _unpacked(self, connection: HttpConnection, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Read the rest of a compressed response."""
+
+        def failure(error: Exception) -> TransportError:
+            if isinstance(error, LateError):
+                return self._late(request, sent=True)
+            return self._error(error, request, sent=True)
+
+        body = _Body(connection, request, self._limit, failure)
+        try:
+            pieces = [piece async for piece in body]
+        finally:
+            body.close()
+        return msgspec.structs.replace(response, body=b"".join(pieces))
 
     def _head(self, request: HttpRequest, encoding: str, credential: Credential) -> bytes:
-        line = f"{request.method} {self._prefix}{target(request.path, request.query)} HTTP/1.1\r\n".encode("ascii")
-        headers = self._headers(encoding, request.headers)
-        authorization = self._authorization(credential)
-        if request.body is not None:
-            length = b"Content-Length: %d\r\n\r\n" % len(request.body)
-        else:
-            length = b"Content-Length: 0\r\n\r\n" if request.method in _WITH_BODY else b"\r\n"
-        return b"".join((line, self._fixed, headers, authorization, length))
+        """Return the head of a request, without its length and its end."""
+        if credential is not self._heads_show:
+            self._heads, self._heads_show = {}, credential
+        key = request.method, encoding, tuple(request.headers.items()), tuple(request.query.items())
+        around = self._heads.get(key) or self._around(key, request, encoding, credential)
+        if PATH().fullmatch(request.path) is None:
+            target(request.path, {})  # raises
+        return b"%b%b%b" % (around[0], request.path.encode("ascii"), around[1])
 
-    def _headers(self, encoding: str, headers: Mapping[str, str]) -> bytes:
-        key = (encoding, tuple(headers.items()))
-        lines = self._prepared.get(key)
-        if lines is None:
-            lines = header_lines([("Accept-Encoding", encoding), *headers.items()])
-            if len(self._prepared) < _MOST_PREPARED:
-                self._prepared[key] = lines
-        return lines
+    def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> tuple[bytes, bytes]:
+        """Return the texts before and after the path of a head, and remember them."""
+        headers = [("Accept-Encoding", encoding), *request.headers.items()]
+        if credential.authorization is not None:
+            headers.append(("Authorization", credential.authorization.reveal()))
+        after = f"{target('', request.query)} HTTP/1.1\r\n".encode("ascii") + self._fixed + header_lines(headers)
+        around = f"{request.method} {self._prefix}".encode("ascii"), after
+        if len(self._heads) >= _MOST_PREPARED:
+            self._heads.clear()
+        self._heads[key] = around
+        return around
 
-    def _authorization(self, credential: Credential) -> bytes:
-        if credential.authorization is None:
-            return b""
-        if self._authorized is None or self._authorized[0] is not credential:
-            lines = header_lines([("Authorization", credential.authorization.reveal())])
-            self._authorized = (credential, lines)
-        return self._authorized[1]
+    # -- errors
+
+    def _failed(
+        self, error: Exception, request: HttpRequest, *, sent: bool, reused: bool, answered: bool = False
+    ) -> None:
+        """Return if the request is to be sent again.
+
+        Raises:
+            TransportError: Otherwise.
+        """
+        if isinstance(error, LateError):
+            raise self._late(request, sent=sent)
+        if isinstance(error, UnpackingError):
+            raise unusable(error, request)
+        if answered:  # a dead connection does not begin a response
+            raise self._error(error, request, sent=sent)
+        how, _ = _meaning(error)
+        tls, now = self._tls, self.clock()
+        if reused and how.cut:
+            self._reuse.failed(now)
+        then = after_break(
+            request.method, reused=reused, tls=tls is not None, in_handshake=how.in_handshake, cut=how.cut
+        )
+        if then.again or (then.reload and tls is not None and tls.reload(now)):
+            return
+        if then.suspect and tls is not None:
+            tls.suspect()
+        raise self._error(error, request, sent=sent)
+
+    def _late(self, request: HttpRequest, *, sent: bool) -> RequestTimeoutError:
+        return late(request, self._address, sent=sent)
+
+    def _error(self, error: Exception, request: HttpRequest, *, sent: bool) -> TransportError:
+        how, cause = _meaning(error)
+        return failed(request, how, self._describe(how), sent=sent, cause=cause)
+
+    def _broke_off(self, error: Exception, request: HttpRequest) -> StreamEndedError:
+        return broke_off(request, self._describe(_meaning(error)[0]))
+
+    def _describe(self, failure: ConnectionFailure) -> str:
+        """Return what happened, and where."""
+        proxy = self._through
+        if proxy is not None and failure.kind in _OF_THE_WAY:
+            port = proxy.port or (443 if proxy.scheme == "https" else 80)
+            return failure.describe(f"the proxy {proxy.hostname}:{port}")
+        return failure.describe(self._address)
 
     # -- connections
 
-    def _take(self, pool: str, tls: ssl.SSLContext | None, now: float, *, quiet: bool) -> HttpConnection | None:
-        """Return the kept connection that was used last, and close those that cannot be used.
-
-        Args:
-            pool: Name of the pool.
-            tls: TLS context that the connection must have been made with.
-            now: Time of the loop.
-            quiet: Whether to look at the socket first, because the request is not sent again if the connection is dead.
-        """
-        kept = self._kept.get(pool)
-        while kept:
-            connection = kept.pop()
-            if (
-                connection.usable
-                and connection.made_with is tls
-                and now - connection.kept_at < IDLE_CONNECTION
-                and self._reuse.is_allowed(now)
-            ):
-                if not quiet or connection.quiet:
-                    return connection
-                self._reuse.failed(now)
-            connection.abort()
-        return None
-
-    def _give_back(self, connection: HttpConnection, pool: str) -> None:
-        """Keep a connection that nobody uses now."""
-        if self._closed or not connection.usable:
+    def keep(self, connection: HttpConnection, kept: list[HttpConnection]) -> None:
+        """Keep a connection that no request uses."""
+        if self._closed or connection.transport.is_closing():
             connection.abort()
             return
-        loop = asyncio.get_running_loop()
-        connection.kept_at = loop.time()
-        self._kept.setdefault(pool, []).append(connection)
-        if self._sweep is None:
-            self._sweep = loop.call_later(IDLE_CONNECTION, self._close_idle)
+        connection.kept_at = self.clock()
+        kept.append(connection)
+        if connection.kept_at + _IDLE_CONNECTION < self._look_at:
+            self._look_by(connection.kept_at + _IDLE_CONNECTION)
 
-    def _done(self, connection: HttpConnection, pool: str) -> None:
-        """Take a connection back whose request is over."""
-        if connection.finish():
-            self._give_back(connection, pool)
-
-    def _close_idle(self) -> None:
-        """Close connections that nobody has used for a while, and look again when the next one may be due."""
-        loop = asyncio.get_running_loop()
-        # A timer goes off a little early, and sums of instants are rounded: without room for that, the next look would
-        # be at this very moment again, and again.
-        until = loop.time() + _TIMER_SLACK
-        due: list[float] = []
-        for kept in self._kept.values():
-            while kept and kept[0].kept_at + IDLE_CONNECTION <= until:
-                kept.pop(0).abort()
-            if kept:
-                due.append(kept[0].kept_at + IDLE_CONNECTION)
-        self._sweep = loop.call_at(min(due), self._close_idle) if due else None
-
-    def _gone(self, connection: HttpConnection) -> None:
+    def lost(self, connection: HttpConnection, kept: list[HttpConnection] | None) -> None:
+        """Forget a connection that has ended."""
+        if kept is not None:
+            with contextlib.suppress(ValueError):
+                kept.remove(connection)
         self._connections.discard(connection)
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop, pool: str, tls: ssl.SSLContext | None) -> HttpConnection:
+    def _first_time(self) -> float:
+        """Return the time of the loop, and have ``clock`` do that from now on."""
+        self.clock = loop_clock()
+        return self.clock()
+
+    def _look_by(self, at: float) -> None:
+        """Have the timer go off at a time, or before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._look_at = at
+        self._timer = asyncio.get_running_loop().call_at(at, self._look)
+
+    def _look(self) -> None:
+        """End late requests and idle connections, and set the timer anew."""
+        self._look_at, self._timer = math.inf, None
+        now = self.clock()
+        due = math.inf
+        for connection in tuple(self._connections):
+            if connection.until <= now + _TIMER_EARLY:
+                connection.fail(LateError())
+            elif connection.asked is not None:
+                due = min(due, connection.until, now + _IDLE_CONNECTION)
+            else:
+                due = min(due, connection.until)
+        for kept in self._kept.values():
+            # A timer goes off a little early, and sums of instants are rounded: without room for that, the next look
+            # would be at this very moment again, and again.
+            while kept and kept[0].kept_at + _IDLE_CONNECTION <= now + _TIMER_SLACK:
+                kept.pop(0).abort()
+            if kept:
+                due = min(due, kept[0].kept_at + _IDLE_CONNECTION)
+        if due < math.inf and not self._closed:
+            self._look_by(due)
+
+    async def _connected(
+        self, request: HttpRequest, pool: str, tls: ssl.SSLContext | None, until: float
+    ) -> HttpConnection | ConnectingError:
+        """Make a connection until a time.
+
+        Raises:
+            RequestTimeoutError: If that takes longer.
+        """
+        limit = asyncio.timeout_at(None if math.isinf(until) else until)
+        try:
+            async with limit:
+                return await self._connect(pool, tls)
+        except ConnectingError as error:
+            return error
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise self._late(request, sent=False)
+
+    async def _connect(self, pool: str, tls: ssl.SSLContext | None) -> HttpConnection:
         """Make a connection.
 
         Raises:
-            ConnectingError: If there is none to be had.
+            ConnectingError: If that fails.
         """
-        through = self._through
-        connection = HttpConnection(loop, self._buffer, most_waiting=READ_BUFFER, made_with=tls, gone=self._gone)
-        times = CONNECTS if pool == Pool.LEADER_ELECTION else 1
+        loop, through = asyncio.get_running_loop(), self._through
+        connection = HttpConnection(self, loop, tls)
+        times = _CONNECTS if pool == Pool.LEADER_ELECTION else 1
         try:
             if through is None:
                 await self._reach(loop, connection, (self._host, self._port), None, times)
@@ -291,51 +517,155 @@ class HttpTransport(BaseTransport):
         """Have a proxy connect to the server."""
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
-        try:
-            answer = await connection.ask("CONNECT", head, None)
-        except (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError) as error:
-            failure = ConnectionFailure(FailureKind.PROXY, str(error) or "it closed the connection")
-            raise ConnectingError(failure) from None
-        if not connection.finish() or not 200 <= answer.status < 300:
-            connection.abort()
-            raise ConnectingError(ConnectionFailure(FailureKind.PROXY, str(answer.status)))
+        answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)
+        if answer is None:
+            error = connection.error
+            reason = str(error) or "it closed the connection"
+            if isinstance(error, OSError):
+                raise error
+        elif 200 <= answer.status < 300 and not answer.body:
+            connection.restart()
+            return
+        else:
+            reason = str(answer.status)
+        raise ConnectingError(ConnectionFailure(FailureKind.PROXY, reason))
 
 
 @final
-class _Answer:
-    """An answer on one of our connections."""
+class _Body:
+    """The body of a stream, slice by slice, decompressed. Canceling a read loses nothing."""
 
-    __slots__ = ("_answer", "_connection", "_done", "_headers", "_pool", "status")
+    __slots__ = ("_connection", "_failure", "_gave", "_limit", "_pieces", "_request", "_size", "_unpacker")
 
     def __init__(
-        self, answer: AnswerReader, connection: HttpConnection, done: Callable[[HttpConnection, str], object], pool: str
+        self,
+        connection: HttpConnection,
+        request: HttpRequest,
+        limit: int | None,
+        failure: Callable[[Exception], TransportError],
     ) -> None:
-        self.status = answer.status
-        self._answer = answer
         self._connection: HttpConnection | None = connection
-        self._done = done
-        self._pool = pool
-        self._headers: Headers | None = None
+        self._request = request
+        self._limit = limit
+        self._failure = failure
+        self._size = 0
+        self._unpacker: Unpacker | None = None
+        self._pieces: Iterator[bytes] | None = None  # of the last slice, decompressed
+        self._gave = False
 
-    @property
-    def headers(self) -> Headers:
-        if self._headers is None:
-            self._headers = Headers.of_lower_case(self._answer.headers)
-        return self._headers
+    def __aiter__(self) -> _Body:
+        return self
 
-    @property
-    def complete(self) -> bool:
-        return self._answer.complete and not self._answer.pieces
-
-    async def read(self) -> bytes:
-        if self._connection is None:
-            return b""
-        return await self._connection.read()
+    async def __anext__(self) -> bytes:
+        connection = self._connection
+        if connection is None:
+            raise StopAsyncIteration
+        try:
+            while True:
+                if self._pieces is not None:
+                    if self._gave:
+                        await asyncio.sleep(0)  # a slice may become a thousand times as much: others have their turn
+                    piece = next(self._pieces, None)
+                    if piece is not None:
+                        self._gave = True
+                        return piece
+                    self._pieces, self._gave = None, False
+                data = await connection.read()
+                if data and not connection.reader.encoding:
+                    self._size += len(data)
+                    if self._limit is not None and self._size > self._limit:
+                        raise TooLargeError(f"the answer has more than {self._limit} bytes")
+                    return data
+                if self._unpacker is None:
+                    self._unpacker = Unpacker(connection.reader.encoding, limit=self._limit)
+                if not data:
+                    self._unpacker.finish()
+                    break
+                self._pieces = self._unpacker.feed(data)
+        except UnpackingError as error:
+            failure: TransportError = unusable(error, self._request)
+        except _BREAKS as error:
+            failure = self._failure(error)
+        else:
+            raise StopAsyncIteration
+        raise failure
 
     def close(self) -> None:
+        """End the stream, and give its connection back if it can serve another request."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._done(connection, self._pool)
+            connection.finish()
+
+
+def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutError:
+    """Return the error of a request whose deadline has passed."""
+    what = "answer" if sent else "connection"
+    return RequestTimeoutError(
+        f"{request.method} {request.path}: no {what} from {address} within {request.timeout:g} s",
+        method=request.method,
+        path=request.path,
+        sent=sent,
+    )
+
+
+def failed(
+    request: HttpRequest, how: ConnectionFailure, description: str, *, sent: bool, cause: OSError | None = None
+) -> TransportError:
+    """Return the error of a request that has no response."""
+    failure = TransportError(
+        f"{request.method} {request.path}: {description}",
+        method=request.method,
+        path=request.path,
+        refused=how.kind is FailureKind.REFUSED,
+        sent=sent,
+        cut=how.cut,
+    )
+    failure.__cause__ = cause
+    return failure
+
+
+def broke_off(request: HttpRequest, description: str) -> StreamEndedError:
+    """Return the error of a stream whose connection broke."""
+    method, path = request.method, request.path
+    return StreamEndedError(f"{method} {path}: the stream broke off: {description}", method=method, path=path)
+
+
+def unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
+    """Return the error of a response that is too large or cannot be decompressed."""
+    kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
+    cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
+    why = f"{request.method} {request.path}: {error}{cure}"
+    return kind(why, method=request.method, path=request.path)
+
+
+def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
+    """Return the meaning of one of ``_BREAKS``, and the system's error if it is to be named as the cause."""
+    match error:
+        case ConnectingError():
+            return error.failure, error.cause
+        case MalformedAnswerError():
+            return ConnectionFailure(FailureKind.MALFORMED, str(error)), None
+        case ClosedWithoutAnswerError():
+            return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
+        case _:  # whatever ends a connection that was made, including TLS, has cut it
+            return msgspec.structs.replace(of_breaking(error), cut=True), None
+
+
+def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
+    """Make a socket that notices a peer which is gone."""
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Linux has all of these; macOS calls the first one TCP_KEEPALIVE, and lacks the last one.
+    idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
+    for option, value in (
+        (idle, _KEEPALIVE_IDLE),
+        (getattr(socket, "TCP_KEEPINTVL", None), _KEEPALIVE_INTERVAL),
+        (getattr(socket, "TCP_KEEPCNT", None), _KEEPALIVE_PROBES),
+        (getattr(socket, "TCP_USER_TIMEOUT", None), _USER_TIMEOUT_MS),
+    ):
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
 
 
 async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, times: int) -> socket.socket:
@@ -359,7 +689,7 @@ async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, t
             if waiting:
                 family, address = waiting.pop(0)
                 tries.add(loop.create_task(_dialled(loop, family, address)))
-            pause = CONNECT_INTERVAL if waiting else None
+            pause = _CONNECT_INTERVAL if waiting else None
             done, tries = await asyncio.wait(tries, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 why = ended.exception()

@@ -1,23 +1,20 @@
-"""The way to the server, as a protocol of two calls: one request with its answer, and one stream.
+"""The protocol of a transport: one call for a request with its response, and one for a stream.
 
-Everything above this module (verbs, pager, watch, discovery) speaks ``Transport`` only, so that tests give a fake and
-other HTTP clients can be put in. The real one is ``deltaloop.client.transport.http_transport``.
+Verbs, pager, watches and discovery use ``Transport`` only, so tests can use a fake, and programs another HTTP client.
+``deltaloop.client.transport.http_transport`` is the client's own.
 
-A transport adds the credentials, once more after a 401 if they could be renewed, and turns every failure of the way
-into a ``TransportError`` that says whether the request was refused and whether it may have been carried out. It does
-not look at what the server answers otherwise.
+A transport adds the credentials, once more after a 401 if they could be renewed, and turns each failure of the
+connection into a ``TransportError`` that tells whether the server may have carried out the request.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, Self, final
+from typing import Protocol, final
 
-from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_writing import is_unicode
+import msgspec
 
 
 class Pool(StrEnum):
@@ -28,42 +25,37 @@ class Pool(StrEnum):
 
 
 @final
-class Headers:
-    """The headers of an answer: names without regard to case, several values of one name possible."""
+class Headers(msgspec.Struct, eq=False):
+    """The headers of a response: names without regard to case, possibly several values of one name."""
 
-    __slots__ = ("_pairs",)
-
-    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
-        """Keep name and value pairs, in order."""
-        self._pairs = tuple([(name.lower(), value) for name, value in pairs])
-
-    @classmethod
-    def of_lower_case(cls, pairs: tuple[tuple[str, str], ...]) -> Self:
-        """Keep pairs whose names are in lower case already."""
-        headers = cls()
-        headers._pairs = pairs
-        return headers
+    given: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()
+    _known: list[tuple[str, str]] | None = None
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a name."""
-        wanted = name.lower()
-        for known, value in self._pairs:
-            if known == wanted:
-                return value
-        return default
+        return next(iter(self.get_all(name)), default)
 
     def get_all(self, name: str) -> list[str]:
         """Return all values of a name."""
         wanted = name.lower()
-        return [value for known, value in self._pairs if known == wanted]
+        return [value for known, value in self._pairs() if known == wanted]
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        if self._known is None:
+            self._known = [(_text(name).lower(), _text(value)) for name, value in self.given]
+        return self._known
 
     def __repr__(self) -> str:
-        return f"<Headers {', '.join(dict.fromkeys(name for name, _ in self._pairs))}>"
+        return f"<Headers {', '.join(dict.fromkeys(name for name, _ in self._pairs()))}>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpRequest:
-    """What to send.
+def _text(part: str | bytes) -> str:
+    return part if isinstance(part, str) else part.rstrip(b" \t").decode("utf-8", "surrogateescape")
+
+
+@final
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request.
 
     Attributes:
         method: HTTP method.
@@ -71,58 +63,67 @@ class HttpRequest:
         query: Query parameters, not yet quoted.
         headers: Headers besides those of the transport (credentials, user agent, encoding).
         body: Body, or None.
-        timeout: Seconds until the answer is complete; of a stream, until its headers are there. None waits for ever.
-        pool: Connections to use for an ordinary call; streams have their own.
-        bounded: Of a stream: it ends by itself, as a list does that is decoded while it arrives; it goes over ``pool``
-            and may be compressed, like an ordinary call.
-        before_send: Called when the connection stands, right before the first byte is sent, and again if the request
-            is sent again; what it raises ends the request unsent. Called by ``RequestSender`` before the transport is,
-            too, so a transport that does not know it only checks earlier.
+        timeout: Seconds until the response is complete; of a stream, until its headers have come. None means no limit.
+        pool: Connections of an ordinary call; streams have their own.
+        bounded: Whether a stream ends by itself, such as a list that is decoded while it arrives; it uses ``pool`` and
+            may be compressed, like an ordinary call.
+        before_send: Function that a transport calls once the connection is made, right before the first byte, each time
+            that the request is sent. If it raises, the request is not sent. The client calls it earlier as well, unless
+            the transport has a true attribute ``checks_writes``.
     """
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    body: bytes | None = field(default=None, repr=False)
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
     timeout: float | None = None
     pool: Pool = Pool.REQUESTS
     bounded: bool = False
-    before_send: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+    before_send: Callable[[], object] | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse a query with what is no Unicode: it would be left out, and a selector without it selects more."""
-        for name, value in self.query.items():
-            if not value.isascii() and not is_unicode(value):
-                raise InvalidArgumentError(
-                    f"{self.method} {self.path}: the query parameter {name} has a lone surrogate in it, "
-                    "which is no Unicode; decode the text anew"
-                )
+    def __repr__(self) -> str:
+        shown = f"method={self.method!r}, path={self.path!r}, query={self.query!r}, timeout={self.timeout!r}"
+        return f"HttpRequest({shown}, pool={self.pool!r}, bounded={self.bounded!r})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpResponse:
-    """A complete answer, whatever its status."""
-
-    status: int
-    headers: Headers = field(default_factory=Headers)
-    body: bytes = field(default=b"", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamResponse:
-    """An answer whose body is still coming.
+@final
+class HttpResponse(msgspec.Struct, frozen=True):
+    """A complete response, whatever its status.
 
     Attributes:
         status: HTTP status code.
-        headers: The answer's headers, by name without regard to case.
-        chunks: The body in slices of any size; ends when the server ends it, raises ``StreamEndedError`` when it
-            breaks off.
+        headers: Headers of the response.
+        body: Decompressed body.
+        may_warn: Whether there may be a ``Warning`` among the headers.
+    """
+
+    status: int
+    headers: Headers = msgspec.field(default_factory=Headers)
+    body: bytes = b""
+    may_warn: bool = True
+
+    def __repr__(self) -> str:
+        return f"<HttpResponse {self.status} {self.headers}>"
+
+
+@final
+class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """A response whose body is still coming.
+
+    Attributes:
+        status: HTTP status code.
+        headers: Headers of the response.
+        chunks: Body in slices of any size. The iterator ends when the server ends the body, and raises
+            ``StreamEndedError`` if the body breaks off.
     """
 
     status: int
     headers: Headers
-    chunks: AsyncIterator[bytes] = field(repr=False)
+    chunks: AsyncIterator[bytes]
+
+    def __repr__(self) -> str:
+        return f"<StreamResponse {self.status} {self.headers}>"
 
 
 class Transport(Protocol):

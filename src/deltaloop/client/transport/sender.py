@@ -9,11 +9,12 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, Protocol, TypeVar, final
 
+from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.status import ApiError
@@ -46,7 +47,6 @@ class Sink(Protocol):
 
 
 S = TypeVar("S", bound=Sink)
-R = TypeVar("R")
 
 
 @final
@@ -66,6 +66,7 @@ class RequestSender:
         """
         self._errors = ErrorSummaries()
         self._transport = transport
+        self._checks_early = not getattr(transport, "checks_writes", False)
         self._default_timeout = default_timeout
         self._host = host
         self._metrics = options.metrics
@@ -73,6 +74,7 @@ class RequestSender:
         self._on_request = options.on_request
         self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
         self._warnings = WarningMemory()
+        self._clock: Callable[[], float] = self._first_time
 
     async def send(
         self,
@@ -100,38 +102,48 @@ class RequestSender:
             timeout: Seconds for everything together, waits included; None is the default.
             pool: Connections to use.
             on_warning: Called with each warning of the answer.
-            write_check: Asked right before each try, if the request is not a read; what it raises is raised.
+            write_check: Function called right before each attempt, unless the request is a read; it may raise.
 
         Raises:
             ApiError: The server refused.
             TransportError: There was no answer.
         """
-        headers = {"Accept": accept}
-        if body is not None:
-            headers["Content-Type"] = content_type
-        self._announce(method, path, query or {}, "" if body is None else content_type)
+        if self._on_request is not None:
+            self._announce(method, path, query or {}, "" if body is None else content_type)
+        headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
         check = None if write_check is None or method in _READS else partial(write_check, f"{method} {path}")
-
-        async def attempt(left: float) -> HttpResponse:
+        started_at = self._clock()
+        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        retry: RetryDecision | None = None
+        while True:
+            if self._bucket is not None:
+                started_at = await self._turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
             request = HttpRequest(
                 method=method,
                 path=path,
                 query=query or {},
                 headers=headers,
                 body=body,
-                timeout=left,
+                timeout=deadline_at - started_at if deadline_at > started_at else 0.0,
                 pool=pool,
                 before_send=check,
             )
-            if check is not None:
-                check()
-            answer = await self._transport.request(request)
-            self._saw_headers(request, answer.headers, on_warning)
-            if not is_success(answer.status):
-                raise _error(request, answer.status, answer.headers, answer.body)
-            return answer
-
-        return await self._repeated(method, path, attempt, timeout=timeout, pool=pool)
+            try:
+                if check is not None and self._checks_early:
+                    check()
+                answer = await self._transport.request(request)
+                if answer.may_warn:
+                    self._saw_headers(request, answer.headers, on_warning)
+                if not 200 <= answer.status < 300:
+                    raise _error(request, answer.status, answer.headers, answer.body)
+            except (ApiError, TransportError) as error:
+                retry = retry or RetryDecision(method, deadline_at=deadline_at)
+                await self._pause(retry, error, method, path, self._clock() - started_at)
+                started_at = self._clock()
+            else:
+                if self._measures or _log.isEnabledFor(logging.DEBUG):
+                    self._count(method, path, str(answer.status), self._clock() - started_at)
+                return answer
 
     async def receive(
         self,
@@ -159,38 +171,53 @@ class RequestSender:
             ApiError: The server refused.
             TransportError: There was no answer, or it broke off.
         """
-        loop = asyncio.get_running_loop()
         self._announce("GET", path, query, "")
-
-        async def attempt(left: float) -> S:
+        started_at = self._clock()
+        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        retry: RetryDecision | None = None
+        while True:
+            if self._bucket is not None:
+                started_at = await self._turn("GET", path, self._bucket, deadline_at=deadline_at, pool=pool)
             request = HttpRequest(
                 method="GET",
                 path=path,
                 query=query,
                 headers={"Accept": accept},
-                timeout=left,
+                timeout=max(0.0, deadline_at - started_at),
                 pool=pool,
                 bounded=True,
             )
-            until = None if math.isinf(left) else loop.time() + left
-            async with self._transport.stream(request) as answer:
-                self._saw_headers(request, answer.headers, on_warning)
-                if not is_success(answer.status):
-                    body = await _beginning(answer, until=until)
-                    raise _error(request, answer.status, answer.headers, body)
-                taken = sink()
-                limit = asyncio.timeout_at(until)
-                try:
-                    async with limit:
-                        async for chunk in answer.chunks:
-                            taken.feed(chunk)
-                except TimeoutError:
-                    if not limit.expired():
-                        raise
-                    raise _late(request, f"the answer did not end within {left:g} s") from None
+            try:
+                taken = await self._received(request, sink, on_warning, deadline_at)
+            except (ApiError, TransportError) as error:
+                retry = retry or RetryDecision("GET", deadline_at=deadline_at)
+                await self._pause(retry, error, "GET", path, self._clock() - started_at)
+                started_at = self._clock()
+            else:
+                if self._measures or _log.isEnabledFor(logging.DEBUG):
+                    self._count("GET", path, "200", self._clock() - started_at)
                 return taken
 
-        return await self._repeated("GET", path, attempt, timeout=timeout, pool=pool)
+    async def _received(
+        self, request: HttpRequest, sink: Callable[[], S], on_warning: WarningHandler | None, deadline_at: float
+    ) -> S:
+        until = None if math.isinf(deadline_at) else deadline_at
+        async with self._transport.stream(request) as answer:
+            self._saw_headers(request, answer.headers, on_warning)
+            if not is_success(answer.status):
+                body = await _beginning(answer, until=until)
+                raise _error(request, answer.status, answer.headers, body)
+            taken = sink()
+            limit = asyncio.timeout_at(until)
+            try:
+                async with limit:
+                    async for chunk in answer.chunks:
+                        taken.feed(chunk)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                raise _late(request, f"the answer did not end within {request.timeout:g} s") from None
+            return taken
 
     @asynccontextmanager
     async def stream(
@@ -216,18 +243,17 @@ class RequestSender:
             ApiError: The server refused.
             TransportError: There was no answer.
         """
-        loop = asyncio.get_running_loop()
         self._announce("GET", path, query, "")
-        started_at = loop.time()
+        started_at = self._clock()
         limit = self._default_timeout if timeout is None else timeout
         request = HttpRequest(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
         if self._bucket is not None:
-            await self._wait_for_turn(request.method, path, self._bucket, deadline_at=started_at + limit, pool=None)
+            await self._turn(request.method, path, self._bucket, deadline_at=started_at + limit, pool=None)
         opened = False
         try:
             async with self._transport.stream(request) as answer:
                 opened = True
-                self._count(request.method, path, str(answer.status), loop.time() - started_at)
+                self._count(request.method, path, str(answer.status), self._clock() - started_at)
                 self._saw_headers(request, answer.headers, on_warning)
                 if not is_success(answer.status):
                     body = await _beginning(answer, until=started_at + limit)
@@ -235,60 +261,50 @@ class RequestSender:
                 yield answer
         except TransportError as error:
             if not opened:
-                self._count_failure(request.method, path, error, loop.time() - started_at)
+                self._count_failure(request.method, path, error, self._clock() - started_at)
             raise
         finally:
-            _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": loop.time() - started_at})
+            _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": self._clock() - started_at})
 
     async def close(self) -> None:
         """Close the transport."""
         await self._transport.close()
 
-    async def _repeated(
-        self,
-        method: str,
-        path: str,
-        attempt: Callable[[float], Awaitable[R]],
-        *,
-        timeout: float | None,
-        pool: Pool,
-    ) -> R:
-        loop = asyncio.get_running_loop()
-        started_at = loop.time()
-        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
-        retry: RetryDecision | None = None
-        while True:
-            if self._bucket is not None:
-                await self._wait_for_turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
-                started_at = loop.time()
-            try:
-                answer = await attempt(max(0.0, deadline_at - started_at))
-            except (ApiError, TransportError) as error:
-                code = self._count_failure(method, path, error, loop.time() - started_at)
-                retry = retry or RetryDecision(method, deadline_at=deadline_at)
-                wait = retry.failed(error, now=loop.time())
-                if wait is None:
-                    raise
-                self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
-                _log.warning(
-                    "request is sent again",
-                    extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
-                )
-            else:
-                if self._measures or _log.isEnabledFor(logging.DEBUG):
-                    code = str(answer.status) if isinstance(answer, HttpResponse) else "200"
-                    self._count(method, path, code, loop.time() - started_at)
-                return answer
-            await asyncio.sleep(wait)
-            started_at = loop.time()
+    def _first_time(self) -> float:
+        """Return the time of the loop, and have ``_clock`` do that from now on."""
+        self._clock = loop_clock()
+        return self._clock()
 
-    async def _wait_for_turn(
-        self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
+    async def _pause(
+        self, retry: RetryDecision, error: ApiError | TransportError, method: str, path: str, duration: float
     ) -> None:
+        """Wait until the request is to be sent again.
+
+        Raises:
+            ApiError, TransportError: If it is not.
+        """
+        code = self._count_failure(method, path, error, duration)
+        wait = retry.failed(error, now=self._clock())
+        if wait is None:
+            raise error
+        self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
+        _log.warning(
+            "request is sent again",
+            extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
+        )
+        await asyncio.sleep(wait)
+
+    async def _turn(
+        self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
+    ) -> float:
+        """Wait for the client's own limit; return the time.
+
+        Raises:
+            RequestTimeoutError: If the deadline is earlier.
+        """
+        now = self._clock()
         if pool is Pool.LEADER_ELECTION:
-            return
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+            return now
         turn = bucket.reserve(now)
         wait = turn.delay(now)
         if now + wait > deadline_at:
@@ -306,9 +322,10 @@ class RequestSender:
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:
-                bucket.refund(turn, loop.time())
+                bucket.refund(turn, self._clock())
                 raise
         self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
+        return self._clock()
 
     def _count(self, method: str, path: str, code: str, duration: float) -> None:
         if _log.isEnabledFor(logging.DEBUG):

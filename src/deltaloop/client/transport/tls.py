@@ -29,6 +29,11 @@ class TlsContexts:
     """The context that new connections use; connections that stand keep the one they were made with.
 
     Files are local and small, so they are read on the event loop. Times are the running loop's.
+
+    Attributes:
+        files: State of the files.
+        current: Context that was made last.
+        shown: Certificate that it shows instead of the configuration's.
     """
 
     def __init__(self, config: ClientConfig) -> None:
@@ -48,9 +53,9 @@ class TlsContexts:
             )
             if path is not None and data is None
         ]
-        self._state = TlsFilesState(self._fingerprint() if self._files else None)
-        self._certificate: ClientCertificate | None = None
-        self._context = make_ssl_context(config)
+        self.files: TlsFilesState = TlsFilesState(self._fingerprint() if self._files else None)
+        self.shown: ClientCertificate | None = None
+        self.current: ssl.SSLContext = make_ssl_context(config)
 
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
         """Return the context for a connection that is opened now.
@@ -62,31 +67,32 @@ class TlsContexts:
         Raises:
             ConfigError: If ``certificate`` cannot be used.
         """
-        if self._state.is_due(now):
+        if self.files.is_due(now):
             self.reload(now)
-        if certificate != self._certificate:
-            self._context = self._make(certificate)
-            self._certificate = certificate
-        return self._context
+        if certificate is not self.shown:
+            if certificate != self.shown:
+                self.current = self._make(certificate)
+            self.shown = certificate
+        return self.current
 
     def reload(self, now: float) -> bool:
         """Look at the files; return whether there is a new context. Files that cannot be used change nothing."""
         fingerprint = self._fingerprint() if self._files else None
-        if not self._state.saw(fingerprint, now=now):
+        if not self.files.saw(fingerprint, now=now):
             return False
         assert fingerprint is not None
         try:
-            self._context = self._make(self._certificate)
+            self.current = self._make(self.shown)
         except ConfigError as error:
             _log.warning("certificate files changed and cannot be used", extra={"reason": str(error)})
             return False
-        self._state.took(fingerprint)
+        self.files.took(fingerprint)
         _log.info("certificate files were read again", extra={"files": [str(path) for path in self._files]})
         return True
 
     def suspect(self) -> None:
         """A connection failed for TLS's sake when it was too late to try again: look before the next request."""
-        self._state.suspect()
+        self.files.suspect()
 
     def _make(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         if certificate is None:

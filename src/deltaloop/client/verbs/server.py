@@ -6,7 +6,6 @@ and every verb.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 
@@ -147,8 +146,8 @@ class Server:
 
     def replaced(self, **changes: Any) -> Self:
         """Return another one on the same connections."""
-        other = copy.copy(self)
-        other.__dict__.update(changes)
+        other = self.__class__.__new__(self.__class__)
+        other.__dict__ = {**self.__dict__, **changes}
         return other
 
     def with_options(self, options: ClientOptions) -> Self:

@@ -566,26 +566,27 @@ class Verbs:
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        place = place_of(self._way, known, namespace)
-        present = await self._way.read(known, name, must_exist=False, namespace=place, timeout=timeout)
+        present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
         if present is None:
-            fields: dict[str, Any] = _blank(known.type, name, place)
-            before = b""
+            namespace = place_of(self._way, known, namespace)
+            fields: dict[str, Any] = _blank(known.type, name, namespace)
+            before, names = b"", (name, namespace or "")
         else:
             fields = present.edit()
-            before = sorted_json(fields)
-        names = _names(fields)
+            before, names = sorted_json(fields), (present.name, present.namespace)
         change(fields)
-        if _names(fields) not in (names, None):
+        metadata: Any = fields.get("metadata")
+        named = type(metadata) is dict or isinstance(metadata, Mapping)  # if not, whoever writes the object finds that
+        if named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
             raise InvalidArgumentError(
                 f"create_or_update of {known.text} {name!r}: the change must not change its names"
             )
         if present is None:
-            made = await self._store("create", known, fields, namespace=place, options=options, timeout=timeout)
+            made = await self._store("create", known, fields, namespace=namespace, options=options, timeout=timeout)
             return OperationResult.CREATED, made
         if _is_unchanged(fields, before, present):
             return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
-        made = await self._store("update", known, fields, namespace=place, options=options, timeout=timeout)
+        made = await self._store("update", known, fields, namespace=namespace, options=options, timeout=timeout)
         return OperationResult.UPDATED, made
 
     async def edit(
@@ -920,14 +921,6 @@ class Verbs:
 
 def _asked(keywords: ListKeywords) -> ListOptions:
     return selected(keywords.get("options", EVERYTHING), keywords.get("selector"))
-
-
-def _names(fields: Mapping[str, Any]) -> tuple[object, object] | None:
-    """Return name and namespace; None if there are no metadata, which whoever writes the object will find."""
-    metadata = fields.get("metadata")
-    if type(metadata) is not dict and not isinstance(metadata, Mapping):
-        return None
-    return metadata.get("name") or "", metadata.get("namespace") or ""
 
 
 def _blank(known: ResourceType[Any], name: str, namespace: str | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, final
 
+from deltaloop._internal.loop_clock import loop_clock
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import (
     EventType,
@@ -27,6 +28,7 @@ _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
 _OPEN: Final = b"{"[0]
+_TIMER_EARLY: Final = 1e-6
 
 
 @asynccontextmanager
@@ -68,7 +70,7 @@ async def open_watch(
     async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
         limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=timeout_seconds)
         limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
-        yield WatchStream(
+        stream = WatchStream(
             answer.chunks,
             resource_type,
             path,
@@ -77,6 +79,63 @@ async def open_watch(
             drop_managed_fields=drop_managed_fields,
             max_event_bytes=max_event_bytes,
         )
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+
+@final
+class _ReadLimit:
+    """Time limit of the reads of one stream, which moves on with each of them: one timer serves many reads.
+
+    Attributes:
+        task: Task that reads; None between two reads.
+    """
+
+    __slots__ = ("_canceling", "_ends_at", "_expired", "_timer", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Any] | None = None
+        self._ends_at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._canceling = 0
+        self._expired = False
+
+    def begin(self, ends_at: float | None) -> None:
+        """Begin a read of the current task, which is canceled at a time of the loop; None means never."""
+        self.task = task = asyncio.current_task()
+        self._ends_at, self._expired = ends_at, False
+        if task is not None:
+            self._canceling = task.cancelling()
+        timer = self._timer
+        if ends_at is not None and (timer is None or timer.when() > ends_at):
+            self._arm(ends_at)
+
+    def ended_read(self) -> bool:
+        """Return whether a cancellation of the read came from here alone."""
+        task = self.task
+        return self._expired and task is not None and task.uncancel() <= self._canceling
+
+    def close(self) -> None:
+        """Set no more timers."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self, at: float) -> None:
+        self.close()
+        self._timer = asyncio.get_running_loop().call_at(at, self._due)
+
+    def _due(self) -> None:
+        self._timer, ends_at, task = None, self._ends_at, self.task
+        if task is None or ends_at is None:
+            return  # the next read sets it
+        if asyncio.get_running_loop().time() + _TIMER_EARLY < ends_at:
+            self._arm(ends_at)
+        else:
+            self._expired = True
+            task.cancel()
 
 
 @final
@@ -110,6 +169,8 @@ class WatchStream:
         self._drop_managed_fields = drop_managed_fields
         self._max_event_bytes = max_event_bytes
         self._framer = LineFramer(longest=max_event_bytes)
+        self._clock = loop_clock()
+        self._limit = _ReadLimit()
         self._failure: Exception | None = None  # what comes after the events that were given out last
         self._ended = False
 
@@ -125,6 +186,10 @@ class WatchStream:
     def pending_bytes(self) -> int:
         """How much has come of an event that is not complete."""
         return self._framer.pending
+
+    def close(self) -> None:
+        """Note that nobody reads on."""
+        self._limit.close()
 
     def __aiter__(self) -> WatchStream:
         return self
@@ -186,23 +251,25 @@ class WatchStream:
         return events
 
     async def _read(self) -> None:
-        loop = asyncio.get_running_loop()
-        limit = asyncio.timeout_at(self._limits.give_up_at())
+        limits, limit = self._limits, self._limit
+        limit.begin(limits.give_up_at())
         try:
-            async with limit:
-                chunk = await anext(self._chunks, None)
-        except TimeoutError:
-            self._ended = True
-            if not limit.expired():
+            chunk = await anext(self._chunks, None)
+        except asyncio.CancelledError:
+            if not limit.ended_read():
                 raise
-            raise self._broken(self._limits.reason(loop.time())) from None
-        except StreamEndedError:
+            self._ended = True
+            raise self._broken(limits.reason(self._clock())) from None
+        except (StreamEndedError, TimeoutError):
             self._ended = True
             raise
+        finally:
+            limit.task = None
         if chunk is not None:
-            self._limits.saw_bytes(loop.time())
+            limits.saw_bytes(self._clock())
             self._framer.push(chunk)
             return
+        limit.close()
         self._ended = True
         self._take_tail(self._framer.finish())
 

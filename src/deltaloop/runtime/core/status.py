@@ -19,13 +19,13 @@ Source: apimachinery pkg/api/meta ``SetStatusCondition``; JSON merge patch (RFC 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
 from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, value_type
+from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.redaction import redact
 
@@ -42,6 +42,8 @@ _OURS: Final = {
     _OBSERVED: "it is set by itself, to the generation of the object that was given",
 }
 _LONGEST_ERROR: Final = 500
+_CONTAINERS: Final = (dict, list)
+_SCALARS: Final = (str, int, bool)
 
 
 @final
@@ -76,26 +78,28 @@ class Kept:
                         self._filled.add(inner)
                 elif name in there:
                     self._dropped.discard(inner)
-                    self._learn(value, there[name], inner, found)
+                    if type(value) in _CONTAINERS:
+                        self._learn(value, there[name], inner, found)
                 elif inner not in self._dropped:
                     self._dropped.add(inner)
                     found.append(inner)
-        elif value_type(sent) == "array":
+        else:
             for each, other in zip(items(sent), items(stored), strict=False):
                 self._learn(each, other, (*path, _EACH), found)
 
     def difference(self, wanted: object, present: object, path: FieldPath) -> tuple[object, bool] | None:
         """Return what a merge patch says to make ``wanted`` of ``present``, and if that is due; None if nothing."""
-        if is_mapping(wanted) and is_mapping(present):
-            return self._difference_of_fields(wanted, present, path)
-        if value_type(wanted) == value_type(present) == "array":
-            new, old = items(wanted), items(present)
-            if len(new) != len(old):
-                return wanted, True
-            found = [self.difference(each, other, (*path, _EACH)) for each, other in zip(new, old, strict=True)]
-            return (wanted, any(each[1] for each in found if each)) if any(found) else None
-        same = isinstance(wanted, bool) == isinstance(present, bool) and wanted == present
-        return None if same else (wanted, True)
+        kind = type(wanted)
+        if kind is not type(present) or kind not in _CONTAINERS:
+            same = (kind is bool) == (type(present) is bool) and wanted == present
+            return None if same else (wanted, True)
+        if kind is dict:
+            return self._difference_of_fields(mapping(wanted), mapping(present), path)
+        new, old = items(wanted), items(present)
+        if len(new) != len(old):
+            return wanted, True
+        found = [self.difference(each, other, (*path, _EACH)) for each, other in zip(new, old, strict=True)]
+        return (wanted, any(each[1] for each in found if each)) if any(found) else None
 
     def _difference_of_fields(self, wanted: Fields, present: Fields, path: FieldPath) -> tuple[Fields, bool] | None:
         patch: Fields = {}
@@ -122,9 +126,13 @@ class Kept:
 
 @final
 class StatusChange:
-    """What a reconcile says of one object's status."""
+    """What a reconcile says of one object's status.
 
-    __slots__ = ("_conditions", "_fields", "_generation")
+    Attributes:
+        conditions: What it says of conditions, by type; if that is nothing, ``patch`` needs no time.
+    """
+
+    __slots__ = ("_fields", "_generation", "conditions")
 
     def __init__(self, generation: int) -> None:
         """Begin with nothing said.
@@ -134,9 +142,9 @@ class StatusChange:
         """
         self._generation = generation
         self._fields: Fields = {}
-        self._conditions: dict[str, Fields | None] = {}
+        self.conditions: dict[str, Fields | None] = {}
 
-    def set_field(self, name: str, value: object) -> None:
+    def set_field(self, name: str, value: Any) -> None:
         """Have a field hold this value, as a whole; None removes it.
 
         Raises:
@@ -145,8 +153,11 @@ class StatusChange:
         """
         if name in _OURS:
             raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
-        plain = msgspec.json.decode(write_json(value, f"status.{name}"))
-        self._fields[name] = _without_nulls(plain)
+        kind = type(value)
+        if kind is bool or value is None or (kind is str and value.isascii()):
+            self._fields[name] = value
+        else:
+            self._fields[name] = _without_nulls(msgspec.json.decode(write_json(value, f"status.{name}")))
 
     def set_condition(self, type_name: str, status: str | bool, *, reason: str, message: str) -> None:
         """Have a condition say this.
@@ -157,7 +168,7 @@ class StatusChange:
         said = str(status) if isinstance(status, bool) else status
         check_condition(type_name, said, reason=reason, message=message)
         entry: Fields = {"type": type_name, "status": said, "reason": reason, "message": message}
-        self._conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
+        self.conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
 
     def remove_condition(self, type_name: str) -> None:
         """Have no condition of this type.
@@ -166,7 +177,7 @@ class StatusChange:
             InvalidArgumentError: If it is no type of a condition.
         """
         check_condition_type(type_name)
-        self._conditions[type_name] = None
+        self.conditions[type_name] = None
 
     def of_error(self, type_name: str, error: Exception) -> StatusChange:
         """Return the change that says of an error, by one condition and nothing else."""
@@ -182,15 +193,10 @@ class StatusChange:
 
     def shown_condition(self, type_name: str, present: Fields) -> Mapping[str, object] | None:
         """Return a condition as it will be, but for its times; None if there will be none."""
-        if type_name in self._conditions:
-            return self._conditions[type_name]
+        if type_name in self.conditions:
+            return self.conditions[type_name]
         entries = map(mapping, items(present.get(_CONDITIONS)))
         return next((entry for entry in entries if entry.get("type") == type_name), None)
-
-    @property
-    def says_conditions(self) -> bool:
-        """Whether it says anything of a condition; if not, ``patch`` needs no time."""
-        return bool(self._conditions)
 
     def is_outdated(self, present: Fields, *, generation: int, observing: bool) -> bool:
         """Tell whether the status that is there says the same of a newer generation than this was found out for.
@@ -200,10 +206,12 @@ class StatusChange:
             generation: Of the object as it is now; what is said of later ones comes from elsewhere, such as a backup.
             observing: Whether ``status.observedGeneration`` is ours to set.
         """
+        if not 0 < self._generation < generation:
+            return False
         conditions = [mapping(entry) for entry in items(present.get(_CONDITIONS))]
-        said = [integer(each.get(_OBSERVED)) for each in conditions if text(each.get("type")) in self._conditions]
+        said = [integer(each.get(_OBSERVED)) for each in conditions if text(each.get("type")) in self.conditions]
         said += [integer(present.get(_OBSERVED))] if observing else []
-        return 0 < self._generation < max(said, default=0) <= generation
+        return self._generation < max(said, default=0) <= generation
 
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status of a merge patch; None if nothing changes.
@@ -215,7 +223,7 @@ class StatusChange:
             observing: Whether ``status.observedGeneration`` is ours to set.
         """
         wanted = dict(self._fields)
-        if self._conditions:
+        if self.conditions:
             conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
             if conditions or _CONDITIONS in present:
                 wanted[_CONDITIONS] = conditions
@@ -224,6 +232,10 @@ class StatusChange:
         patch: Fields = {}
         due = False
         for name, value in wanted.items():
+            if name in present and type(value) in _SCALARS and type(value) is type(present[name]):
+                if value != present[name]:
+                    patch[name], due = value, True
+                continue
             found = kept.difference_of_field(value, present, (name,))
             if found is not None:
                 patch[name] = found[0]
@@ -236,14 +248,14 @@ class StatusChange:
         seen: set[str] = set()
         for entry in present:
             type_name = text(mapping(entry).get("type"))
-            if type_name not in self._conditions:
+            if type_name not in self.conditions:
                 merged.append(entry)
                 continue
-            wanted = self._conditions[type_name]
+            wanted = self.conditions[type_name]
             if wanted is not None and type_name not in seen:
                 merged.append(_merged(mapping(entry), wanted, now))
             seen.add(type_name)
-        new = [each for name, each in self._conditions.items() if each is not None and name not in seen]
+        new = [each for name, each in self.conditions.items() if each is not None and name not in seen]
         return copied(merged + [_merged({}, each, now) for each in new])
 
 
@@ -278,6 +290,4 @@ def _leaves(error: BaseException) -> list[BaseException]:
 def _without_nulls(value: object) -> object:
     if is_mapping(value):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    if value_type(value) == "array":
-        return [_without_nulls(item) for item in items(value)]
-    return value
+    return [_without_nulls(item) for item in items(value)] if type(value) is list else value

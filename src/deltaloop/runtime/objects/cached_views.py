@@ -250,9 +250,3 @@ class Views:
         kind.views.append(view)
         kind.whole = kind.views[0] if kind.views[0].namespace is None else None
         return view
-
-    def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
-        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
-        kind = self.bound.get(known) or self.bind(known)
-        view = kind.whole or kind.find(namespace)
-        return None if view is None else view.newest_whole(key)

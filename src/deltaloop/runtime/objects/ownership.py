@@ -115,13 +115,16 @@ def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
             f"{owner.key} has no uid: only an object that was read from the server can own another"
         )
     written = msgspec.to_builtins(reference)
-    place = len(present)
+    place: int | None = None
     for index, known in enumerate(present):
         if known == written or _is_same(known, reference):
-            place = min(place, index)
+            place = index if place is None else place
         elif reference.controller and known.get("controller"):
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
-    present[place : place + 1] = [written]
+    if place is None:
+        present += (written,)
+    else:
+        present[place] = written
     if isinstance(metadata, ObjectMeta):
         metadata.owner_references = msgspec.convert(present, list[OwnerReference])
     else:

@@ -13,18 +13,21 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, cast, final
 
+import msgspec
+
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.conditions import check_condition_type
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import mapping
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import DECODE_ERRORS, Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.times import WallTime, format_time, utc_now
 from deltaloop.api.views import freeze
-from deltaloop.client.options import WriteOptions
+from deltaloop.client.options import PatchType
+from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
 from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
@@ -35,8 +38,16 @@ _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _STATUS: Final = Path("status")
 _TRIES: Final = 5
 # What the schema does not have is found in the answer, and said once for each field.
-_OPTIONS: Final = WriteOptions(field_validation="Ignore")
+_QUERY: Final = {"fieldValidation": "Ignore"}
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+
+
+class _Fields(msgspec.Struct, gc=False):
+    status: Any = None
+
+
+_decode: Final = msgspec.json.Decoder(_Fields).decode
+_encode: Final = msgspec.json.Encoder().encode
 
 Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -64,7 +75,10 @@ class Statuses:
 
     def kept(self, kind: ResourceType[Any]) -> Kept:
         """Return what the server makes of the statuses of a kind."""
-        return self._kept.setdefault(kind, Kept())
+        kept = self._kept.get(kind)
+        if kept is None:
+            kept = self._kept[kind] = Kept()
+        return kept
 
 
 @final
@@ -212,48 +226,54 @@ class StatusWriter:
         self._wait(self.__aexit__(kind, error, traceback))
 
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
-        kind, own = self._kind, self._statuses.kind
-        way = self._client.way
-        known, own = await way.bind(kind), (await way.bind(own)).type
+        way, own = self._client.way, self._statuses.kind
+        known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         kind = known.untyped
-        # That of a Deployment says what its own controller has seen, and nobody else.
-        observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
-        name, namespace = self._given.name, self._given.namespace
+        if own is not self._kind:
+            # That of a Deployment says what its own controller has seen, and nobody else.
+            own = (await way.bind(own)).type
+            observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
+        name, place = self._given.name, place_of(way, known, self._given.namespace)
         kept = self._statuses.kept(kind)
-        present = way.newest(known, namespace, self._given.key)
+        present = way.newest(known, place, self._given.key)
         for attempt in range(1, _TRIES + 1):
             if present is None:
-                present = await self._client.live.find(kind, name, namespace=namespace)
+                present = await way.server.read(known, name, must_exist=False, namespace=place)
             if present is None or self._uid not in ("", present.uid):
                 return
-            if change.is_outdated(_status_of(present), generation=present.generation, observing=observing):
+            there = _status_of(present)
+            if change.is_outdated(there, generation=present.generation, observing=observing):
                 return  # who wrote it has seen a newer object, which is on its way to this program's cache
-            now = format_time(self._statuses.wall_clock()) if change.says_conditions else ""
-            patch = change.patch(_status_of(present), kept=kept, now=now, observing=observing)
+            now = format_time(self._statuses.wall_clock()) if change.conditions else ""
+            patch = change.patch(there, kept=kept, now=now, observing=observing)
             if patch is None:
                 return
-            version = {"resourceVersion": present.resource_version}
+            version = present.resource_version
+            request = WriteRequest(
+                verb="patch",
+                kind=known,
+                name=name,
+                namespace=place,
+                query={**way.server.write_query, **_QUERY},
+                subresource="status",
+                body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
+                content_type=PatchType.MERGE.value,
+                version=version,
+            )
             try:
-                stored = await self._client.patch(
-                    kind,
-                    name,
-                    {"metadata": version, "status": patch},
-                    namespace=namespace,
-                    subresource="status",
-                    options=_OPTIONS,
-                )
+                stored: Resource = await way.write(request)
             except ConflictError:
                 if attempt == _TRIES:
                     raise
                 present = None
             except NotFoundError:
-                there = await self._client.live.find(kind, name, namespace=namespace)
-                if there is None or there.uid != present.uid:
+                found = await way.server.read(known, name, must_exist=False, namespace=place)
+                if found is None or found.uid != present.uid:
                     return
                 raise NoStatusSubresourceError(kind) from None
             else:
                 for field in kept.learn(patch, _status_of(stored)):
-                    extra = {"kind": str(kind), "field": field}
+                    extra = {"kind": known.text, "field": field}
                     _logger.warning(
                         "the schema of a kind does not have a field of the status: it is dropped", extra=extra
                     )
@@ -262,6 +282,8 @@ class StatusWriter:
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
     """Return the kind of an object as a client gave it, and the object as it came."""
+    if type(obj) is Resource and obj.resource_type is not None:
+        return obj.resource_type, obj
     if obj is None:
         raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
     if not isinstance(obj, Resource):
@@ -275,4 +297,7 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 
 def _status_of(obj: Resource) -> Fields:
-    return mapping(_STATUS.get(obj))
+    try:
+        return mapping(_decode(obj.raw).status)
+    except DECODE_ERRORS:
+        return mapping(_STATUS.get(obj))  # which says what is wrong

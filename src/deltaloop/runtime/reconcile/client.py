@@ -64,6 +64,7 @@ class CachedWay:
 
     Attributes:
         home: Namespace of verbs of one object that name none.
+        kinds: The kinds that verbs have met.
         why_no_home: Why there is none, if there is none.
         max_staleness: Seconds within which the server must have confirmed a cache; None takes what a cache has.
         noted: The first hundred writes that were carried out.
@@ -79,6 +80,7 @@ class CachedWay:
         "_write_check",
         "dropped",
         "home",
+        "kinds",
         "max_staleness",
         "noted",
         "why_no_home",
@@ -88,19 +90,18 @@ class CachedWay:
         self,
         server: Server,
         views: Views,
-        *,
         attribution: Attribution,
-        controller: str,
-        number: int,
-        key: str,
+        by: tuple[str, int, str],
+        *,
         namespace: str | None,
         write_check: WriteCheck | None,
     ) -> None:
-        """Begin with nothing written; ``server`` is that of a client, the others are those of ``ReconcileClient``."""
+        """Begin with nothing written, for the reconcile that ``by`` names: controller, number and key."""
         self._base = server
+        self.kinds: dict[int, BoundKind] = server.discovery.kinds
         self._views = views
         self._attribution = attribution
-        self._by = controller, number, key
+        self._by = by
         self._write_check = write_check
         self._server: Server | None = None
         self.home: str = server.home if namespace is None else namespace
@@ -221,7 +222,7 @@ class CachedWay:
                 check("create", known.type, namespace, "")  # it is known to make its object
         is_dry = request.options is not None and request.options.dry_run
         try:
-            answer = await self.server.write(request)
+            answer = await (self._server or self.server).write(request)
         except BaseException as error:
             if may_have_been_carried_out(error) and not is_dry:
                 version = before.resource_version if before is not None and before.uid == uid else ""
@@ -233,11 +234,16 @@ class CachedWay:
 
     async def bind(self, kind: Kind) -> BoundKind:
         """Return a kind as verbs know it."""
-        return self._base.discovery.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
+        return self.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
         """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
-        return self._views.newest(known, namespace, key)
+        views = self._views.bound.get(known) or self._views.bind(known)
+        view = views.whole or views.find(namespace)
+        if view is None or not view.is_whole:
+            return None
+        found = view.read(key)
+        return view.newest_whole(key) if found is UNSURE else found
 
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
         """Take the answer to a write of ``live``."""
@@ -317,8 +323,14 @@ class CachedWay:
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         verb, uid, version = request.verb, stored.uid, stored.resource_version
         self._made(request, uid, version, before)
-        for view in self._written(request, stored.name or request.name):
-            view.wrote(stored)
+        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
+        if views.tracked or views.whole is None:
+            for view in views.written(request.namespace, stored.name or request.name):
+                view.wrote(stored)
+        else:
+            for view in views.views:
+                if view.namespace is None or view.namespace == request.namespace:
+                    view.wrote(stored)
         part = "" if verb == "delete" else request.subresource or ""
         self._note(
             OwnWrite(
@@ -394,16 +406,10 @@ class ReconcileClient(Verbs):
         """
         server = client._server  # noqa: SLF001 - of the same family
         self.way: CachedWay = CachedWay(
-            server,
-            views,
-            attribution=attribution,
-            controller=controller,
-            number=number,
-            key=key,
-            namespace=namespace,
-            write_check=write_check,
+            server, views, attribution, (controller, number, key), namespace=namespace, write_check=write_check
         )
-        super().__init__(self.way, server.discovery.kinds)
+        self._way = self.way
+        self._kinds = server.discovery.kinds
         self._client = client
         self._views = views
         self._live: Client | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Final, final
 
 import msgspec
@@ -77,4 +76,4 @@ def in_foreground(request: HttpRequest) -> HttpRequest:
     if options.get("propagationPolicy") or "propagationPolicy" in request.query or "orphanDependents" in options:
         return request
     body = msgspec.json.encode({**options, "propagationPolicy": "Foreground"})
-    return replace(request, body=body, headers={**request.headers, "Content-Type": "application/json"})
+    return msgspec.structs.replace(request, body=body, headers={**request.headers, "Content-Type": "application/json"})

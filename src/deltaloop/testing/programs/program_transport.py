@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, final
 
+import msgspec
+
 from deltaloop.api.status import Status
 from deltaloop.apiserver import Fault
 from deltaloop.apiserver.embedding import RequestInfo, describe_request
@@ -163,7 +165,7 @@ class ProgramTransport:
                 if self._lags_until > asyncio.get_running_loop().time():
                     chunks = _lagging(chunks, self._lags_until, begins="sendInitialEvents" in request.query)
                 chunks = self._while_held(chunks, info.group_resource)
-            yield replace(answer, chunks=_Held(chunks, self._connected))
+            yield msgspec.structs.replace(answer, chunks=_Held(chunks, self._connected))
 
     async def _while_held(self, chunks: AsyncIterator[bytes], resource: str) -> AsyncGenerator[bytes, None]:
         """Give the chunks of a watch, none of them while watches are held; its end, if they are to be missed."""

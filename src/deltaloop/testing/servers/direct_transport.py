@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import weakref
-from typing import ClassVar, final
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,31 +16,62 @@ from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.embedding import DirectConnection
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
-from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_request import target
-from deltaloop.client.transport.base_transport import Attempt, BaseTransport, HttpAnswer
-from deltaloop.client.transport.protocol import Headers, HttpRequest
+from deltaloop.client.core.impersonation import impersonation_headers
+from deltaloop.client.core.unpacking import TooLargeError
+from deltaloop.client.errors import TransportError
+from deltaloop.client.transport.http_transport import broke_off, failed, late, unusable
+from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, StreamResponse
 from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
 
 
 @final
-class DirectTransport(BaseTransport):
-    """Hands requests to an embedded server that runs on the same loop, without TLS."""
-
-    breaks: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+class DirectTransport:
+    """Hands requests to an embedded server that runs on the same loop, without TLS and thus without credentials."""
 
     def __init__(self, config: ClientConfig, server: ApiServer) -> None:
-        """Speak to a server.
+        """Send requests to a server.
 
         Args:
-            config: Who is asking, and where the server says that it is.
+            config: Configuration with the address that the server has.
             server: The server.
         """
-        super().__init__(config)
         self._server = server
+        self._limit = config.max_response_bytes
+        self._closed = False
         self._open_ones: weakref.WeakSet[DirectConnection] = weakref.WeakSet()
         parts = urlsplit(config.server)
-        self._fixed = [("Host", parts.netloc), ("User-Agent", config.user_agent), *self._identity]
+        self._address = parts.netloc
+        self._fixed = [("Host", parts.netloc), ("User-Agent", config.user_agent), ("Accept-Encoding", "identity")]
+        if config.impersonate is not None:
+            self._fixed += impersonation_headers(config.impersonate)
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        """Send a request and return the whole response.
+
+        Raises:
+            TransportError: If there is no response.
+        """
+        pieces: list[bytes] = []
+        connection = await self._opened(request, pieces)
+        body = b"".join(pieces)
+        if len(body) > self._limit:
+            raise unusable(TooLargeError(f"the answer has more than {self._limit} bytes"), request)
+        return HttpResponse(connection.status, Headers(connection.headers), body)
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
+        """Open a stream; leaving the context ends it.
+
+        Raises:
+            TransportError: If there is no response.
+        """
+        connection = await self._opened(request)
+        try:
+            chunks = _Chunks(connection, request, self._address, self._limit if request.bounded else math.inf)
+            yield StreamResponse(status=connection.status, headers=Headers(connection.headers), chunks=chunks)
+        finally:
+            connection.abort()
 
     async def close(self) -> None:
         """Close all connections; requests that are under way fail."""
@@ -45,51 +79,78 @@ class DirectTransport(BaseTransport):
         for connection in tuple(self._open_ones):
             connection.abort()
 
-    async def _open(
-        self, request: HttpRequest, pool: str, encoding: str, credential: Credential, attempt: Attempt
-    ) -> HttpAnswer:
-        del pool, credential  # each request has its own connection, and without TLS none is sent
-        door = self._server.door()
-        attempt.sends()
+    async def _opened(self, request: HttpRequest, pieces: list[bytes] | None = None) -> DirectConnection:
+        """Send a request; return its connection once the head has come, with ``pieces`` the whole response."""
+        limit, connection = asyncio.timeout(_finite(request.timeout)), None
+        try:
+            async with limit:
+                connection = self._begun(request)
+                await connection.answered()
+                if pieces is not None:
+                    while piece := await connection.read():
+                        pieces.append(piece)
+                return connection
+        except BaseException as error:
+            if connection is not None:
+                connection.abort()
+            if isinstance(error, TimeoutError) and limit.expired():
+                raise late(request, self._address, sent=True) from None
+            if not isinstance(error, OSError):
+                raise
+            sent = connection is not None
+            how = of_connecting(error) if isinstance(error, ConnectionRefusedError) else _cut(error)
+            cause = None if sent else error
+            raise failed(request, how, how.describe(self._address), sent=sent, cause=cause) from cause
+
+    def _begun(self, request: HttpRequest) -> DirectConnection:
+        if self._closed:
+            raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
         body = request.body
-        headers = [*self._fixed, ("Accept-Encoding", encoding), *request.headers.items()]
+        headers = [*self._fixed, *request.headers.items()]
         if body is not None:
             headers.append(("Content-Length", str(len(body))))
-        connection = door.ask(request.method, target(request.path, request.query), headers, body)
+        door, asked = self._server.door(), target(request.path, request.query)
+        if request.before_send is not None:
+            request.before_send()
+        connection = door.ask(request.method, asked, headers, body)
         loop = asyncio.get_running_loop()
         if isinstance(loop, NetworkLoop):
-            loop.accepted(connection)  # it ends with the process that has asked
+            loop.accepted(connection)  # it ends with the process that has sent the request
         self._open_ones.add(connection)
-        try:
-            await connection.answered()
-        except BaseException:
-            connection.abort()
-            raise
-        return _Answer(connection)
-
-    def _failure(self, error: Exception) -> tuple[ConnectionFailure, OSError | None]:
-        if isinstance(error, ConnectionRefusedError):
-            return of_connecting(error), error
-        return msgspec.structs.replace(of_breaking(error), cut=True), None
+        return connection
 
 
 @final
-class _Answer:
-    """An answer; its connection serves no other request."""
+class _Chunks:
+    """The body of a stream."""
 
-    __slots__ = ("_connection", "headers", "status")
+    __slots__ = ("_address", "_connection", "_left", "_request")
 
-    def __init__(self, connection: DirectConnection) -> None:
+    def __init__(self, connection: DirectConnection, request: HttpRequest, address: str, limit: float) -> None:
         self._connection = connection
-        self.status = connection.status
-        self.headers = Headers.of_lower_case(connection.headers)
+        self._request = request
+        self._address = address
+        self._left = limit
 
-    @property
-    def complete(self) -> bool:
-        return self._connection.complete
+    def __aiter__(self) -> _Chunks:
+        return self
 
-    async def read(self) -> bytes:
-        return await self._connection.read()
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._connection.read()
+        except OSError as error:
+            raise broke_off(self._request, _cut(error).describe(self._address)) from None
+        if not chunk:
+            raise StopAsyncIteration
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise unusable(TooLargeError("the answer is larger than the client allows"), self._request)
+        return chunk
 
-    def close(self) -> None:
-        self._connection.abort()
+
+def _cut(error: OSError) -> ConnectionFailure:
+    return msgspec.structs.replace(of_breaking(error), cut=True)
+
+
+def _finite(timeout: float | None) -> float | None:
+    return None if timeout is None or math.isinf(timeout) else timeout
