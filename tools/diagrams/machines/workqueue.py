@@ -71,7 +71,7 @@ def _moves(item: _Item) -> Iterable[Move[_Item]]:
         yield _ends("the run succeeds", Succeeded)
         yield _ends("the run fails", lambda: Failed(OSError()))
         yield _ends("the run fails with `TerminalError`", lambda: Failed(TerminalError("no")))
-        yield _ends("the run is cancelled", Interrupted)
+        yield _ends("the run is canceled", Interrupted)
     if item.delayed:
         yield "the delay ends", lambda item: item.wait()
         yield "`cancel_delayed`", lambda item: item.queue.cancel_delayed(ITEM)
