@@ -13,7 +13,8 @@ INTRODUCTION = """\
 # Tests of client-go and their counterparts
 
 This page lists the tests of client-go, and the tests of deltaloop that verify the same behavior. If there is no
-counterpart, the page gives the reason. `make -C lab parity` fails if a test on this page is not collected or does not pass.
+counterpart, the page gives the reason. `make -C lab parity` fails if a test on this page is not collected
+or does not pass.
 
 `python -m lab.parity.page` generates this page from `lab/parity/*.toml`.
 """
